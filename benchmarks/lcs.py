@@ -79,7 +79,7 @@ class KernelBench:
     def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any, formulation: str) -> dict:
         from gpualign.lcs.device.lengths import LcsKernel
 
-        kernel = LcsKernel(self.device, [query], formulation, lambda item: item, shape)
+        kernel = LcsKernel(self.device, [query], formulation, shape)
         slot = slots_of(self.device, 1)[0]
         kernel.submit(slot, batch)
         slot.submitted()

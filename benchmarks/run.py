@@ -140,6 +140,12 @@ BENCHMARKS = {
     ),
     "mems-layouts": Benchmark("mems_layouts.py", cuda=("{data}",), genomes=_MEMS),
     "devices": Benchmark("devices.py", cuda=("",)),
+    "whole-commands": Benchmark(
+        "whole_commands.py",
+        cpu=("--scale 0.1",),
+        cuda=("--devices cpu+cuda --rows verify,lcs-filter,mems", "--devices cuda --rows pairwise"),
+        quick="--scale 0.01 --rounds 1",
+    ),
     "cluster": Benchmark("cluster.py", quick="--copies 2 --rounds 1"),
 }
 

@@ -20,7 +20,7 @@ extern "C" __global__ void enumerate_pairs(const int32_t* query_order, const int
         pair_target[row * columns + c] = target_order[c];
         if (c % width) continue;
         const int32_t left = columns - c;
-        tasks[row * each + c / width] = LazyTask{query_order[first + row], row * columns + c, left < width ? left : width};
+        tasks[row * each + c / width] = LazyTask{query_order[first + row], row * columns + c, left < width ? left : width, 0};
     }
 }
 

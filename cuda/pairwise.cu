@@ -139,11 +139,11 @@ __device__ __forceinline__ void query_bits(const uint8_t* query, int n, int symb
 }
 
 // A warp per task: the edit distances of one query and up to 32 targets that lie within their limits, appended in any
-// order as (pair, distance). The query's bits are in shared memory.
+// order as (pair, distance); without `pair_target` the targets follow each other. The query's bits are in shared memory.
 template <int W>
 __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
                                             const DeviceSequences& queries, const DeviceSequences& targets,
-                                            const int32_t* pair_target, const int32_t* limits, int symbols, int words,
+                                            const int32_t* pair_target, const EditLimits& limits, int symbols, int words,
                                             int2* found, unsigned* found_count) {
     extern __shared__ uint64_t bits[];
     constexpr int check_every = 64;
@@ -154,10 +154,11 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
         const uint8_t* query = queries.codes + queries.offsets[task.query];
         const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
         query_bits(query, n, symbols, words, lane, mine);
-        const int pair = task.first + min(lane, task.count - 1), t = pair_target[pair];
+        const int number = min(lane, task.count - 1), pair = task.first + number;
+        const int t = pair_target ? pair_target[pair] : task.target + number;
         const uint8_t* target = targets.codes + targets.offsets[t];
         const int m = int(targets.offsets[t + 1] - targets.offsets[t]);
-        const int limit = min(limits[pair], n + m);
+        const int limit = min(limits.of(n, m), n + m);
         const EditBand band = edit_band(n, m, limit);
         const int slack = edit_slack(band, n, m);
         bool open = band.fits && lane < task.count;
@@ -265,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(block_threads)
 #define FILTER(name, W)                                                                                                 \
     extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
         name(const LazyTask* tasks, int count, unsigned* ticket, DeviceSequences queries, DeviceSequences targets,      \
-             const int32_t* pair_target, const int32_t* limits, int symbols, int words, int2* found,                    \
+             const int32_t* pair_target, EditLimits limits, int symbols, int words, int2* found,                        \
              unsigned* found_count) {                                                                                   \
         edit_filter<W>(tasks, count, ticket, queries, targets, pair_target, limits, symbols, words, found, found_count); \
     }

@@ -1,5 +1,6 @@
 // What the host hands to the kernels of `pairwise` (gpualign/pairwise/device).
 #pragma once
+#include "algo/pairwise/edit_band.hpp"
 #include "algo/pairwise/nw.hpp"
 
 struct int2;  // CUDA's; the host has only addresses of it
@@ -50,9 +51,10 @@ struct TablePart {
 
 // -- in arrays
 
-// A warp's work: one query against `count` targets, those of the pairs first, first + 1, ... of the sorted list.
+// A warp's work: one query against `count` targets, those of the pairs first, first + 1, ... of the sorted list; without a
+// list they are target, target + 1, ...
 struct LazyTask {
-    int32_t query, first, count;
+    int32_t query, first, count, target;
 };
 
 // A warp's work in RScan: up to 32 (64 in 16 bits) pairs of any queries. Strip s computes the rows from first_row(s) on,
@@ -84,7 +86,7 @@ struct PartWalk {
 };
 
 static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 && sizeof(ScoreLines) == 32 &&
-                  sizeof(TablePart) == 72 && sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
+                  sizeof(TablePart) == 72 && sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
                   sizeof(TraceResult) == 24 && sizeof(PartWalk) == 56,
               "laid out as the host writes them");
 

@@ -32,6 +32,9 @@ class CpuBackend:
         fields = {"device": self.name, "device_reason": self.reason}
         return fields | {"cpu_batches": self.items, "gpu_batches": 0}
 
+    def lend(self, nbytes: int) -> None:
+        pass
+
     def sees(self, path: str) -> bool:
         return True
 

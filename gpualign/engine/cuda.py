@@ -55,8 +55,9 @@ class CudaBackend:
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
         self._cores: list[Cores[Any, Any]] = []
         try:
-            for info in infos:
-                self.devices.append(Device(info, max_memory))
+            self.devices += [Device(info, max_memory, wait=False) for info in infos]  # side by side
+            for device in self.devices:
+                device.opened()
         except BaseException:
             self.close()
             raise
@@ -108,7 +109,7 @@ class CudaBackend:
             with HOST.waiting():
                 free_slots.acquire()
             try:
-                return pool.run(stage.staged(prepared, self._lend))
+                return pool.run(stage.staged(prepared, self.lend))
             finally:
                 free_slots.release()
 
@@ -122,7 +123,7 @@ class CudaBackend:
             with HOST.waiting():
                 free_slots.acquire()
             try:
-                text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self._lend))
+                text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self.lend))
                 return text
             except (
                 ValueError,
@@ -135,7 +136,7 @@ class CudaBackend:
 
         return inflated
 
-    def _lend(self, nbytes: int) -> NDArray[np.uint8] | None:
+    def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""
         for device in self.devices:
             if (memory := device.host_memory.lend(nbytes)) is not None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from gpualign.engine.opening import Opening
+from gpualign.engine.timeline import STEPS_OF_RUN, timeline_of
 from gpualign.engine.work import Work
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.paths import check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, tell, warn
+from gpualign.streaming.clock import STEPS
 
 
 class RunContext:
@@ -45,10 +48,14 @@ class RunContext:
     @contextmanager
     def opening(self, work: Work | None) -> Iterator[Opening]:
         """The backend, which opens while the input is read. It is closed at the end, and its facts are reported."""
+        before, start = STEPS.since(), time.perf_counter()
         with Opening(self.options, self.command, work) as opening:
             yield opening
             backend = opening.backend()
             self.report |= backend.report()
+            host, wall = STEPS.since(before), time.perf_counter() - start
+            devices = self.report.fields.get("devices", ())
+            self.report["timeline"] = timeline_of(STEPS_OF_RUN, host, devices, wall, self.options.threads)
             self.device = backend.name
 
     def output(self) -> AbstractContextManager[OutputFile]:

@@ -105,6 +105,9 @@ class Backend(Protocol):
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
 
+    def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
+        """Page-locked memory, from any thread; None where there is none at present."""
+
     def sees(self, path: str) -> bool:
         """Whether all workers can read the file at this path."""
 

@@ -8,10 +8,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pysam
 
 from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
@@ -20,6 +19,9 @@ from gpualign.io.htslib_input import HtslibInput
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
+
+if TYPE_CHECKING:
+    import pysam
 
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900
@@ -54,6 +56,8 @@ class AlignmentReads:
 
     def __init__(self, file: InputFile, keep_read_groups: bool = True) -> None:
         self.path, self._dropped = file.path, _OURS if keep_read_groups else _OURS | {"RG"}
+        import pysam  # slow to import
+
         pysam.set_verbosity(0)  # its messages would mix with ours
         try:
             self._input = HtslibInput(file)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pysam
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
@@ -75,6 +74,8 @@ class BamReads:
     """
 
     def __init__(self, file: InputFile | CramInput, dropped: str) -> None:
+        import pysam  # slow to import
+
         self._file, self._dropped = file, dropped
         try:
             self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(self._header_text()).to_dict()

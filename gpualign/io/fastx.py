@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
-from gpualign.io.files import InputFile
+from gpualign.io.files import InputFile, StoredFile
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 FastxFormat = Literal["fasta", "fastq"]
 
@@ -32,9 +33,9 @@ _COUNTED_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class StoredText:
-    """Text that is still in its file, which must stay open."""
+    """Text that is still in its file."""
 
-    file: InputFile
+    file: StoredFile
     offset: int
     size: int
 
@@ -181,6 +182,7 @@ def stored_chunks(
     if kind is None:  # white space as far as one looks
         yield from read_chunks(file, chunk_bytes, long_records=True) if long_records else read_chunks(file, chunk_bytes)
         return
+    stored = file.stored()
     begin, want = 0, chunk_bytes
     line, counted = 1, 0  # of what is before that byte
     while begin < file.size:
@@ -200,7 +202,7 @@ def stored_chunks(
                 continue
             end = border
         want = chunk_bytes
-        yield Chunk(StoredText(file, begin, end - begin), kind, file.path, None, offset=begin)
+        yield Chunk(StoredText(stored, begin, end - begin), kind, file.path, None, offset=begin)
         begin = end
 
 
@@ -308,6 +310,7 @@ def _next_header(text: bytes) -> int:
     return max(at, 0)
 
 
+@STEPS.at("parse")
 def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:
     """Parse a chunk. Sequences come out upper-case with U as T ("nucleotide") or as they are ("any").
 

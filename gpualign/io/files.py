@@ -45,6 +45,44 @@ def stamp_of(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
+class StoredFile:
+    """A plain file that stays open as long as anybody has it.
+
+    Attributes:
+        path, stamp: as of :class:`InputFile`.
+    """
+
+    def __init__(self, descriptor: int, path: str, stamp: tuple[int, int] | None) -> None:
+        self.path, self.stamp = path, stamp
+        self._descriptor = os.dup(descriptor)
+
+    def part(self, offset: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of it, from any thread.
+
+        Raises:
+            InputError: they are not there (any more).
+        """
+        return _part(self._descriptor, self.path, offset, size)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
+
+
+def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:
+    text = np.empty(size, np.uint8)
+    read = 0
+    try:
+        with STEPS.at("read"):
+            while read < size and (count := os.preadv(descriptor, [text[read:].data], offset + read)):
+                read += count
+    except OSError as error:
+        raise InputError(os_reason(error), path) from error
+    if read < size:
+        raise InputError("became shorter while it was read", path)
+    return text
+
+
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
@@ -155,17 +193,11 @@ class InputFile:
         Raises:
             InputError: they are not there (any more).
         """
-        text = np.empty(size, np.uint8)
-        read = 0
-        try:
-            with STEPS.at("read"):
-                while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
-                    read += count
-        except OSError as error:
-            raise InputError(os_reason(error), self.path) from error
-        if read < size:
-            raise InputError("became shorter while it was read", self.path)
-        return text
+        return _part(self._file.fileno(), self.path, offset, size)
+
+    def stored(self) -> StoredFile:
+        """A plain file, to be read by whoever has parts of it, also when this is closed."""
+        return StoredFile(self._file.fileno(), self.path, self.stamp)
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         try:

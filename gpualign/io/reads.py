@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
@@ -14,11 +15,14 @@ from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_ch
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.prefetch import Prefetch
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2
 #: bytes of a file up to which one reader reads it; not all files say their size (those of the kernel)
 _HELD = 1 << 16
+#: chunks that are inflated before they are asked for: whoever reads two files takes several of one at a time
+_CHUNKS_AHEAD = 4
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -29,7 +33,15 @@ def reader_of(file: InputFile, by_parser: bool) -> Callable[[InputFile, int], It
     """What cuts a FASTA or FASTQ file; ``by_parser`` as for :class:`ReadSource`."""
     if by_parser and file.size > _HELD:
         return stored_chunks
-    return inflated_chunks if by_parser and file.in_pieces else read_chunks
+    if by_parser and file.in_pieces:
+        return inflated_chunks
+    return _inflated_ahead if file.regular and not (file.plain or file.bgzf) else read_chunks
+
+
+def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+    """The chunks of a compressed file, inflated in a thread of its own: so both files of pairs are at the same time."""
+    with contextlib.closing(Prefetch(read_chunks(file, chunk_bytes), _CHUNKS_AHEAD)) as ahead:
+        yield from ahead
 
 
 class ReadSource:
@@ -40,7 +52,7 @@ class ReadSource:
         keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf or decode CRAM.
-        by_parser: the text is read or joined where it is parsed, in this process while this is open.
+        by_parser: the text is read or joined where it is parsed.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.

@@ -13,6 +13,7 @@ from gpualign.lcs.query import LcsQuery
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.offsets import offsets_of
+from gpualign.streaming.clock import STEPS
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Winners:
         return self.query.symbols <= LCS_TRACE_SYMBOLS and len(self.query) * longest <= LCS_TRACE_CELLS
 
 
+@STEPS.at("compute")
 def score_on_cpu(queries: Sequence[LcsQuery], formulation: str, batch: SequenceBatch) -> ScoredBatch:
     """All queries against a batch with vector words on the calling thread."""
     rows = [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.top_n import TopN
@@ -32,9 +33,7 @@ from gpualign.streaming.ordered import run_ordered
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
-GPU_BATCH_FACTOR = 8
-#: enough to keep ahead of one GPU; more would only hold more batches in memory
-MAX_PARSERS = 6
+GPU_BATCH_FACTOR = 4
 #: subjects traced in one call of a core, and in one batch of a GPU
 MAX_TRACED, MAX_TRACED_ON_GPU = 64, 4096
 
@@ -216,6 +215,8 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
                 run.warn(f"query '{query.name}' has no symbol that can match")
         writer = LcsWriter(out, params, files)
         backend = opening.backend()
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory()
         read, items = _items(params, files, options, backend)
         with run.progress("bases") as progress:
             for rows, residues in lcs.run(backend, items, read):
@@ -279,19 +280,13 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 def _items(
     params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, backend: Backend
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
-    """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
+    """What parses an item, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
-    if not backend.on_gpu:
-        # a file is closed after its last chunk, which threads may still have to read; what travels names it
-        by_parser = backend.sees if options.cluster is not None else lambda path: False
-        return read, _chunks(files, options.batch_size, by_parser)
-    chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size)
-    return lambda batch: batch, run_ordered(chunks, read, min(MAX_PARSERS, options.threads))
+    factor = GPU_BATCH_FACTOR if backend.on_gpu else 1
+    return read, _chunks(files, factor * options.batch_size, backend.sees)
 
 
-def _chunks(
-    files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
-) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool]) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
             yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)

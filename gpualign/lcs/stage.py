@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.stage import Stage
+from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.stage import HostedStage, Lend, Stage
 from gpualign.lcs.cpu import ScoredBatch, Winners, score_on_cpu
 from gpualign.lcs.device.lengths import LcsKernel
 from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.query import LcsQuery, common_subsequences
 from gpualign.sequences.batch import SequenceBatch
+
+#: batches in flight on a device
+_SLOTS = 3
 
 
 def trace_stage() -> Stage[Winners, list[bytes]]:
@@ -31,18 +36,33 @@ def lcs_stage(
     formulation: str,
     read: Callable[[Any], SequenceBatch],
     wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
-) -> Stage[Any, ScoredBatch]:
+) -> HostedStage[Any, ScoredBatch]:
     """The stage over items that ``read`` turns into batches.
 
     Args:
-        wanted: which subjects the result must hold, of those that the CPU scores; None: all.
+        wanted: which subjects the result must hold, None: all.
     """
 
     def make_kernel(device: Device) -> Any:
-        return LcsKernel(device, queries, formulation, read)
+        return LcsKernel(device, queries, formulation)
 
-    def score(item: Any) -> ScoredBatch:
-        scored = score_on_cpu(queries, formulation, read(item))
+    def score(batch: SequenceBatch) -> ScoredBatch:
+        return score_on_cpu(queries, formulation, batch)
+
+    def kept(scored: ScoredBatch) -> ScoredBatch:
         return scored if wanted is None else scored.only(wanted(scored))
 
-    return Stage(score, make_kernel)
+    return HostedStage(
+        lambda item: kept(score(read(item))),
+        make_kernel,
+        before=lambda item: (None, read(item)),
+        staged=staged,
+        cpu_kernel=score,
+        after=lambda _, scored: kept(scored),
+        slots=_SLOTS,
+    )
+
+
+def staged(batch: SequenceBatch, lend: Lend) -> SequenceBatch:
+    """The same with its symbols in page-locked memory, so that the device's thread copies nothing."""
+    return replace(batch, bases=in_lent_memory(batch.bases, lend))

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
+from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
@@ -22,7 +23,6 @@ from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
-from gpualign.map.timeline import timeline_of
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.streaming.clock import STEPS
@@ -91,7 +91,7 @@ def run_map(
     warn_of(statistics, files, params.seeding.full, run.warn)
     report |= sample_report(sample, statistics, pairs, index) | of_output
     devices = report.fields.get("devices", ())
-    report |= {"timeline": timeline_of(host, devices, wall, options.threads)}
+    report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
     fields = run.finish(statistics.summary(pairs) + duplicates_summary(of_output))
     if files.report_page is not None:

@@ -16,6 +16,7 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 #: bytes of text after which a piece's search pauses until they are written
@@ -184,6 +185,7 @@ class Search:
         """As :func:`pack_batch`."""
         return pack_batch(batch, self.strands)
 
+    @STEPS.at("compute")
     def match(self, piece: Piece) -> Matches:
         """Search a piece on the CPU; it pauses when its result grows large.
 
@@ -197,6 +199,7 @@ class Search:
         )
         return Matches(piece, reached, printed=_printed(*printed))
 
+    @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``maximum`` those whose string occurs at most so often in
         the reference; of sorted positions always those that are unique in it.
@@ -212,6 +215,7 @@ class Search:
         )
         return Matches(piece, reached, columns=Columns(*columns))
 
+    @STEPS.at("format")
     def report(self, piece: Piece, columns: Columns, maximum: int = 0) -> Printed:
         """The text of all matches that start in a piece; ``maximum``: but those whose string occurs more often in the
         reference; 0: none.

@@ -87,8 +87,8 @@ class MemsKernel:
 
     def submit(self, slot: Slot, item: Piece) -> None:
         # it is whole there for each of its pieces: a match may go on after them
-        slot.upload_once("text words", item.source.text.words, item.source)
-        slot.upload_once("text breaks", item.source.text.breaks, item.source)
+        for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
+            slot.upload_once(name, array, item.source)
         if len(self.pages) == 1:
             self._launch(slot, item, self._on_device(slot, 0))
 

@@ -34,8 +34,8 @@ class UniqueMemsKernel(MemsKernel):
         if not self.fits:
             return
         reference = self._reference()  # the first time much is copied: not between this batch's events
-        slot.upload_once("text words", item.source.text.words, item.source)
-        slot.upload_once("text breaks", item.source.text.breaks, item.source)
+        for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
+            slot.upload_once(name, array, item.source)
         first, last = self._tiles(item)
         tiles = last - first
         units, capacity = tiles + 1, tiles * self.shape.tile  # a start has one match at most

@@ -173,7 +173,7 @@ class Run:
         search = self.search
         if not self._cluster:
             # devices take packed pieces
-            sources = run_ordered(batches, search.prepare, self._threads) if self._by_columns else batches
+            sources = run_ordered(batches, self._prepared, self._threads) if self._by_columns else batches
             at_work = self._find if self._by_columns else partial(match_item, search)
             stage: Stage[Any, Matches] = Stage(at_work, partial(kernel_for, search=search))
             for matches in self.backend.run(self._items(sources), stage):
@@ -189,6 +189,10 @@ class Run:
         for found in self.backend.run(items(), worker_stage(search)):
             item = in_flight.popleft()
             yield item if isinstance(item, Piece) else None, found.size, found.parts
+
+    def _prepared(self, batch: Batch) -> QueryText:
+        text = self.search.prepare(batch)
+        return text.staged(self.backend.lend) if self.backend.on_gpu else text
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""

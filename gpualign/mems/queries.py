@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.prefetch import Prefetch
 
 #: read of a long record at a time
@@ -43,6 +46,7 @@ class QueryText:
         names, name_offsets: as in :class:`SequenceBatch`.
         bases: of all records.
         text: native packed text; its positions number the strands one after the other.
+        lent: copies of its words and breaks in page-locked memory, for a device, or None.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -50,6 +54,16 @@ class QueryText:
     name_offsets: NDArray[np.int64]
     bases: int
     text: Any
+    lent: tuple[NDArray[np.uint64], ...] | None = None
+
+    @property
+    def packed(self) -> tuple[NDArray[np.uint64], ...]:
+        """Words and breaks, from where a device copies them fastest."""
+        return self.lent or (self.text.words, self.text.breaks)
+
+    def staged(self, lend: Lend) -> QueryText:
+        """The same in page-locked memory, so that the device's thread copies nothing."""
+        return replace(self, lent=tuple(in_lent_memory(array, lend) for array in self.packed))
 
     @property
     def records(self) -> int:
@@ -64,6 +78,7 @@ class QueryText:
 Batch = Chunk | SequenceBatch | QueryText
 
 
+@STEPS.at("parse")
 def pack_batch(batch: Batch, strands: int) -> QueryText:
     """Parse and pack, where that is not done yet.
 
@@ -142,9 +157,9 @@ class QueryFiles:
 @contextmanager
 def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
     """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped; and not of files that must be open as long as their last batch is in flight.
+    be stopped.
     """
-    if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
+    if all(map(os.path.isfile, files.paths)):
         with closing(Prefetch(files.batches())) as ahead:
             yield iter(ahead)
     else:

@@ -99,8 +99,7 @@ def _query_files(queries: tuple[str, ...], params: MemsParams, options: RunOptio
         queries,
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
-        # threads here may still parse when a file is closed; what goes to a cluster is packed by then
-        by_parser=lambda query: options.cluster is not None and opening.workers_see(query),
+        by_parser=opening.workers_see,
     )
 
 

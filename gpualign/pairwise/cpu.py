@@ -13,7 +13,8 @@ from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.identity import IdentityBound, band_of, reaches, score_from_edits
 from gpualign.sequences.matrices import Scoring
-from gpualign.sequences.pairs import PairBlock
+from gpualign.sequences.pairs import PairBlock, PairRuns
+from gpualign.streaming.clock import STEPS
 
 _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 
@@ -169,10 +170,26 @@ def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]
     table = problem.edits_by_length
     if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
         return None
-    limits = table[np.minimum(n, m)]
-    if problem.definition == 0:
-        limits += np.abs(n - m)
+    limits: NDArray[np.int32] = _native.edit_limits(table, problem.definition == 0, n, m)
     return None if int(limits.max()) > MAX_EDITS else limits
+
+
+def widest_limit(problem: PairProblem, block: PairBlock) -> int | None:
+    """The most edits that :func:`edit_limits` allows any pair of a block, or a little more, or None. Runs are looked at
+    as a whole, which saves writing out their pairs.
+    """
+    table = problem.edits_by_length
+    if table is None or len(block) == 0:
+        return None
+    if isinstance(block, PairRuns):
+        n, m = problem.query_lengths[block.query], problem.target_lengths
+        widest = int(table[min(n.max(), m.max())])
+        if problem.definition == 0:
+            widest += max(0, int(n.max() - m.min()), int(m.max() - n.min()))
+        if widest <= MAX_EDITS:
+            return widest
+    limits = edit_limits(problem, *problem.sizes(block))
+    return None if limits is None else int(limits.max())
 
 
 def candidates_within(
@@ -219,6 +236,7 @@ def candidates_scored(
     return _within_band(problem, left, scores.astype(np.int64))
 
 
+@STEPS.at("compute")
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
     """Drop the pairs that are proved to miss the identity."""
     limits = edit_limits(problem, *problem.sizes(block))
@@ -234,6 +252,7 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
     return candidates_within(problem, block, near, distances[near])
 
 
+@STEPS.at("compute")
 def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
     """All candidates on one strand, not yet filtered by their identity."""
     queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring

@@ -20,6 +20,7 @@ from gpualign.pairwise.params import (
     column_of,
 )
 from gpualign.sequences.matrices import Scoring
+from gpualign.streaming.clock import STEPS
 
 #: minimap2's value for "no mapping quality"
 _PAF_QUALITY = 255
@@ -63,6 +64,7 @@ class PairFormat:
         self._queries, self._targets = Names(queries), Names(targets)
         self._columns = names_of(output, params)
 
+    @STEPS.at("format")
     def lines(self, alignments: Alignments) -> bytes:
         """One line per alignment."""
         known = {} if self._significance is None else self._significance(alignments)

@@ -15,7 +15,7 @@ from gpualign.errors import check_count, counted
 from gpualign.io.pair_inputs import PairFiles, PairInputs
 from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments
-from gpualign.pairwise.cpu import PairProblem
+from gpualign.pairwise.cpu import MAX_EDITS, PairProblem
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat, columns_of
@@ -33,6 +33,9 @@ from gpualign.sequences.pairs import PairBlock, PairSource
 MINUTES_OF_CELLS = (2 * 10**12, 10**11)
 #: pairs and cells of a block with --resume, for all devices, so that a run may go on on another one
 KEPT_BLOCK = (1 << 14, 1 << 29)
+#: pairs of a block for a device at most: of all pairs; of those that a filter goes through, a share, so that several
+#: devices end together, within bounds; and cells at most
+_GPU_PAIRS, _GPU_SHARE, _FILTERED_PAIRS, _GPU_CELLS = 1 << 16, 64, (1 << 20, 1 << 22), 1 << 42
 #: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
 _CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
 
@@ -102,8 +105,11 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
         minimum, maximum = _CPU_PAIRS
         return min(max(total // _CPU_SHARE, minimum), maximum), _CPU_CELLS
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
-    filtered = problem.bound is not None or not problem.traced
-    return (1 << 20 if filtered else 1 << 16), 1 << 42
+    if problem.bound is None and problem.traced:
+        return _GPU_PAIRS, _GPU_CELLS
+    minimum, maximum = _FILTERED_PAIRS
+    narrow = problem.traced and problem.edits_by_length is not None and problem.edits_by_length[-1] <= MAX_EDITS
+    return (min(max(total // _GPU_SHARE, minimum), maximum), 1 << 45) if narrow else (minimum, _GPU_CELLS)
 
 
 def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:

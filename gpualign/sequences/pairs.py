@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.sequences.offsets import cut_by_size, positions_of
+from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of
 
 #: pairs of a block at most, and cells of its tables at most (unless one pair has more)
 MAX_PAIRS = 1 << 16
@@ -37,13 +38,61 @@ class PairBlock:
         starts = np.concatenate([[0], starts])
         if 4 * len(starts) > len(self):
             return PairBlock, (self.queries, self.targets)
-        lengths = np.diff(starts, append=len(self))
-        return _of_runs, (self.queries[starts], self.targets[starts], lengths)
+        return PairRuns, (self.queries[starts], self.targets[starts], np.diff(starts, append=len(self)))
 
 
-def _of_runs(queries: NDArray[np.int32], targets: NDArray[np.int32], lengths: NDArray[np.int64]) -> PairBlock:
-    """Runs of ``lengths`` pairs that begin with these."""
-    return PairBlock(np.repeat(queries, lengths), positions_of(targets, lengths).astype(np.int32))
+class PairRuns(PairBlock):
+    """The same as runs of one query with targets that follow each other; single pairs are written out when asked for.
+
+    Args:
+        query, first: int32 (r,), a run's query and its first target.
+        lengths: int64 (r,), pairs of each run, none of them 0.
+    """
+
+    def __init__(self, query: NDArray[np.int32], first: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        vars(self).update(query=query, first=first, lengths=lengths)
+
+    query: NDArray[np.int32]
+    first: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    @cached_property
+    def _offsets(self) -> NDArray[np.int64]:
+        return offsets_of(self.lengths)
+
+    @property
+    def queries(self) -> NDArray[np.int32]:
+        return self._pairs[0]
+
+    @property
+    def targets(self) -> NDArray[np.int32]:
+        return self._pairs[1]
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        return np.repeat(self.query, self.lengths), positions_of(self.first, self.lengths).astype(np.int32)
+
+    def __len__(self) -> int:
+        return int(self._offsets[-1])
+
+    def take(self, keep: NDArray[np.bool_] | NDArray[np.int64] | slice) -> PairBlock:
+        if isinstance(keep, slice):
+            start, stop, step = keep.indices(len(self))
+            return self._part(start, stop) if step == 1 else super().take(keep)
+        if keep.dtype == np.bool_:
+            keep = np.flatnonzero(keep)
+        run = np.searchsorted(self._offsets, keep, "right") - 1
+        return PairBlock(self.query[run], (self.first[run] + keep - self._offsets[run]).astype(np.int32))
+
+    def _part(self, start: int, stop: int) -> PairRuns:
+        offsets = self._offsets
+        i, j = int(np.searchsorted(offsets, start, "right")) - 1, int(np.searchsorted(offsets, stop, "left"))
+        begins, ends = np.maximum(offsets[i:j], start), np.minimum(offsets[i + 1 : j + 1], stop)
+        skipped = (begins - offsets[i:j]).astype(np.int32)
+        return PairRuns(self.query[i:j], self.first[i:j] + skipped, np.maximum(ends - begins, 0))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PairRuns, (self.query, self.first, self.lengths)
 
 
 @dataclass(frozen=True)
@@ -79,27 +128,14 @@ class PairSource:
 
     def blocks(self, max_pairs: int = MAX_PAIRS, max_cells: int = MAX_CELLS) -> Iterator[PairBlock]:
         """The pairs in order; where a block ends changes no output."""
-        pending: list[PairBlock] = []
-        capacity = max_pairs
-        for run in self._runs():
-            while len(run):
-                part, run = run.take(slice(0, capacity)), run.take(slice(capacity, None))
-                pending.append(part)
-                capacity -= len(part)
-                if capacity == 0:
-                    yield from self._cut(_join(pending), max_cells)
-                    pending, capacity = [], max_pairs
-        if pending:
-            yield from self._cut(_join(pending), max_cells)
+        pairs = self._runs() if self.listed is None else self.listed
+        for start in range(0, len(pairs), max_pairs):
+            yield from self._cut(pairs.take(slice(start, start + max_pairs)), max_cells)
 
-    def _runs(self) -> Iterator[PairBlock]:
-        if self.listed is not None:
-            yield self.listed
-            return
-        count = len(self.target_lengths)
-        everything = np.arange(count, dtype=np.int32)
-        for query, first in enumerate(self.first_target.tolist()):
-            yield PairBlock(np.full(max(count - first, 0), query, np.int32), everything[first:])
+    def _runs(self) -> PairRuns:
+        lengths = len(self.target_lengths) - self.first_target
+        query = np.flatnonzero(lengths > 0)
+        return PairRuns(query.astype(np.int32), self.first_target[query].astype(np.int32), lengths[query])
 
     def _cut(self, block: PairBlock, max_cells: int) -> Iterator[PairBlock]:
         largest = (int(self.query_lengths.max()) + 1) * (int(self.target_lengths.max()) + 1)
@@ -109,9 +145,3 @@ class PairSource:
         cells = (self.query_lengths[block.queries] + 1) * (self.target_lengths[block.targets] + 1)
         for start, stop in cut_by_size(cells, max_cells):
             yield block.take(slice(start, stop))
-
-
-def _join(blocks: list[PairBlock]) -> PairBlock:
-    if len(blocks) == 1:
-        return blocks[0]
-    return PairBlock(np.concatenate([b.queries for b in blocks]), np.concatenate([b.targets for b in blocks]))

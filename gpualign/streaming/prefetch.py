@@ -1,7 +1,8 @@
-"""An iterator whose next item is made while the last one is used."""
+"""An iterator whose next items are made while the last one is used."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -12,17 +13,18 @@ Item = TypeVar("Item")
 
 
 class Prefetch(Generic[Item]):
-    """Items in order, the first of which is made from now on in a thread of its own, and each of the others as soon as
-    the one before it is taken. Close it, which waits for the item in flight.
+    """Items in order, the first of which are made from now on in a thread of its own, and each of the others as soon as
+    one before it is taken. Close it, which waits for the item in flight.
 
     Args:
-        items: are advanced in the thread; what they raise comes in order.
+        items: are advanced in the thread, and closed if they can be; what they raise comes in order.
+        ahead: items that are made before they are asked for.
     """
 
-    def __init__(self, items: Generator[Item, None, None]) -> None:
+    def __init__(self, items: Iterator[Item], ahead: int = 1) -> None:
         self._items = items
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-ahead")
-        self._next = self._advance()
+        self._next = deque(self._advance() for _ in range(ahead))
 
     def _advance(self) -> Future[Item | None]:
         return self._thread.submit(HOST.working()(next), self._items, None)
@@ -30,12 +32,13 @@ class Prefetch(Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         while True:
             with HOST.waiting():
-                item = self._next.result()
+                item = self._next.popleft().result()
             if item is None:
                 return
-            self._next = self._advance()
+            self._next.append(self._advance())
             yield item
 
     def close(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)
-        self._items.close()
+        if isinstance(self._items, Generator):
+            self._items.close()

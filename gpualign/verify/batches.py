@@ -14,6 +14,7 @@ from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 from gpualign.tables.column import TextColumn
 from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
@@ -187,6 +188,7 @@ def _found(batch: Batch, result: VerifyResult, kept: NDArray[np.int64], pair: ND
     }
 
 
+@STEPS.at("format")
 def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lines:
     """Choose and format."""
     kept, pair = choose(params, batch, result)

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.blocks import Blocks, after_last_line
+from gpualign.io.blocks import after_last_line
+from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
+from gpualign.io.lines import read_line_chunks
 
 TextKind = Literal["tsv", "bed", "paf"]
 #: alignments in one batch
@@ -67,12 +69,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CandidateChunk:
-    """Whole lines of one kind, unparsed; ``data`` is uint8 text."""
+    """Whole lines of one kind, unparsed."""
 
-    data: NDArray[np.uint8]
+    lines: Chunk
     kind: TextKind
-    path: str
-    line: int
 
 
 def parse_chunk(chunk: CandidateChunk, queries: Any, targets: Any) -> Candidates:
@@ -83,11 +83,11 @@ def parse_chunk(chunk: CandidateChunk, queries: Any, targets: Any) -> Candidates
     """
     try:
         query, target, begin, end, before, after, strand = _native.parse_candidates(
-            chunk.data, chunk.kind[0], queries, targets
+            chunk.lines.text(), chunk.kind[0], queries, targets
         )
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
-        raise InputError(what, chunk.path, chunk.line + int(offset)) from None
+        raise InputError(what, chunk.lines.path, chunk.lines.first_line() + int(offset)) from None
     return Candidates(query, target, begin, end, before, after, strand, widen=chunk.kind == "paf")
 
 
@@ -140,20 +140,11 @@ def sniff(head: bytes, path: str) -> TextKind | None:
 def _read_lines(
     file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
 ) -> Iterator[CandidateChunk]:
-    blocks, line = Blocks(file, head), 1
-    while not blocks.at_end:
-        # one line, or one query's lines, that are longer are read in growing steps, to stay linear
-        data = blocks.read(max(chunk_bytes, 2 * len(blocks.rest)))
-        if blocks.at_end:
-            cut = len(data)
-        elif grouped:
-            cut = _native.last_group_border(data, _QUERY_COLUMN[kind])
-        else:
-            cut = after_last_line(data)
-        if cut:
-            chunk = blocks.take(cut)
-            yield CandidateChunk(chunk, kind, file.path, line)
-            line += _native.count_newlines(chunk)
+    def before_last_group(text: NDArray[np.uint8]) -> int:
+        return int(_native.last_group_border(text, _QUERY_COLUMN[kind]))
+
+    for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line):
+        yield CandidateChunk(chunk, kind)
 
 
 def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 
 #: queries of more bases than a tile of the native code; their first limit, at least and as a share of the length
 _LONG, _FIRST_LIMIT, _FIRST_SHARE = 512, 64, 32
@@ -72,6 +73,7 @@ class VerifyResult:
     end: NDArray[np.int32]
 
 
+@STEPS.at("compute")
 def verify_on_cpu(pairs: VerifyPairs) -> VerifyResult:
     """The CPU form: one pair per vector lane. Long queries without a limit have a narrow one at first, which is doubled
     until it holds the answer (Ukkonen 1985), as it leaves out most of the matrix.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.work import Work
@@ -23,12 +23,13 @@ from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
-from gpualign.verify.stage import STAGE, planned
+from gpualign.verify.stage import STAGE, planned, staged
 from gpualign.verify.tuning import KERNELS
 
 _COLUMNS: dict[str, Kind] = {
@@ -44,6 +45,8 @@ _COLUMNS: dict[str, Kind] = {
 
 #: a core's step has this part of --batch-size
 _CORE_SHARE = 4
+#: and one for a GPU this many times as much
+_GPU_FACTOR = 2
 #: bases of queries that a thread parses at once
 _QUERY_BASES = 1 << 23
 #: what one step of the input gives: unparsed lines, candidates, or paired records
@@ -69,7 +72,9 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
     with run.opening(work_of(files)) as opening, run.table(columns, files.header) as out:
         source = _Source(params, files, options)
         backend = opening.backend()
-        with run.progress("pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory()
+        with run.progress("pairs") as progress, contextlib.closing(_lines(source, backend)) as batches:
             for lines in batches:
                 out.write(lines.text)
                 progress.update(lines.candidates)
@@ -122,14 +127,14 @@ class _Source:
 
     def steps(self, on_gpu: bool) -> Iterator[Step]:
         """For a GPU, or for a core, of which others should not wait for the last step long."""
-        files, chunk_bytes = self.files, self._batch_size
-        if not on_gpu:
-            chunk_bytes = -(-chunk_bytes // _CORE_SHARE)
+        files = self.files
+        chunk_bytes = self._batch_size * _GPU_FACTOR if on_gpu else -(-self._batch_size // _CORE_SHARE)
         if files.candidates is None:
             return _paired_records(files, chunk_bytes)
         grouped = self.params.best is not None
         return read_candidates(files.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
 
+    @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
@@ -138,25 +143,9 @@ class _Source:
         return prepare(self.params, self.texts, step)
 
 
-def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[Lines, None, None]:
-    """Output in order. On the CPU a thread takes a step from text to text; with a GPU host threads parse and write."""
-    params = source.params
-    if not backend.on_gpu:
-        yield from backend.run(source.steps(on_gpu=False), _whole_stage(source))
-        return
-    in_flight: deque[Batch] = deque()
-
-    def ready(step: Step) -> tuple[Batch, VerifyPairs]:
-        batch = source.batch(step)
-        return batch, planned(batch.pairs)
-
-    def pairs() -> Iterator[VerifyPairs]:
-        for batch, batch_pairs in run_ordered(source.steps(on_gpu=True), ready, options.threads):
-            in_flight.append(batch)
-            yield batch_pairs
-
-    results = ((in_flight.popleft(), result) for result in backend.run(pairs(), STAGE))
-    yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
+def _lines(source: _Source, backend: Backend) -> Generator[Lines, None, None]:
+    """Output in order."""
+    return backend.run(source.steps(backend.on_gpu), _whole_stage(source))
 
 
 def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
@@ -169,7 +158,7 @@ def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
 
     def before(step: Step) -> tuple[Batch, VerifyPairs]:
         batch = source.batch(step)
-        return batch, batch.pairs
+        return batch, planned(batch.pairs)
 
     return HostedStage(
         cpu=whole,
@@ -177,6 +166,8 @@ def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
         before=before,
         cpu_kernel=verify_on_cpu,
         after=partial(write_lines, params),
+        staged=staged,
+        slots=STAGE.slots,
     )
 
 
@@ -184,7 +175,7 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> S
     """All queries of files of reads in any format; candidates may name any of them at any time."""
     batches: list[SequenceBatch] = []
     for path in paths:
-        with ReadSource(path, reference, threads=threads) as source:
+        with ReadSource(path, reference, threads=threads, by_parser=True) as source:
             batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
     return join_batches(batches)
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpualign.engine.stage import Stage
+from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.stage import Lend, Stage
+from gpualign.streaming.clock import STEPS
 from gpualign.verify.cpu import VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.kernel import VerifyKernel
 from gpualign.verify.device.plan import plan
 
 
+@STEPS.at("parse")
 def planned(pairs: VerifyPairs) -> VerifyPairs:
     """The same batch with its device plan, so that the device's thread need not make it."""
     return replace(pairs, plan=plan(pairs))
+
+
+def staged(pairs: VerifyPairs, lend: Lend) -> VerifyPairs:
+    """The same with what is large in page-locked memory, so that the device's thread copies nothing."""
+    if pairs.plan is None:
+        return pairs
+    tasks, bases = in_lent_memory(pairs.plan.tasks, lend), in_lent_memory(pairs.bases, lend)
+    return replace(pairs, bases=bases, plan=replace(pairs.plan, tasks=tasks))
 
 
 #: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together

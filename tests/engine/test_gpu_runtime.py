@@ -15,6 +15,7 @@ from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
 from gpualign.engine.gpu.device_arrays import DeviceArrays
+from gpualign.engine.gpu.host_memory import in_lent_memory, is_lent
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.engine.opening import Opening, open_backend
 from gpualign.engine.stage import Stage
@@ -356,3 +357,21 @@ def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
 
     with Device(list_devices()[0]) as device:
         assert device.call(run, device).result() < 0.05
+
+
+def test_host_threads_that_were_lent_nothing_find_memory_later(fake) -> None:
+    """What a slot stages itself goes back, and one more is made for whom there was none."""
+
+    def rounds(device: Device) -> list[bool]:
+        (slot,), lent = slots_of(device, 1), []
+        for value in range(4):
+            array = in_lent_memory(np.full(5000, value, np.uint8), device.host_memory.lend)
+            lent.append(is_lent(array))
+            pointer = slot.upload_staged("text", array)
+            slot.wait()
+            assert (pointer.data[:5000] == value).all()
+            del array  # its memory goes back
+        return lent
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(rounds, device).result() == [False, False, True, True]

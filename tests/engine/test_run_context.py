@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError
 from gpualign.params import RunOptions
+from gpualign.streaming.clock import STEPS
 
 
 def test_a_run_from_its_paths_to_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,6 +30,21 @@ def test_a_run_from_its_paths_to_its_report(tmp_path: Path, capsys: pytest.Captu
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "gpualign verify: warning: so it is"
     assert lines[1].startswith("gpualign verify: done; ")
+
+
+def test_the_timeline_has_each_steps_share_of_the_threads(tmp_path: Path) -> None:
+    run = RunContext("verify", RunOptions(device="cpu", threads=2, output=str(tmp_path / "out"), quiet=True), ())
+    with run.opening(None), run.output() as out:
+        with STEPS.at("parse"):
+            time.sleep(0.02)
+        out.write(b"text\n")
+    timeline = run.finish("done")["timeline"]
+    assert timeline["devices"] == {}
+    host = timeline["host"]
+    assert list(host) == ["read", "inflate", "parse", "copy", "compute", "format", "deflate", "write"]
+    assert host["parse"]["seconds"] >= 0.02
+    assert 0 < host["parse"]["busy"] <= 0.5  # one of two threads
+    assert host["compute"] == {"seconds": 0.0, "busy": 0.0}
 
 
 def test_a_quiet_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,7 +138,7 @@ def device() -> Iterator[object]:
 
 def gpu_lengths(device: object, query: bytes, subjects: list[bytes], shape: LcsShape | None, formulation: str) -> list:
     def work() -> list:
-        kernel = LcsKernel(device, [encode_query("q", query, "bytes")], formulation, lambda item: item, shape)
+        kernel = LcsKernel(device, [encode_query("q", query, "bytes")], formulation, shape)
         slot = slots_of(device, 1)[0]  # type: ignore[attr-defined]
         batch = batch_of(subjects)
         kernel.submit(slot, batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,13 +12,21 @@ import pytest
 
 from gpualign import _native
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
-from gpualign.pairwise.cpu import Candidates, PairProblem, align_on_cpu, align_strand
+from gpualign.pairwise.cpu import (
+    MAX_EDITS,
+    Candidates,
+    PairProblem,
+    align_on_cpu,
+    align_strand,
+    edit_limits,
+    widest_limit,
+)
 from gpualign.pairwise.device import kernel as kernels
 from gpualign.pairwise.device import plan, tasks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
-from gpualign.sequences.pairs import PairBlock
+from gpualign.sequences.pairs import PairBlock, PairRuns, PairSource
 from tests.helpers.sequences import mutate
 
 
@@ -135,7 +144,9 @@ def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: i
     device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])
     kernel = kernels.PairwiseKernel(device, problem)
 
-    def submit_filter(slot, block, strand, limits, words):
+    def submit_filter(slot, block, strand, widest, words):
+        limits = edit_limits(problem, *problem.sizes(block))
+        assert limits.max() <= widest <= MAX_EDITS
         queries, targets = problem.queries[strand], problem.targets
         distances = _native.edit_distances(
             queries.codes, queries.offsets, targets.codes, targets.offsets, block.queries, block.targets, limits,
@@ -203,12 +214,69 @@ def test_every_route_gives_what_the_cpu_gives(monkeypatch, case: str, lengths: l
     problem, block = make_problem(lengths, **CASES[case], kernel=kernel_name)
     kernel = make_kernel(monkeypatch, problem)
     slot = Slot()
+    if kernel_name == "auto":  # as the command has them
+        (block,) = PairSource.triangle(problem.queries[0].lengths, include_self=False).blocks()
+        assert isinstance(block, PairRuns)
     kernel.submit(slot, block)  # type: ignore[arg-type]
     got, expected = kernel.collect(slot, block), align_on_cpu(problem, block)  # type: ignore[arg-type]
     for name in ("query", "target", "minus", "score", "lengths", "spans", "counts", "cigar", "cigar_offsets"):
         a, b = getattr(got, name), getattr(expected, name)
         assert (a is None) == (b is None)
         assert a is None or np.array_equal(a, b), name
+
+
+def listed(block: PairBlock) -> list[tuple[int, int]]:
+    return list(zip(block.queries.tolist(), block.targets.tolist(), strict=True))
+
+
+def test_tasks_of_runs_are_those_of_their_pairs() -> None:
+    runs = PairRuns(np.array([0, 3, 4], np.int32), np.array([5, 2, 0], np.int32), np.array([70, 1, 64]))
+    made, written = tasks.run_tasks(runs, 32), tasks.lazy_tasks(runs.queries, 32)
+    for name in ("query", "first", "count"):
+        assert made[name].tolist() == written[name].tolist()
+    pairs = [(task["query"], task["target"] + i) for task in made for i in range(task["count"])]
+    assert pairs == listed(runs) == [(0, 5 + i) for i in range(70)] + [(3, 2)] + [(4, i) for i in range(64)]
+
+
+def test_parts_of_runs_are_those_of_their_pairs() -> None:
+    lengths = np.full(9, 10, np.int64)
+    for source in (PairSource.triangle(lengths, include_self=True), PairSource.rectangle(lengths, lengths[:4])):
+        (runs,) = source.blocks()
+        pairs = listed(runs)
+        for start in range(len(pairs)):
+            for stop in range(start, len(pairs) + 1):
+                assert listed(runs.take(slice(start, stop))) == pairs[start:stop]
+        for some in (slice(None, None, 3), np.arange(0, len(pairs), 4), np.arange(len(pairs)) % 5 == 1):
+            chosen = np.arange(len(pairs))[some]
+            assert listed(runs.take(some)) == [pairs[i] for i in chosen]
+        part = runs.take(slice(3, 20))
+        assert isinstance(part, PairRuns)
+        assert listed(pickle.loads(pickle.dumps(part))) == pairs[3:20]
+
+
+@pytest.mark.parametrize("definition", [0, 1])
+@pytest.mark.parametrize("identity", [0.95, 0.8, 0.5])
+def test_the_widest_limit_of_runs_holds_for_each_pair(definition: int, identity: float) -> None:
+    rng = np.random.default_rng(7)
+    for longest in (40, 200, 900):
+        problem, _ = make_problem(
+            rng.integers(max(1, longest - 60), longest, 12).tolist(), identity=identity, definition=definition
+        )
+        (runs,) = PairSource.triangle(problem.queries[0].lengths, include_self=False).blocks()
+        n, m = problem.sizes(runs)
+        limits, widest = edit_limits(problem, n, m), widest_limit(problem, runs)
+        # by hand: edits that leave enough matches of the shorter sequence, and under definition 0 all symbols beyond it
+        shorter = np.minimum(n, m)
+        most = np.floor(shorter * (1 - identity) / identity + 1e-6)
+        if definition == 0:
+            most = n + m - 2 * np.ceil(identity * shorter - 1e-6)
+        if most.max() > MAX_EDITS:
+            assert limits is widest is None
+        else:
+            assert limits is not None
+            assert limits.tolist() == most.astype(int).tolist()
+            assert widest is not None
+            assert most.max() <= widest <= MAX_EDITS
 
 
 def test_little_memory_makes_many_batches(monkeypatch) -> None:

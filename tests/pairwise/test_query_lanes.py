@@ -49,7 +49,7 @@ def test_tasks_cover_all_pairs_of_one_query_each(processors: int) -> None:
     m = np.concatenate([np.sort(rng.integers(1, 2000, count)) for count in (500, 1, 70, 900)]).astype(np.int32)
     covered = np.zeros(len(queries), int)
     for launch in query_lanes.launches(queries, n, m, processors):
-        for query, first, count in launch.tasks.tolist():
+        for query, first, count, _ in launch.tasks.tolist():
             pairs = slice(first, first + count)
             covered[pairs] += 1
             assert (queries[pairs] == query).all()

@@ -58,3 +58,23 @@ def test_what_is_not_wanted_is_not_made() -> None:
             break
     assert len(made) <= 2
     assert closed == [True]
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5])
+def test_so_many_items_are_made_before_they_are_asked_for(ahead: int) -> None:
+    made: list[int] = []
+    enough = threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        for number in range(9):
+            made.append(number)
+            if len(made) == ahead + 1:
+                enough.set()
+            yield number
+
+    with closing(Prefetch(items(), ahead)) as prefetch:
+        taken = iter(prefetch)
+        assert next(taken) == 0
+        assert enough.wait(10)  # one more for the one that was taken
+        assert [0, *taken] == list(range(9))
+    assert made == list(range(9))

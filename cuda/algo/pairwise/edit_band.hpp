@@ -24,6 +24,18 @@ GPUALIGN_HD EditBand edit_band(int32_t n, int32_t m, int32_t k) {
     return {(k - ahead) / 2, (k + ahead) / 2, true};
 }
 
+// Edits that an identity allows a pair (IdentityBound.max_edits): those of two sequences as long as the shorter one, and
+// where all symbols beyond it count, the difference of the lengths.
+struct EditLimits {
+    const int32_t* by_length;
+    int64_t with_difference;
+
+    GPUALIGN_HD int32_t of(int32_t n, int32_t m) const {
+        const int32_t shorter = n < m ? n : m;
+        return by_length[shorter] + (with_difference ? (n < m ? m : n) - shorter : 0);
+    }
+};
+
 // State of one pair (or of one pair a lane) in W words of 64 bits.
 template <class Word, int W>
 struct BandColumn {

@@ -4,6 +4,7 @@
 #include "algo/common/group.hpp"
 #include "algo/text/aligned_text.hpp"
 #include "algo/text/bases.hpp"
+#include "algo/text/record_writer.hpp"
 
 namespace gpualign {
 

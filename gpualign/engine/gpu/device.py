@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import compiler, early
 from gpualign.engine.gpu.driver import load_driver
 from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.engine.gpu.timeline import Timeline
@@ -86,9 +86,13 @@ class Device:
     Args:
         info: which device.
         max_memory: bytes of device memory to use at most; None: a share of what is free.
+        wait: until it is open; else call :meth:`opened` before anything else.
+
+    Raises:
+        DeviceError: as :meth:`opened`.
     """
 
-    def __init__(self, info: DeviceInfo, max_memory: int | None = None) -> None:
+    def __init__(self, info: DeviceInfo, max_memory: int | None = None, wait: bool = True) -> None:
         self.info = info
         self.closing = threading.Event()
         self.timeline = Timeline()
@@ -104,9 +108,20 @@ class Device:
         self.driver: Any = None
         self.host_memory: HostMemory
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
+        self._opening = self.call(self._open, max_memory)
+        if wait:
+            self.opened()
+
+    def opened(self) -> None:
+        """Wait until the device is open.
+
+        Raises:
+            DeviceError: it cannot be used.
+        """
         try:
-            self.call(self._open, max_memory).result()
+            self._opening.result()
         except BaseException:
+            self.closing.set()
             self._thread.shutdown()
             raise
 
@@ -127,9 +142,12 @@ class Device:
                 f"{self.info.capability[1]}; gpualign needs {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer"
             )
         try:
-            # a waiting host thread sleeps: CPU time belongs to parsing and writing
-            flags = self.driver.ctx_flags.SCHED_BLOCKING_SYNC
-            self._context = self.driver.Device(self.info.index).make_context(flags)
+            device = self.driver.Device(self.info.index)
+            if early.context_is_there(self.info.index):
+                self._context = device.retain_primary_context()
+                self._context.push()
+            else:  # a waiting host thread sleeps: CPU time belongs to parsing and writing
+                self._context = device.make_context(self.driver.ctx_flags.SCHED_BLOCKING_SYNC)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
         free, _ = self.driver.mem_get_info()

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from gpualign.engine.gpu import early
 from gpualign.errors import DeviceError
 
 
@@ -35,6 +36,7 @@ def load_driver() -> Any:
     except ImportError as error:
         raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
     try:
+        early.wait_for_driver()
         driver.init()
     except driver.Error as error:
         raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpualign.streaming.clock import STEPS
 
 #: sizes of buffers between two powers of two
 _STEPS = 4
@@ -116,6 +119,17 @@ def is_lent(array: NDArray[Any]) -> bool:
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(base, _Loan)
+
+
+@STEPS.at("copy")
+def in_lent_memory(array: NDArray[Any], lend: Callable[[int], NDArray[np.uint8] | None]) -> NDArray[Any]:
+    """A copy in memory that is lent; the array itself where there is none."""
+    memory = lend(array.nbytes)
+    if memory is None:
+        return array
+    copy: NDArray[Any] = memory.view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
+    return copy
 
 
 def _rounded(nbytes: int) -> int:

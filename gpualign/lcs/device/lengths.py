@@ -141,10 +141,9 @@ class LcsKernel:
         device: Device,
         queries: Sequence[LcsQuery],
         formulation: str,
-        read: Callable[[Any], SequenceBatch],
         shape: LcsShape | None = None,
     ) -> None:
-        self.device, self.queries, self.formulation, self.read = device, queries, formulation, read
+        self.device, self.queries, self.formulation = device, queries, formulation
         self._shape = shape
         self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
@@ -154,14 +153,13 @@ class LcsKernel:
         self._multiprocessors = card.get_attribute(attribute.MULTIPROCESSOR_COUNT)
         self._shared_limit = card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
 
-    def submit(self, slot: Slot, item: Any) -> None:
+    def submit(self, slot: Slot, batch: SequenceBatch) -> None:
         """Copy a batch and enqueue all queries on it."""
-        batch = self.read(item)
         wanted = [q for q, query in enumerate(self.queries) if self._on_gpu(query)]
         if not len(batch) or not wanted:
             return
         slot.device_array("bases", batch.bases.nbytes + _PADDING)
-        slot.upload("bases", batch.bases)
+        slot.upload_staged("bases", batch.bases)
         slot.upload("offsets", batch.base_offsets)
         classes: dict[tuple[LcsShape, bool], Classes] = {}
         for q in wanted:
@@ -180,9 +178,8 @@ class LcsKernel:
         parts = [(True, np.flatnonzero(long)), (False, np.flatnonzero(~long))]
         return [(is_long, indices) for is_long, indices in parts if len(indices)]
 
-    def collect(self, slot: Slot, item: Any) -> ScoredBatch:
+    def collect(self, slot: Slot, batch: SequenceBatch) -> ScoredBatch:
         """The lengths of a batch, (queries, n)."""
-        batch = self.read(item)
         rows = np.zeros((len(self.queries), len(batch)), np.int32)
         for q, query in enumerate(self.queries):
             if len(batch) and self._on_gpu(query):
@@ -280,9 +277,8 @@ class LcsKernel:
 
     # -- an item that does not fit the device
 
-    def split(self, item: Any) -> list[SequenceBatch]:
+    def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
         """Halves of a batch."""
-        batch = self.read(item)
         middle = len(batch) // 2
         return [batch.part(0, middle), batch.part(middle, len(batch))] if middle else [batch]
 
@@ -314,6 +310,6 @@ def self_test(device: Device) -> None:
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    found = run_alone(device, lambda device: LcsKernel(device, [query], "crochemore", lambda item: item), batch)
+    found = run_alone(device, lambda device: LcsKernel(device, [query], "crochemore"), batch)
     if not np.array_equal(found.lengths, score_on_cpu([query], "crochemore", batch).lengths):
         raise DeviceError("LCS lengths differ from the CPU's")

@@ -167,6 +167,21 @@ void bind_edit_filter(nb::module_& m) {
         nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("symbols"),
         "Edit distance of each pair where it is at most the pair's limit (254 at most), else -1. Only codes below "
         "`symbols` equal themselves.");
+    m.def(
+        "edit_limits",
+        [](Input<int32_t> by_length, bool with_difference, Input<int32_t> n, Input<int32_t> m) {
+            if (m.size() != n.size()) throw nb::value_error("arrays of unequal length");
+            std::vector<int32_t> result(n.size());
+            const nw::EditLimits limits{by_length.data(), with_difference};
+            for (size_t p = 0; p < n.size(); p++) {
+                if (size_t(std::min(n.data()[p], m.data()[p])) >= by_length.size())
+                    throw nb::value_error("a sequence is longer than the table");
+                result[p] = limits.of(n.data()[p], m.data()[p]);
+            }
+            return to_numpy(std::move(result));
+        },
+        nb::arg("by_length"), nb::arg("with_difference"), nb::arg("n"), nb::arg("m"),
+        "int32 (p,): edits that an identity allows pairs of n and m symbols (cuda/algo/pairwise/edit_band.hpp).");
 }
 
 }  // namespace gpualign

@@ -83,6 +83,13 @@ public:
         }
         return number_;
     }
+    // The number, if the text at p is the name of the line before and a tab, which are skipped then; else -1.
+    int32_t again(const char*& p, const char* end) const {
+        const size_t size = last_.size();
+        if (!known_ || size_t(end - p) <= size || p[size] != '\t' || std::memcmp(p, last_.data(), size) != 0) return -1;
+        p += size + 1;
+        return number_;
+    }
 
 private:
     const Names& names_;
@@ -134,12 +141,48 @@ void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Name
     out.strand.push_back(s);
 }
 
+// A number and the tab after it, which are skipped; -1 where there is anything else.
+inline int64_t number_before_tab(const char*& p, const char* end) {
+    const char* const stop = std::min(p + 18, end);
+    const char* at = p;
+    int64_t value = 0;
+    for (; at < stop && *at >= '0' && *at <= '9'; at++) value = value * 10 + (*at - '0');
+    if (at == p || at == end || *at != '\t') return -1;
+    p = at + 1;
+    return value;
+}
+
+// The usual line of TSV, with the names of the line before, five columns and no fault: most are. Returns what follows it, or
+// null, and then nothing was done.
+template <class Names>
+const char* parse_usual_line(const char* p, const char* end, const LastName<Names>& queries, const LastName<Names>& targets,
+                             CandidateColumns& out) {
+    const int32_t query = queries.again(p, end), target = query < 0 ? -1 : targets.again(p, end);
+    if (target < 0) return nullptr;
+    const int64_t first = number_before_tab(p, end), last = first < 1 ? -1 : number_before_tab(p, end);
+    if (first < 1 || last < first - 1 || end - p < 2 || p[1] != '\n' || (*p != '+' && *p != '-' && *p != '.')) return nullptr;
+    out.query.push_back(query);
+    out.target.push_back(target);
+    out.begin.push_back(first - 1);
+    out.end.push_back(last);
+    out.before.push_back(0);
+    out.after.push_back(0);
+    out.strand.push_back(*p == '+' ? 0 : *p == '-' ? 1 : 2);
+    return p + 2;
+}
+
 template <class Names>
 void parse_candidates(std::string_view text, char kind, const Names& queries, const Names& targets, CandidateColumns& out) {
     LastName<Names> query_names(queries), target_names(targets);
     out.reserve(size_t(std::count(text.begin(), text.end(), '\n')) + 1);
     int64_t number = 0;
+    const char* const end = text.data() + text.size();
     for (size_t at = 0; at < text.size(); number++) {
+        if (kind == 't')
+            if (const char* next = parse_usual_line(text.data() + at, end, query_names, target_names, out)) {
+                at = size_t(next - text.data());
+                continue;
+            }
         const size_t newline = text.find('\n', at);
         std::string_view line = text.substr(at, newline == std::string_view::npos ? newline : newline - at);
         at = newline == std::string_view::npos ? text.size() : newline + 1;

@@ -21,22 +21,42 @@ public:
         const int64_t* at = offsets.data();
         const size_t n = offsets.size() - 1;
         nb::gil_scoped_release release;
-        index_.reserve(n);
-        for (size_t i = 0; i < n; i++)
-            if (!index_.emplace(std::string_view(text + at[i], size_t(at[i + 1] - at[i])), int32_t(i)).second && repeated_ < 0)
-                repeated_ = int64_t(i);
+        while (slots_.size() < 2 * n) slots_.resize(2 * slots_.size());
+        for (size_t i = 0; i < n; i++) {
+            const std::string_view name(text + at[i], size_t(at[i + 1] - at[i]));
+            const size_t hash = std::hash<std::string_view>()(name), slot = slot_of(name, hash);
+            if (slots_[slot].number >= 0 && repeated_ < 0) repeated_ = int64_t(i);
+            if (slots_[slot].number < 0) slots_[slot] = {uint32_t(hash >> 32), int32_t(i)};
+        }
     }
     // Number of a name, -1 when there is none.
     int32_t find(std::string_view name) const {
-        const auto found = index_.find(name);
-        return found == index_.end() ? -1 : found->second;
+        return slots_[slot_of(name, std::hash<std::string_view>()(name))].number;
     }
     int64_t repeated() const { return repeated_; }  // the first name that was there before; -1: none
 
 private:
     Input<uint8_t> names_;
     Input<int64_t> offsets_;
-    std::unordered_map<std::string_view, int32_t> index_;
+    struct Entry {
+        uint32_t tag = 0;  // upper half of the name's hash
+        int32_t number = -1;
+    };
+
+    std::string_view name(int32_t i) const {
+        const int64_t begin = offsets_.data()[i], end = offsets_.data()[i + 1];
+        return {reinterpret_cast<const char*>(names_.data()) + begin, size_t(end - begin)};
+    }
+    // Where a name is, or the free slot where it would be.
+    size_t slot_of(std::string_view wanted, size_t hash) const {
+        const size_t mask = slots_.size() - 1;
+        size_t slot = hash & mask;
+        while (slots_[slot].number >= 0 && (slots_[slot].tag != uint32_t(hash >> 32) || name(slots_[slot].number) != wanted))
+            slot = (slot + 1) & mask;
+        return slot;
+    }
+
+    std::vector<Entry> slots_ = std::vector<Entry>(16);  // a power of two, half of them free
     int64_t repeated_ = -1;
 };
 

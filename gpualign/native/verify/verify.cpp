@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <string>
 
+#include "algo/text/group_text.hpp"
+#include "algo/text/verify_row.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "verify/edit_path.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_batch.hpp"
+#include "text/text.hpp"
 
 namespace gpualign {
 namespace {
@@ -125,25 +128,6 @@ void fill_known_bits(const ReferenceArrays& reference, uint64_t first, Mutable<u
     }
 }
 
-// Names joined without separators, with offsets.
-struct Names {
-    const uint8_t* text;
-    const int64_t* offsets;
-
-    void append(std::string& out, size_t i) const {
-        out.append(reinterpret_cast<const char*>(text) + offsets[i], size_t(offsets[i + 1] - offsets[i]));
-    }
-};
-
-// Percent with two decimals, rounded half up in integers.
-void append_identity(std::string& out, int64_t distance, int64_t length) {
-    const int64_t hundredths = length == 0 ? 10000 : (20000 * (length - distance) + length) / (2 * length);
-    out += std::to_string(hundredths / 100);
-    out += '.';
-    out += char('0' + hundredths / 10 % 10);
-    out += char('0' + hundredths % 10);
-}
-
 // Pairs with what was found, whose alignments are wanted.
 struct Found {
     const ReferenceArrays& reference;
@@ -207,44 +191,73 @@ nb::tuple verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, 
     return nb::make_tuple(nb::bytes(text.data(), text.size()), to_numpy(std::move(ends)));
 }
 
+// What lines show of pairs besides what was found.
+struct Shown {
+    Input<int32_t> target;
+    Input<uint8_t> query_names;
+    Input<int64_t> query_name_offsets;
+    Input<uint8_t> target_names;
+    Input<int64_t> target_name_offsets;
+
+    VerifyRow row(const Found& found, const int64_t* contig_offsets, size_t i) const {
+        const size_t q = size_t(found.query.data()[i]), t = size_t(target.data()[i]);
+        const auto name = [](const Input<uint8_t>& text, int64_t at) { return reinterpret_cast<const char*>(text.data()) + at; };
+        const int64_t *query = query_name_offsets.data() + q, *named = target_name_offsets.data() + t;
+        return {name(query_names, query[0]), name(target_names, named[0]), uint64_t(query[1] - query[0]),
+                uint64_t(named[1] - named[0]), found.query_length(i), int64_t(found.from(i)) - contig_offsets[t],
+                int64_t(found.to(i) - found.from(i)), found.distance.data()[i], found.strand.data()[i] != 0};
+    }
+};
+
 nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
                        Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
                        Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
                        Input<int64_t> query_name_offsets, Input<uint8_t> target_names, Input<int64_t> target_name_offsets,
                        bool with_cigar) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
-    std::string out;
+    const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
+    Text out;
     {
         nb::gil_scoped_release release;
-        const Names queries{query_names.data(), query_name_offsets.data()};
-        const Names targets{target_names.data(), target_name_offsets.data()};
         const int64_t* contig_offsets = reference.view().contig_offsets;
         Cigars cigars(found);
+        std::string cigar;
         out.reserve(found.size() * 64);
         for (size_t i = 0; i < found.size(); i++) {
-            const size_t t = size_t(target.data()[i]);
-            const int64_t length = found.query_length(i);
-            queries.append(out, size_t(query.data()[i]));
-            out += '\t';
-            targets.append(out, t);
-            out += strand.data()[i] ? "\t-\t" : "\t+\t";
-            if (!found.hit(i)) {
-                out += "*\t*\t" + std::to_string(length) + "\t-1\t*" + (with_cigar ? "\t*\n" : "\n");
-                continue;
-            }
-            const int64_t first = int64_t(found.from(i)) - contig_offsets[t], columns = int64_t(found.to(i) - found.from(i));
-            const int32_t errors = distance.data()[i];
-            out += std::to_string(first + 1) + '\t' + std::to_string(first + columns) + '\t' + std::to_string(length) + '\t' +
-                   std::to_string(errors) + '\t';
-            append_identity(out, errors, std::max(length, columns));
+            put_verify_row(out, shown.row(found, contig_offsets, i));
             if (with_cigar) {
-                out += '\t';
-                cigars.append(out, i);
+                cigar.assign(1, '\t');
+                if (found.hit(i)) cigars.append(cigar, i);
+                else cigar += '*';
+                out.put(cigar);
             }
-            out += '\n';
+            out.put('\n');
         }
     }
     return nb::bytes(out.data(), out.size());
+}
+
+// The same without CIGARs as a device writes it, by one lane: each line's size, and then the line.
+nb::bytes verify_lines_by_lane(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
+                               Input<int32_t> query, Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance,
+                               Input<int32_t> start, Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
+                               Input<int64_t> query_name_offsets, Input<uint8_t> target_names,
+                               Input<int64_t> target_name_offsets) {
+    const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
+    const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
+    const int64_t* contig_offsets = reference.view().contig_offsets;
+    const OneLane lane;
+    std::string text;
+    for (size_t i = 0; i < found.size(); i++) {
+        const VerifyRow row = shown.row(found, contig_offsets, i);
+        GroupText<OneLane, false> measured(lane, nullptr);
+        put_verify_row(measured, row);
+        std::string line(measured.size(), '?');
+        GroupText<OneLane, true> written(lane, line.data());
+        put_verify_row(written, row);
+        text += line + '\n';
+    }
+    return nb::bytes(text.data(), text.size());
 }
 
 }  // namespace
@@ -272,6 +285,10 @@ void bind_verify(nb::module_& m) {
           nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
           nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
           nb::arg("target_name_offsets"), nb::arg("cigar"), "The TSV lines of verify's results.");
+    m.def("verify_lines_by_lane", &verify_lines_by_lane, nb::kw_only(), nb::arg("reference"), nb::arg("bases"),
+          nb::arg("offsets"), nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"),
+          nb::arg("end"), nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
+          nb::arg("target_name_offsets"), "The same without CIGARs by the code of a device, for tests.");
 }
 
 }  // namespace gpualign

@@ -23,8 +23,8 @@ from gpualign.pairwise.cpu import (
     candidates_by_score,
     candidates_scored,
     candidates_within,
-    edit_limits,
     score_lines,
+    widest_limit,
 )
 from gpualign.pairwise.device import plan, query_lanes, tasks
 from gpualign.pairwise.device.lane_launcher import LaneLauncher
@@ -32,7 +32,7 @@ from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
 from gpualign.sequences.offsets import cut_by_size, offsets_of
-from gpualign.sequences.pairs import PairBlock
+from gpualign.sequences.pairs import PairBlock, PairRuns
 from gpualign.streaming.ordered import run_ordered
 
 _FILTER_MARGIN = 256
@@ -121,13 +121,15 @@ class PairwiseKernel:
         problem = self.problem
         if len(block) == 0 or (problem.mode == "local" and problem.traced):
             return _Step("cpu")
+        widest = widest_limit(problem, block) if problem.traced else None
+        if widest is not None:
+            queries = block.query if isinstance(block, PairRuns) else block.queries
+            words = self._filter_words(int(problem.query_lengths[queries].max()))
+            if self._filter_shared_bytes(words) <= PAIRWISE.shared_bytes:
+                for strand in range(len(problem.queries)):
+                    self._submit_filter(slot, block, strand, widest, words)
+                return _Step("filter")
         n, m = problem.sizes(block)
-        limits = edit_limits(problem, n, m) if problem.traced else None
-        words = self._filter_words(int(n.max()))
-        if limits is not None and self._filter_shared_bytes(words) <= PAIRWISE.shared_bytes:
-            for strand in range(len(problem.queries)):
-                self._submit_filter(slot, block, strand, limits, words)
-            return _Step("filter")
         if problem.traced and not problem.from_corners:
             return _Step("cpu")
         empty = min(n.min(), m.min()) == 0
@@ -174,13 +176,15 @@ class PairwiseKernel:
     def _filter_shared_bytes(self, words: int) -> int:
         return self.problem.scoring.identical * words * 8 * (THREADS // tasks.WARP)
 
-    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, limits: NDArray[np.int32], words: int) -> None:
-        widest = int(limits.max()) + 1
-        name = "edit_filter_64" if widest <= 64 else "edit_filter_128" if widest <= 128 else "edit_filter_256"
+    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, widest: int, words: int) -> None:
+        name = "edit_filter_64" if widest < 64 else "edit_filter_128" if widest < 128 else "edit_filter_256"
         shared = self._filter_shared_bytes(words)
         function, blocks = self.launcher.function(name, shared)
-        work = tasks.lazy_tasks(block.queries, tasks.WARP)
         suffix = f" {strand}"
+        if isinstance(block, PairRuns):
+            work, targets = tasks.run_tasks(block, tasks.WARP), np.uint64(0)
+        else:
+            work, targets = tasks.lazy_tasks(block.queries, tasks.WARP), slot.upload("targets" + suffix, block.targets)
         slot.launch(
             function,
             min(blocks, -(-len(work) // 2)),
@@ -190,8 +194,8 @@ class PairwiseKernel:
             slot.clear("ticket" + suffix, 4),
             self.launcher.strands[strand],
             self.launcher.targets,
-            slot.upload("targets" + suffix, block.targets),
-            slot.upload("limits" + suffix, limits),
+            targets,
+            self.launcher.edit_limits,
             np.int32(self.problem.scoring.identical),
             np.int32(words),
             slot.device_array("found" + suffix, 8 * len(block)),

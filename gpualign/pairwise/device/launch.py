@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,15 @@ class PairwiseLauncher:
         resident = self.device.resident(key, lambda: DeviceArrays(self.device, scoring.scores, owner=scoring))
         address: int = resident.addresses[0]
         return address
+
+    @cached_property
+    def edit_limits(self) -> np.void:
+        """What the identity allows (EditLimits), copied once a device."""
+        problem = self.problem
+        table = problem.edits_by_length
+        assert table is not None
+        resident = self.device.resident(f"edits {id(problem)}", lambda: DeviceArrays(self.device, table, owner=problem))
+        return filled("EditLimits", by_length=resident.addresses[0], with_difference=problem.definition == 0)
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""

@@ -11,6 +11,7 @@ from gpualign.engine.gpu.abi import struct
 from gpualign.pairwise.device.plan import SAMPLE
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of
+from gpualign.sequences.pairs import PairRuns
 
 LAZY_TASK, TRACE_TASK, STRIP_TASK = struct("LazyTask"), struct("TraceTask"), struct("StripTask")
 TRACE_RESULT = struct("TraceResult")
@@ -83,6 +84,19 @@ def score_order(queries: NDArray[np.int32], target_lengths: NDArray[np.int32]) -
     if some.std() <= _UNEVEN * max(some.mean(), 1.0) and (queries[1:] >= queries[:-1]).all():
         return None
     return np.lexsort((target_lengths, queries))
+
+
+def run_tasks(runs: PairRuns, per_task: int) -> NDArray[np.void]:
+    """Tasks of up to ``per_task`` pairs, whose targets follow each other."""
+    pieces = -(-runs.lengths // per_task)
+    tasks = np.zeros(int(pieces.sum()), LAZY_TASK)
+    run = np.repeat(np.arange(len(pieces)), pieces)
+    done = positions_of(0, pieces) * per_task
+    tasks["query"] = runs.query[run]
+    tasks["first"] = offsets_of(runs.lengths)[run] + done
+    tasks["count"] = np.minimum(per_task, runs.lengths[run] - done)
+    tasks["target"] = runs.first[run] + done
+    return tasks
 
 
 def lazy_tasks(queries: NDArray[np.int32], per_task: int) -> NDArray[np.void]:

@@ -5,32 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: in the order in which a read meets them, on the host and on devices
-HOST_STEPS = ("read", "inflate", "parse", "copy", "map", "format", "deflate", "write")
-DEVICE_STEPS = ("copy to device", "inflate", "map", "format", "deflate", "copy from device")
+#: in the order in which an input meets them, on the host and on devices
+STEPS_OF_RUN = (
+    ("read", "inflate", "parse", "copy", "compute", "format", "deflate", "write"),
+    ("copy to device", "kernel", "copy from device"),
+)
+#: of `map`, which has more steps on a device
+MAP_STEPS = (
+    ("read", "inflate", "parse", "copy", "map", "format", "deflate", "write"),
+    ("copy to device", "inflate", "map", "format", "deflate", "copy from device"),
+)
 #: of steps that one thread does at a time
 _ALONE = ("write",)
 
 
 def timeline_of(
-    host: Mapping[str, float], devices: Sequence[Mapping[str, Any]], wall: float, threads: int
+    steps: tuple[Sequence[str], Sequence[str]],
+    host: Mapping[str, float],
+    devices: Sequence[Mapping[str, Any]],
+    wall: float,
+    threads: int,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """``host`` and ``devices``: of each step the seconds of all threads or devices, and how busy that kept them.
 
     Args:
+        steps: of the host and of devices.
         host: seconds of each step.
         devices: their fields of the report.
         wall: seconds from the first to the last.
         threads: that steps of the host may have, but for those that one thread does.
     """
 
-    def shares(steps: Sequence[str], seconds: Mapping[str, float], lanes: int) -> dict[str, dict[str, float]]:
+    def shares(names: Sequence[str], seconds: Mapping[str, float], lanes: int) -> dict[str, dict[str, float]]:
         return {
             step: {
                 "seconds": round(seconds.get(step, 0.0), 3),
                 "busy": round(seconds.get(step, 0.0) / max(1e-9, wall * (1 if step in _ALONE else lanes)), 4),
             }
-            for step in steps
+            for step in names
         }
 
     of_devices: dict[str, float] = {}
@@ -38,6 +50,6 @@ def timeline_of(
         for step, seconds in device["steps"].items():
             of_devices[step] = of_devices.get(step, 0.0) + seconds
     return {
-        "host": shares(HOST_STEPS, host, threads),
-        "devices": shares(DEVICE_STEPS, of_devices, len(devices)) if devices else {},
+        "host": shares(steps[0], host, threads),
+        "devices": shares(steps[1], of_devices, len(devices)) if devices else {},
     }

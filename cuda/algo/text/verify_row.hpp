@@ -1,0 +1,52 @@
+// A line of the table of `verify`, the same on the CPU and, by a group of lanes, on a device.
+#pragma once
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+
+struct VerifyRow {
+    const char *query, *target;  // their names
+    uint64_t query_size, target_size;
+    int64_t length;          // of the query
+    int64_t first, columns;  // of the aligned region, counted from the target's start
+    int32_t distance;        // -1: beyond the limit
+    bool reverse;
+};
+
+// Percent with two decimals, rounded half up in integers.
+template <class Out>
+GPUALIGN_HD void put_identity(Out& out, int64_t distance, int64_t length) {
+    const int64_t hundredths = length == 0 ? 10000 : (20000 * (length - distance) + length) / (2 * length);
+    out.number(hundredths / 100);
+    out.put('.');
+    out.put(char('0' + hundredths / 10 % 10));
+    out.put(char('0' + hundredths % 10));
+}
+
+// All but what follows the identity, and the end of the line.
+template <class Out>
+GPUALIGN_HD void put_verify_row(Out& out, const VerifyRow& row) {
+    out.put(row.query, row.query_size);
+    out.put('\t');
+    out.put(row.target, row.target_size);
+    out.put('\t');
+    out.put(row.reverse ? '-' : '+');
+    if (row.distance < 0) {
+        out.put("\t*\t*\t");
+        out.number(row.length);
+        out.put("\t-1\t*");
+        return;
+    }
+    out.put('\t');
+    out.number(row.first + 1);
+    out.put('\t');
+    out.number(row.first + row.columns);
+    out.put('\t');
+    out.number(row.length);
+    out.put('\t');
+    out.number(row.distance);
+    out.put('\t');
+    put_identity(out, row.distance, row.length > row.columns ? row.length : row.columns);
+}
+
+}  // namespace gpualign
