@@ -1,7 +1,10 @@
-"""Maximal exact matches by definition: walk every diagonal of every pair of records."""
+"""Maximal exact matches by definition: equal words of every pair of records, as far as they go on both sides."""
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import defaultdict
 from typing import NamedTuple
 
 from tests.helpers.sequences import reverse_complement
@@ -20,23 +23,24 @@ class Match(NamedTuple):
 
 def _runs(target: str, query: str, minimum: int) -> list[tuple[int, int, int]]:
     """(start in query, position in target, length) of the maximal runs of equal A, C, G, T."""
+    target, query = re.sub("[^ACGT]", "-", target), re.sub("[^ACGT]", "+", query)
+    words = defaultdict(list)
+    for position in range(len(target) - minimum + 1):
+        words[target[position : position + minimum]].append(position)
     found = []
-    for diagonal in range(-len(query) + 1, len(target)):
-        start = max(0, -diagonal)
-        length = 0
-        for i in range(start, min(len(query), len(target) - diagonal) + 1):
-            inside = i < len(query) and i + diagonal < len(target)
-            if inside and query[i] == target[i + diagonal] and query[i] in "ACGT":
-                length += 1
-                continue
-            if length >= minimum:
-                found.append((i - length, i - length + diagonal, length))
-            length = 0
+    for start in range(len(query) - minimum + 1):
+        for position in words.get(query[start : start + minimum], ()):
+            if start and position and query[start - 1] == target[position - 1]:
+                continue  # part of a longer one
+            same = zip(query[start:], target[position:], strict=False)
+            length = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], same))
+            found.append((start, position, length))
     return found
 
 
-def _occurrences(text: str, sequence: str) -> int:
-    return sum(text.startswith(sequence, i) for i in range(len(text)))
+def _occurs_more_often(sequence: str, maximum: int, texts: list[str]) -> bool:
+    starts = (start for text in texts for start in range(len(text)) if text.startswith(sequence, start))
+    return next(itertools.islice(starts, maximum, None), None) is not None
 
 
 def matches(
@@ -65,6 +69,6 @@ def matches(
 def _wanted(match: Match, text: str, contigs: list[str], kind: str, max_occ: int | None) -> bool:
     string = text[match.start : match.start + match.length]
     maximum = max_occ if kind == "maxmatch" else 1
-    if maximum is not None and sum(_occurrences(contig, string) for contig in contigs) > maximum:
+    if maximum is not None and _occurs_more_often(string, maximum, contigs):
         return False
-    return kind != "mum" or _occurrences(text, string) == 1
+    return kind != "mum" or not _occurs_more_often(string, 1, [text])
