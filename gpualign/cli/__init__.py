@@ -59,6 +59,16 @@ class LazyGroup(click.Group):
                 parameter.type = click.Path(readable=False)  # for completion; each command says itself what is wrong
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (word := args[0]) not in COMMANDS and not word.startswith("-"):
+            from difflib import get_close_matches  # nothing else needs it
+
+            near = [name for name in COMMANDS if name.startswith(word)] or get_close_matches(word, COMMANDS)
+            ctx.fail(f"No such command '{word}'." + (f" Did you mean {' or '.join(map(repr, near))}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])

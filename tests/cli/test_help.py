@@ -103,6 +103,19 @@ def test_help_as_a_word(cli: Run) -> None:
     assert "No such command 'nonsense'" in error
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("mpa", " Did you mean 'map'?"),
+        ("lcs", " Did you mean 'lcs-filter'?"),
+        ("me", " Did you mean 'mem' or 'mems'?"),
+        ("xyz", ""),
+    ],
+)
+def test_a_mistyped_command(cli: Run, word: str, meant: str) -> None:
+    assert cli(word) == (2, b"", f"gpualign: error: No such command '{word}'.{meant} (see gpualign --help)\n")
+
+
 def test_examples_parse() -> None:
     """Every option that an example names is one of that command's."""
     for name in COMMANDS:
