@@ -24,16 +24,17 @@ $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@for wheel in $(firstword $(wildcard dist/*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
-# This machine's instruction set; continuous integration tests the oldest as well, LEVELS='x86_64_v2;native', as all
-# give the same bytes.
+# This machine's instruction set, and no test that takes long by itself; continuous integration (.ci/run) has those and
+# the oldest instruction set as well, which gives the same bytes.
 LEVELS ?= native
+TESTS ?= not gpu and not slow
 $(VENV)/developing: $(NATIVE) | $(BIN)/python
 	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON \
 	    --config-settings='cmake.define.GPUALIGN_ISA_LEVELS=$(LEVELS)' --editable '.[dev]'
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
-	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m 'not gpu'
+	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m '$(TESTS)'
 
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
 # The pairs once more on a GPU where there is one.
