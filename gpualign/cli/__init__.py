@@ -121,8 +121,6 @@ def main(arguments: list[str] | None = None) -> None:
         with cli.make_context("gpualign", arguments) as context:
             cli.invoke(context)
         sys.stdout.flush()
-        if own_process and not _has_to_tidy_up():
-            _leave_at_once()
         sys.exit(0)
     except click.exceptions.Exit as request:  # --help, --version
         sys.stdout.flush()
@@ -180,20 +178,6 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _has_to_tidy_up() -> bool:
-    """Dask has, and profilers and debuggers, which print or write at the end."""
-    return "distributed" in sys.modules or sys.getprofile() is not None or sys.gettrace() is not None
-
-
-def _leave_at_once() -> NoReturn:
-    """End the process after a success: all outputs are complete, and to take the interpreter apart costs a tenth of a
-    second.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.flush()
-    os._exit(0)
 
 
 def _exit(code: int) -> NoReturn:
