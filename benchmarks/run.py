@@ -129,6 +129,12 @@ BENCHMARKS = {
         cpu=("",),
         quick="--reads 1",
     ),
+    "planted-splits": Benchmark(
+        "map -x ont and hifi: reads of several pieces, many joined within repeats, compared with minimap2",
+        "planted_splits.py",
+        cpu=("--seeds unseen --reads 40",),
+        quick="--reads 1",
+    ),
     "variants": Benchmark(
         "map: variants planted and called again, compared with bwa mem and minimap2",
         "variants.py",

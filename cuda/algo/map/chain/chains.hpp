@@ -11,6 +11,7 @@
 namespace gpualign {
 
 constexpr uint32_t kLookBack = 64;
+constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of one that may be cut: of each piece some
 
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
 struct ChainNodes {
@@ -143,8 +144,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
     return ends;
 }
 
-// Anchors from an end back to one that is taken, whose number is returned, -1 where there is none. Each lane keeps every
-// kLanes-th anchor, as many at once as there are lanes.
+// Walks from ends of chains back. Each lane keeps every kLanes-th anchor, as many at once as there are lanes.
 template <class Group>
 class Backtracker {
 public:
@@ -152,14 +152,32 @@ public:
 
     GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
 
-    // Writes the anchors from chained[used] on, the last one first.
-    GPUALIGN_HD int32_t run(uint32_t end, uint32_t& used, uint32_t& begin) {
-        int32_t i = int32_t(end);
-        begin = end;
-        while (i >= 0) {
-            const uint32_t source = uint32_t(i) % Group::kLanes;
-            if (uint32_t(i) / Group::kLanes != loaded_) load(uint32_t(i));
-            if (group_.from(state_, source) & kTaken) return i;
+    // Where a chain begins: after an anchor, -1 for none, and what it adds. One that leads to an anchor that is taken begins where it
+    // adds most, as in minimap2: a gap may cost more than what is behind it is worth.
+    struct Begin {
+        int32_t after, score;
+    };
+    GPUALIGN_HD Begin find_begin(uint32_t end, int32_t alone) {
+        const int32_t whole = nodes_.score[end];
+        Begin begin{-1, whole};
+        int32_t least = whole + 1;
+        for (int32_t i = int32_t(end); i >= 0;) {
+            const uint32_t source = load(uint32_t(i));
+            const int32_t score = group_.from(score_, source), predecessor = group_.from(predecessor_, source);
+            if (group_.from(state_, source) & kTaken) return score <= least ? Begin{i, whole - score} : begin;
+            if (score < least) {
+                begin = {predecessor, whole - score + alone};
+                least = score;
+            }
+            i = predecessor;
+        }
+        return {-1, whole};
+    }
+
+    // Writes those after that anchor from chained[used] on, the last one first.
+    GPUALIGN_HD void take(uint32_t end, int32_t after, uint32_t& used, uint32_t& begin) {
+        for (int32_t i = int32_t(end); i != after;) {
+            const uint32_t source = load(uint32_t(i));
             if (group_.lane() == source) {
                 state_ |= kTaken;
                 nodes_.ends[i] = state_;
@@ -169,16 +187,21 @@ public:
             begin = uint32_t(i);
             i = group_.from(predecessor_, source);
         }
-        return -1;
     }
 
 private:
-    GPUALIGN_HD void load(uint32_t i) {
-        loaded_ = i / Group::kLanes;
-        const uint32_t mine = min(loaded_ * Group::kLanes + group_.lane(), n_ - 1);
-        anchor_ = nodes_.anchors[mine];
-        predecessor_ = nodes_.predecessor[mine];
-        state_ = nodes_.ends[mine];
+    // Returns the lane that has anchor i.
+    GPUALIGN_HD uint32_t load(uint32_t i) {
+        const uint32_t block = i / Group::kLanes;
+        if (block != loaded_) {
+            loaded_ = block;
+            const uint32_t mine = min(block * Group::kLanes + group_.lane(), n_ - 1);
+            anchor_ = nodes_.anchors[mine];
+            predecessor_ = nodes_.predecessor[mine];
+            score_ = nodes_.score[mine];
+            state_ = nodes_.ends[mine];
+        }
+        return i % Group::kLanes;
     }
     static GPUALIGN_HD uint32_t min(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
@@ -186,7 +209,7 @@ private:
     const ChainNodes& nodes_;
     const uint32_t n_;
     uint32_t loaded_ = ~0u, state_ = 0;
-    int32_t predecessor_ = -1;
+    int32_t predecessor_ = -1, score_ = 0;
     uint64_t anchor_ = 0;
 };
 
@@ -201,7 +224,7 @@ GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
     group.sync();
 }
 
-// From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
+// From the best end backwards, at most to an anchor that is taken; such a chain counts for what it adds. No anchor is in two
 // chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's
 // predecessor the chain's number.
 template <class Group, class Text>
@@ -212,9 +235,10 @@ GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRu
     uint32_t found = 0, used = 0;
     for (uint32_t e = 0; e < ends; e++) {
         const uint32_t end = uint32_t(keys[e]), first = used;
-        uint32_t begin;
-        const int32_t before = backtracker.run(end, used, begin);
-        const int32_t score = (nodes.score[end] - (before >= 0 ? nodes.score[before] : 0)) / kChainUnit;
+        const auto from = backtracker.find_begin(end, rules.k * kChainUnit);
+        uint32_t begin = end;
+        backtracker.take(end, from.after, used, begin);
+        const int32_t score = from.score / kChainUnit;
         if (score < rules.min_chain_score || used - first < uint32_t(rules.min_anchors)) {
             used = first;
             group.sync();  // before other lanes write there
@@ -223,7 +247,7 @@ GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRu
         turn_around(group, nodes.chained + first, used - first);
         if (group.lane() == 0) {
             const uint64_t anchor = nodes.anchors[end];
-            chains[found] = {score, first, used, text.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
+            chains[found] = {score, first, used, text.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
             nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter);
             nodes.stretches[begin].begin = int32_t(found);
         }
@@ -240,6 +264,8 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
                                  ReadStretch* stretches, AnchorChain& chain) {
     InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
     int32_t n = 0, covered = 0;
+    int64_t diagonal = 0;
+    bool jumps = false;
     ReadStretch* cover = stretches + chain.first;
     ReadStretch last{0, 0};
     const auto close = [&] {
@@ -248,7 +274,11 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
         n++;
     };
     for (uint32_t a = 0; a < chain.last - chain.first; a++) {
-        const int32_t begin = anchor_query(anchors[a]), end = begin + rules.k;
+        const uint64_t anchor = anchors[a];
+        const int32_t begin = anchor_query(anchor), end = begin + rules.k;
+        const int64_t moved = anchor_reference(anchor) - begin - diagonal;
+        jumps |= a && (moved < 0 ? -moved : moved) > rules.query_gap;
+        diagonal += moved;
         if (a && begin - last.end > rules.query_gap) close();
         if (!a || begin - last.end > rules.query_gap) last.begin = begin;
         last.end = end;
@@ -258,6 +288,7 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
     if (group.lane() != 0) return;
     chain.stretches = n;
     chain.covered = covered;
+    chain.jumps = jumps && rules.min_anchors > 1;
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
         const ReadStretch low = cover[i], high = cover[j];
@@ -284,8 +315,7 @@ GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
     return shared > 0 ? shared : 0;
 }
 
-// Two chains are of one stretch of the read where they share more than half of the shorter one.
-GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
     int32_t common = 0;
     const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
     for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
@@ -293,7 +323,14 @@ GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& 
         if (one[i].end < two[j].end) i++;
         else j++;
     }
-    return 2 * common > min(a.covered, b.covered);
+    return common;
+}
+
+// Whether a chain's score comes near that of a better one: near what of it lies in their common bases, where its alignment may be
+// cut into pieces.
+GPUALIGN_HD bool comes_near(const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
+    const int64_t score = better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
+    return int64_t(chain.score) * 100 >= int64_t(rules.suboptimal_percent) * score;
 }
 
 // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
@@ -306,12 +343,16 @@ GPUALIGN_HOST_DEVICE uint32_t choose_chains(const ChainRules& rules, int32_t max
         const uint32_t number = order[c];
         AnchorChain& chain = chains[number];
         AnchorChain* parent = nullptr;
-        for (uint32_t b = 0; b < best_ones && !parent; b++)
-            if (share_stretch(nodes.stretches, chain, chains[bests[b]])) parent = &chains[bests[b]];
+        int32_t common = 0;
+        for (uint32_t b = 0; b < best_ones && !parent; b++) {
+            AnchorChain& best = chains[bests[b]];
+            common = common_bases(nodes.stretches, chain, best);
+            if (2 * common > min(chain.covered, best.covered)) parent = &best;  // of one stretch
+        }
         if (!parent) {
             bests[best_ones++] = number;
-        } else if (parent->aligned >= max_suboptimal ||
-                   int64_t(chain.score) * 100 < int64_t(rules.suboptimal_percent) * parent->score) {
+        } else if (parent->aligned >= (parent->jumps ? kJumpsSuboptimal * max_suboptimal : max_suboptimal) ||
+                   !comes_near(rules, chain, *parent, common)) {
             parent->unaligned = max(parent->unaligned, chain.score);
             continue;
         } else {

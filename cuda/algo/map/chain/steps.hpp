@@ -74,8 +74,9 @@ GPUALIGN_HOST_DEVICE void finish_chain(const ChainBatch& batch, const Text& text
     ChainFinisher<Text>(batch, text, query_of(batch, chain.read), chain, number).run();
 }
 
-GPUALIGN_HOST_DEVICE void report_read(const ChainBatch& batch, uint32_t r) {
-    ReadReporter(batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
+template <class Text>
+GPUALIGN_HOST_DEVICE void report_read(const ChainBatch& batch, const Text& text, uint32_t r) {
+    ReadReporter<Text>(batch, text, r).run();
 }
 
 // The first step where the memory of all reads is that of the batch; called by all lanes.
