@@ -144,6 +144,11 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
     return ends;
 }
 
+// A chain's first anchor comes after this one, -1 for none; what the chain adds to those that are taken.
+struct ChainBegin {
+    int32_t after, score;
+};
+
 // Walks from ends of chains back. Each lane keeps every kLanes-th anchor, as many at once as there are lanes.
 template <class Group>
 class Backtracker {
@@ -152,19 +157,16 @@ public:
 
     GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
 
-    // Where a chain begins: after an anchor, -1 for none, and what it adds. One that leads to an anchor that is taken begins where it
-    // adds most, as in minimap2: a gap may cost more than what is behind it is worth.
-    struct Begin {
-        int32_t after, score;
-    };
-    GPUALIGN_HD Begin find_begin(uint32_t end, int32_t alone) {
+    // Where a chain that leads to an anchor that is taken begins: where it adds most, as in minimap2, as a gap may cost more than
+    // what is behind it is worth.
+    GPUALIGN_HD ChainBegin find_begin(uint32_t end, int32_t alone) {
         const int32_t whole = nodes_.score[end];
-        Begin begin{-1, whole};
+        ChainBegin begin{-1, whole};
         int32_t least = whole + 1;
         for (int32_t i = int32_t(end); i >= 0;) {
             const uint32_t source = load(uint32_t(i));
             const int32_t score = group_.from(score_, source), predecessor = group_.from(predecessor_, source);
-            if (group_.from(state_, source) & kTaken) return score <= least ? Begin{i, whole - score} : begin;
+            if (group_.from(state_, source) & kTaken) return score <= least ? ChainBegin{i, whole - score} : begin;
             if (score < least) {
                 begin = {predecessor, whole - score + alone};
                 least = score;
@@ -235,7 +237,7 @@ GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRu
     uint32_t found = 0, used = 0;
     for (uint32_t e = 0; e < ends; e++) {
         const uint32_t end = uint32_t(keys[e]), first = used;
-        const auto from = backtracker.find_begin(end, rules.k * kChainUnit);
+        const ChainBegin from = e ? backtracker.find_begin(end, rules.k * kChainUnit) : ChainBegin{-1, nodes.score[end]};
         uint32_t begin = end;
         backtracker.take(end, from.after, used, begin);
         const int32_t score = from.score / kChainUnit;
