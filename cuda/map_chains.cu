@@ -181,7 +181,7 @@ extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch laun
     if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
     one_lane_each(launch.batch.reads, [&](uint32_t r) {
-        report_read(OneLane(), launch.batch, r);
+        report_read(OneLane(), launch.batch, text, r);
         write_outputs(launch.batch, text, r);
     });
 }

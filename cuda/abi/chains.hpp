@@ -47,6 +47,7 @@ struct AnchorChain {
     int32_t stretches, covered;     // of the read that it covers: how many, and their bases
     int32_t aligned, unaligned;     // suboptimal chains of its stretch: how many are aligned, the best score of the others
     uint8_t reverse, chosen, secondary;
+    uint8_t jumps;                  // its alignment may be cut: a long gap is in it
 };
 
 // A chain that is aligned.
@@ -117,6 +118,7 @@ struct RankedAlignment {
     int32_t second, suboptimal;  // best score of the suboptimal ones of its stretch, how many come near that
     ChainKind kind;
     uint8_t mapq;
+    int32_t rank;              // its score, or less than that of pieces that are together better
 };
 
 // What is reported of an alignment.

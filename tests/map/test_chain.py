@@ -66,6 +66,12 @@ def test_a_gap_costs_its_length_and_half_its_logarithm() -> None:
     assert score == math.floor(10 * K - (255 * K / 125 + 0.5 * math.log2(256)))
 
 
+def test_what_is_behind_a_gap_that_costs_more_is_a_chain_of_its_own() -> None:
+    """The gap costs 245 bases; what is behind it adds 150 to the 300 in front of it."""
+    left, right = line(0, 1000, 20), line(400, 3400, 10)
+    assert chains([*left, *right]) == [(20 * K, 0, False, points(left)), (10 * K, 0, False, points(right))]
+
+
 def test_no_chain_crosses_a_border() -> None:
     """Contigs, strands, gaps of the read and of the reference that are too long, lengths that differ too much."""
     left = line(0, 19_800, 5)

@@ -133,3 +133,57 @@ def test_a_long_mate_is_not_looked_for_next_to_the_other_end(cli: Cli, reference
     assert [int(f[3]) for f in fields] == [1, 201, 1001, 1201, 2001, 2001]
     assert [int(f[1]) & 4 for f in fields] == [0, 0, 0, 0, 0, 4]
     assert [any(tag.startswith(b"ed:") for tag in f[11:]) for f in fields] == [True, True, True, False, True, False]
+
+
+Part = tuple[int, int, str, int, int]
+
+
+def parts(cli: Cli, folder: Path, preset: str, genome: dict[str, str], read: str) -> list[Part]:
+    """Of a read's records, in its order: the bases on it, contig, position and mapping quality."""
+    reference, reads = folder / "parts.fa", folder / "read.fa"
+    reference.write_text("".join(f">{name}\n{text}\n" for name, text in genome.items()))
+    reads.write_text(f">read\n{read}\n")
+    code, sam, message = cli("map", "-x", preset, reference, reads)
+    assert code == 0, message
+    (folder / "parts.sam").write_bytes(sam)
+    found = []
+    with pysam.AlignmentFile(str(folder / "parts.sam")) as file:
+        for record in file:
+            clips = [length if operation in (4, 5) else 0 for operation, length in record.cigartuples or []]
+            begin, end = clips[0], len(read) - clips[-1]
+            if record.is_reverse:
+                begin, end = len(read) - end, len(read) - begin
+            found.append((begin, end, str(record.reference_name), record.reference_start, record.mapping_quality))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("preset", ["ont", "hifi"])
+def test_a_piece_behind_a_long_deletion_is_found(cli: Cli, tmp_path: Path, preset: str) -> None:
+    """Deletion of 10,000 bases, which cost a chain more than the 1,000 behind it are worth."""
+    one = CONTIGS["one"]
+    found = parts(cli, tmp_path, preset, {"one": one}, one[1000:5000] + one[14_996:15_996])
+    assert found == [(0, 4000, "one", 1000, 60), (4000, 5000, "one", 14_996, 60)]
+
+
+def test_records_meet_at_a_junction_within_a_repeat(cli: Cli, tmp_path: Path) -> None:
+    """Half of each copy: a record ends at the first base of the other copy, and where both agree each has the bases."""
+    repeat = random_genome(34, 3000)
+    other = "".join("CGTA"["ACGT".index(base)] if i % 150 == 70 else base for i, base in enumerate(repeat))
+    one, two = CONTIGS["one"], CONTIGS["two"]
+    genome = {"one": one[:6000] + repeat + one[6000:], "two": two[:6000] + other + two[6000:]}
+    read = one[3000:6000] + repeat[:1500] + other[1500:] + two[6000:9000]
+    # the copies differ at 1,420 and 1,570 of the repeat
+    assert parts(cli, tmp_path, "hifi", genome, read) == [
+        (0, 3000 + 1570, "one", 3000, 60),
+        (3000 + 1421, 9000, "two", 6000 + 1421, 60),
+    ]
+
+
+def test_pieces_are_together_better_than_another_copy(cli: Cli, tmp_path: Path) -> None:
+    """A tandem duplication of 3,000 bases, and a copy of all of it that differs by 2 %."""
+    place = random_genome(35, 12_000)
+    genome = {"place": place, "copy": with_errors(36, place, 0.02), **CONTIGS}
+    read = place[2000:8000] + place[5000:10_000]
+    found = parts(cli, tmp_path, "hifi", genome, read)
+    assert {contig for _, _, contig, _, _ in found} == {"place"}
+    assert (found[0][0], found[-1][1]) == (0, len(read))

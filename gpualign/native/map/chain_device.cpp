@@ -84,7 +84,7 @@ void map_chains_scalar(nb::bytes given) {
     }
     for (uint32_t c = 0; !overflowed(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
     for (uint32_t r = 0; !overflowed(batch) && r < batch.reads; r++) {
-        report_read(OneLane(), batch, r);
+        report_read(OneLane(), batch, text, r);
         write_outputs(batch, text, r);
     }
 }

@@ -152,7 +152,7 @@ private:
         align(1);
         for (uint32_t c = 0; c < chains_.used; c++) finish(c);
         reserve(ranked_, batch_.ranked, 2 * size_t(alignments_.used));
-        for (uint32_t r = 0; r < batch_.reads; r++) report_read(OneLane(), batch_, r);
+        for (uint32_t r = 0; r < batch_.reads; r++) report_read(OneLane(), batch_, text_, r);
     }
 
     void finish(uint32_t c) {

@@ -20,13 +20,6 @@ struct CigarText {
     GPUALIGN_HD uint32_t last() const { return operation(count - 1); }
 };
 
-GPUALIGN_HD int64_t reference_span(const CigarText& cigar) {
-    int64_t span = 0;
-    for (uint32_t i = 0; i < cigar.count; i++)
-        if (cigar.operation(i) == kCigarM || cigar.operation(i) == kCigarD) span += cigar.length(i);
-    return span;
-}
-
 // Gaps at the ends of an alignment become clips or go; returns by how much its first reference base moves.
 GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     uint32_t clip = 0;
@@ -97,18 +90,21 @@ GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQue
     return out;
 }
 
-// Score, matches and columns; a column is a pair of bases or a base in a gap.
+// All that a CIGAR says of an alignment that begins at a.begin; a column is a pair of bases or a base in a gap.
 template <class Text>
-GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, const AffineScores& scores,
-                                ChainAlignment& a) {
+GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, const ChosenChain& chain, const Text& text,
+                                    const ChainBatch& batch, ChainAlignment& a) {
+    const AffineScores& scores = batch.rules.scores;
+    a.cigar = uint32_t(cigar.operations - batch.cigars.items);
+    a.operations = cigar.count;
     int32_t q = 0;
     int64_t t = a.begin;
-    a.score = a.matches = a.columns = 0;
+    a.score = a.matches = a.columns = a.anchors = 0;
     for (uint32_t i = 0; i < cigar.count; i++) {
         const uint32_t operation = cigar.operation(i);
         const int32_t length = int32_t(cigar.length(i));
         if (operation == kCigarM) {
-            const int32_t mismatches = count_mismatches(query, reverse, q, text, t, length);
+            const int32_t mismatches = count_mismatches(query, chain.reverse, q, text, t, length);
             a.matches += length - mismatches;
             a.score += ungapped_score(scores, length, mismatches);
         } else if (operation != kCigarS) {
@@ -117,6 +113,15 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
         if (operation != kCigarD) q += length;
         if (operation == kCigarM || operation == kCigarD) t += length;
         if (operation != kCigarS) a.columns += length;
+    }
+    a.end = t;
+    if (!cigar.count) return;
+    const auto clip = [&](uint32_t i) { return cigar.operation(i) == kCigarS ? int32_t(cigar.length(i)) : 0; };
+    a.query_begin = clip(0);
+    a.query_end = query.length() - (cigar.count > 1 ? clip(cigar.count - 1) : 0);
+    for (uint32_t i = 0; i < chain.anchor_count; i++) {
+        const int32_t at = anchor_query(chain.anchors[i]);
+        a.anchors += at >= a.query_begin && at + batch.rules.k <= a.query_end;
     }
 }
 
@@ -175,18 +180,7 @@ private:
         a.begin = assemble(run, cigar);
         a.begin += trim_gaps(cigar);
         cigar = left_align(cigar, query_, chain_.reverse, text_, a.begin, batch_.cigars.items + at + capacity);
-        a.end = a.begin + reference_span(cigar);
-        a.cigar = at + capacity;
-        a.operations = cigar.count;
-        summarize(cigar, query_, chain_.reverse, text_, batch_.rules.scores, a);
-        if (!cigar.count) return a;
-        const auto clip = [&](uint32_t i) { return cigar.operation(i) == kCigarS ? int32_t(cigar.length(i)) : 0; };
-        a.query_begin = clip(0);
-        a.query_end = query_.length() - (cigar.count > 1 ? clip(cigar.count - 1) : 0);
-        for (uint32_t i = 0; i < chain_.anchor_count; i++) {
-            const int32_t query = anchor_query(chain_.anchors[i]);
-            a.anchors += query >= a.query_begin && query + batch_.rules.k <= a.query_end;
-        }
+        summarize(cigar, query_, chain_, text_, batch_, a);
         return a;
     }
 

@@ -11,6 +11,7 @@
 namespace gpualign {
 
 constexpr uint32_t kLookBack = 64;
+constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of one that may be cut: of each piece some
 
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
 struct ChainNodes {
@@ -143,8 +144,12 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
     return ends;
 }
 
-// Anchors from an end back to one that is taken, whose number is returned, -1 where there is none. Each lane keeps every
-// kLanes-th anchor, as many at once as there are lanes.
+// A chain's first anchor comes after this one, -1 for none; what the chain adds to those that are taken.
+struct ChainBegin {
+    int32_t after, score;
+};
+
+// Walks from ends of chains back. Each lane keeps every kLanes-th anchor, as many at once as there are lanes.
 template <class Group>
 class Backtracker {
 public:
@@ -152,14 +157,29 @@ public:
 
     GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
 
-    // Writes the anchors from chained[used] on, the last one first.
-    GPUALIGN_HD int32_t run(uint32_t end, uint32_t& used, uint32_t& begin) {
-        int32_t i = int32_t(end);
-        begin = end;
-        while (i >= 0) {
-            const uint32_t source = uint32_t(i) % Group::kLanes;
-            if (uint32_t(i) / Group::kLanes != loaded_) load(uint32_t(i));
-            if (group_.from(state_, source) & kTaken) return i;
+    // Where a chain that leads to an anchor that is taken begins: where it adds most, as in minimap2, as a gap may cost more than
+    // what is behind it is worth.
+    GPUALIGN_HD ChainBegin find_begin(uint32_t end, int32_t alone) {
+        const int32_t whole = nodes_.score[end];
+        ChainBegin begin{-1, whole};
+        int32_t least = whole + 1;
+        for (int32_t i = int32_t(end); i >= 0;) {
+            const uint32_t source = load(uint32_t(i));
+            const int32_t score = group_.from(score_, source), predecessor = group_.from(predecessor_, source);
+            if (group_.from(state_, source) & kTaken) return score <= least ? ChainBegin{i, whole - score} : begin;
+            if (score < least) {
+                begin = {predecessor, whole - score + alone};
+                least = score;
+            }
+            i = predecessor;
+        }
+        return {-1, whole};
+    }
+
+    // Writes those after that anchor from chained[used] on, the last one first.
+    GPUALIGN_HD void take(uint32_t end, int32_t after, uint32_t& used, uint32_t& begin) {
+        for (int32_t i = int32_t(end); i != after;) {
+            const uint32_t source = load(uint32_t(i));
             if (group_.lane() == source) {
                 state_ |= kTaken;
                 nodes_.ends[i] = state_;
@@ -169,18 +189,23 @@ public:
             begin = uint32_t(i);
             i = group_.from(predecessor_, source);
         }
-        return -1;
     }
     // Others have taken anchors.
     GPUALIGN_HD void forget() { loaded_ = ~0u; }
 
 private:
-    GPUALIGN_HD void load(uint32_t i) {
-        loaded_ = i / Group::kLanes;
-        const uint32_t mine = min(loaded_ * Group::kLanes + group_.lane(), n_ - 1);
-        anchor_ = nodes_.anchors[mine];
-        predecessor_ = nodes_.predecessor[mine];
-        state_ = nodes_.ends[mine];
+    // Returns the lane that has anchor i.
+    GPUALIGN_HD uint32_t load(uint32_t i) {
+        const uint32_t block = i / Group::kLanes;
+        if (block != loaded_) {
+            loaded_ = block;
+            const uint32_t mine = min(block * Group::kLanes + group_.lane(), n_ - 1);
+            anchor_ = nodes_.anchors[mine];
+            predecessor_ = nodes_.predecessor[mine];
+            score_ = nodes_.score[mine];
+            state_ = nodes_.ends[mine];
+        }
+        return i % Group::kLanes;
     }
     static GPUALIGN_HD uint32_t min(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
@@ -188,7 +213,7 @@ private:
     const ChainNodes& nodes_;
     const uint32_t n_;
     uint32_t loaded_ = ~0u, state_ = 0;
-    int32_t predecessor_ = -1;
+    int32_t predecessor_ = -1, score_ = 0;
     uint64_t anchor_ = 0;
 };
 
@@ -203,7 +228,7 @@ GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
     group.sync();
 }
 
-// From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
+// From the best end backwards, at most to an anchor that is taken; such a chain counts for what it adds. No anchor is in two
 // chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's
 // predecessor the chain's number.
 template <class Group, class Text>
@@ -216,7 +241,7 @@ public:
     GPUALIGN_HOST_DEVICE uint32_t run(uint32_t ends) {
         for (uint32_t e = 0; e < ends;) {
             const uint32_t alone = take_alone(e, ends);
-            if (!alone) take_path(uint32_t(nodes_.keys[e]));
+            if (!alone) take_path(uint32_t(nodes_.keys[e]), e == 0);
             e += alone ? alone : 1;
         }
         group_.sync();
@@ -248,11 +273,13 @@ private:
         return alone;
     }
 
-    GPUALIGN_HD void take_path(uint32_t end) {
+    // Of the best end all is left to be taken.
+    GPUALIGN_HD void take_path(uint32_t end, bool is_best) {
         const uint32_t first = used_;
-        uint32_t begin;
-        const int32_t before = backtracker_.run(end, used_, begin);
-        const int32_t score = (nodes_.score[end] - (before >= 0 ? nodes_.score[before] : 0)) / kChainUnit;
+        const ChainBegin from = is_best ? ChainBegin{-1, nodes_.score[end]} : backtracker_.find_begin(end, rules_.k * kChainUnit);
+        uint32_t begin = end;
+        backtracker_.take(end, from.after, used_, begin);
+        const int32_t score = from.score / kChainUnit;
         if (score < rules_.min_chain_score || used_ - first < uint32_t(rules_.min_anchors)) {
             used_ = first;
             group_.sync();  // before other lanes write there
@@ -266,7 +293,7 @@ private:
 
     GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
         const uint64_t anchor = nodes_.anchors[end];
-        chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
+        chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
         nodes_.keys[number] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter_);
         nodes_.stretches[begin].begin = int32_t(number);
     }
@@ -288,6 +315,8 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
                                  ReadStretch* stretches, AnchorChain& chain) {
     InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
     int32_t n = 0, covered = 0;
+    int64_t diagonal = 0;
+    bool jumps = false;
     ReadStretch* cover = stretches + chain.first;
     ReadStretch last{0, 0};
     const auto close = [&] {
@@ -296,7 +325,11 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
         n++;
     };
     for (uint32_t a = 0; a < chain.last - chain.first; a++) {
-        const int32_t begin = anchor_query(anchors[a]), end = begin + rules.k;
+        const uint64_t anchor = anchors[a];
+        const int32_t begin = anchor_query(anchor), end = begin + rules.k;
+        const int64_t moved = anchor_reference(anchor) - begin - diagonal;
+        jumps |= a && (moved < 0 ? -moved : moved) > rules.query_gap;
+        diagonal += moved;
         if (a && begin - last.end > rules.query_gap) close();
         if (!a || begin - last.end > rules.query_gap) last.begin = begin;
         last.end = end;
@@ -306,6 +339,7 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
     if (group.lane() != 0) return;
     chain.stretches = n;
     chain.covered = covered;
+    chain.jumps = jumps && rules.min_anchors > 1;
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
         const ReadStretch low = cover[i], high = cover[j];
@@ -332,8 +366,7 @@ GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
     return shared > 0 ? shared : 0;
 }
 
-// Two chains are of one stretch of the read where they share more than half of the shorter one.
-GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
     int32_t common = 0;
     const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
     for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
@@ -341,7 +374,14 @@ GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& 
         if (one[i].end < two[j].end) i++;
         else j++;
     }
-    return 2 * common > min(a.covered, b.covered);
+    return common;
+}
+
+// Whether a chain's score comes near that of a better one: near what of it lies in their common bases, where its alignment may be
+// cut into pieces.
+GPUALIGN_HD bool comes_near(const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
+    const int64_t score = better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
+    return int64_t(chain.score) * 100 >= int64_t(rules.suboptimal_percent) * score;
 }
 
 // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
@@ -359,9 +399,10 @@ public:
         for (uint32_t base = 0; base < count; base += Group::kLanes) {
             const uint32_t c = base + group_.lane(), number = c < count ? order_[c] : 0;
             const bool is_chain = c < count;
-            const uint32_t parent = find_parent(is_chain, number);
+            int32_t common = 0;
+            const uint32_t parent = find_parent(is_chain, number, common);
             const bool is_best = is_chain && parent == number;
-            const bool taken = accept(is_chain && !is_best, number, parent) || is_best;
+            const bool taken = accept(is_chain && !is_best, number, parent, common) || is_best;
             const uint32_t mask = group_.ballot(taken);
             group_.sync();  // all have read the order
             if (taken) {
@@ -376,15 +417,20 @@ public:
     }
 
 private:
-    GPUALIGN_HD bool shares(uint32_t number, uint32_t best) const { return share_stretch(nodes_.stretches, chains_[number], chains_[best]); }
+    // Two chains are of one stretch of the read where their common bases are more than half of the shorter one.
+    GPUALIGN_HD bool shares(uint32_t number, uint32_t best, int32_t& common) const {
+        common = common_bases(nodes_.stretches, chains_[number], chains_[best]);
+        return 2 * common > min(chains_[number].covered, chains_[best].covered);
+    }
 
-    // The first of the best chains whose stretch a lane's chain shares; its own number where it is the best of its stretch.
-    GPUALIGN_HD uint32_t find_parent(bool is_chain, uint32_t number) {
+    // The first of the best chains whose stretch a lane's chain shares, with their common bases; its own number where it is the best
+    // of its stretch.
+    GPUALIGN_HD uint32_t find_parent(bool is_chain, uint32_t number, int32_t& common) {
         uint64_t* bests = nodes_.keys;  // in place of keys that have been read
         bool alone = is_chain;
         uint32_t parent = number;
         for (uint32_t b = 0; b < bests_ && group_.ballot(alone); b++)
-            if (alone && shares(number, uint32_t(bests[b]))) {
+            if (alone && shares(number, uint32_t(bests[b]), common)) {
                 parent = uint32_t(bests[b]);
                 alone = false;
             }
@@ -393,7 +439,7 @@ private:
             if (group_.lane() == 0) bests[bests_] = best;
             bests_++;
             if (group_.lane() == lane) alone = false;
-            else if (alone && shares(number, best)) {
+            else if (alone && shares(number, best, common)) {
                 parent = best;
                 alone = false;
             }
@@ -403,17 +449,17 @@ private:
     }
 
     // Whether a lane's suboptimal chain, if it has one, is aligned; of one stretch in the order of lanes.
-    GPUALIGN_HD bool accept(bool waits, uint32_t number, uint32_t parent) {
+    GPUALIGN_HD bool accept(bool waits, uint32_t number, uint32_t parent, int32_t common) {
         bool accepted = false;
         const int32_t score = chains_[number].score;
         for (uint32_t left = group_.ballot(waits); left;) {
             const uint32_t one = group_.from(parent, first_lane(left));
             AnchorChain& best = chains_[one];
             const bool mine = waits && parent == one;
-            const bool near = mine && int64_t(score) * 100 >= int64_t(rules_.suboptimal_percent) * best.score;
+            const bool near = mine && comes_near(rules_, chains_[number], best, common);
             const uint32_t before = group_.before(group_.ballot(near));
-            const int32_t aligned = int32_t(best.aligned);
-            accepted = accepted || (near && aligned + int32_t(before) < max_suboptimal_);
+            const int32_t aligned = best.aligned, most = best.jumps ? kJumpsSuboptimal * max_suboptimal_ : max_suboptimal_;
+            accepted = accepted || (near && aligned + int32_t(before) < most);
             const int32_t added = int32_t(count_bits(group_.ballot(mine && accepted)));
             const int32_t missed = group_.largest(mine && !accepted ? score : 0);
             group_.sync();

@@ -1,7 +1,7 @@
 // From the alignments of a read's chains to its records: the best one, supplementary and secondary ones, and how sure each is.
 #pragma once
 #include "algo/common/fixed_point.hpp"
-#include "algo/map/chain/alignment.hpp"
+#include "algo/map/chain/junctions.hpp"
 
 namespace gpualign {
 
@@ -56,12 +56,13 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     return uint8_t(quality < 0 ? 0 : quality < maximum ? quality : maximum);
 }
 
-// Ranks the alignments of one read, by all lanes of a group.
-template <class Group>
+// Ranks the alignments of one read, by all lanes of a group; those of a long read by one lane, for which alone its steps are compiled.
+template <class Group, class Text>
 class ReadReporter {
 public:
-    GPUALIGN_HD ReadReporter(const Group& group, const ChainBatch& batch, uint32_t read, int32_t length)
-        : group_(group), batch_(batch), rules_(batch.rules), state_(batch.state[read]), length_(length) {}
+    GPUALIGN_HD ReadReporter(const Group& group, const ChainBatch& batch, const Text& text, uint32_t read)
+        : group_(group), batch_(batch), rules_(batch.rules), text_(text), query_(query_of(batch, read)), state_(batch.state[read]),
+          length_(query_.length()), long_read_(kOneLane && batch.rules.min_anchors > 1) {}
 
     // Ranked alignments in the order of records: the best one, supplementary ones, secondary ones, each best first.
     GPUALIGN_HOST_DEVICE void run() {
@@ -77,20 +78,24 @@ public:
             sort(count);
         }
         const uint32_t kept = any ? keep(count) : 0;
-        if (any) write(kept);
+        if constexpr (kOneLane)
+            if (long_read_) part(kept);
+        const uint32_t written = write(kept);
         if (group_.lane() == 0) {
             state_.first_ranked = first;
-            state_.ranked = kept;
+            state_.ranked = written;
         }
         group_.sync();
     }
 
 private:
+    static constexpr bool kOneLane = Group::kLanes == 1;
+
     GPUALIGN_HD const ChosenChain& chain(uint32_t c) const { return batch_.chains.items[state_.first_chosen + c]; }
-    GPUALIGN_HD const ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
+    GPUALIGN_HD ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
     GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const { return batch_.chains.items[alignment(r).chain]; }
 
-    // In the order of chains. While they are sorted, `second` is the score, and `suboptimal` where an alignment comes among equal ones.
+    // In the order of chains. While they are sorted, `suboptimal` is where an alignment comes among equal ones.
     GPUALIGN_HD void collect() {
         uint32_t n = 0;
         for (uint32_t base = 0; base < state_.chosen; base += Group::kLanes) {
@@ -100,19 +105,44 @@ private:
             for (uint32_t i = 0; i < own; i++) {
                 const uint32_t number = chain(c).first_alignment + i;
                 const ChainAlignment& a = batch_.alignments.items[number];
-                const bool reverse = chain(c).reverse;
-                out_[at + i] = {number, reverse ? length_ - a.query_end : a.query_begin, reverse ? length_ - a.query_begin : a.query_end, 0,
-                                a.score, int32_t(scattered(state_.draw ^ uint32_t(a.begin))), ChainKind::primary, 0};
+                out_[at + i] = {number, 0, 0, 0, 0, int32_t(scattered(state_.draw ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
+                place(out_[at + i]);
             }
             n += all;
         }
+        if constexpr (kOneLane)
+            for (uint32_t p = 0; long_read_ && p < n; p++)
+                for (uint32_t c = 0; c < state_.chosen; c++)
+                    if (chain(c).alignments > 1 && state_.first_chosen + c != alignment(out_[p]).chain) outdo(out_[p], chain(c));
         group_.sync();
+    }
+
+    // Where the pieces of a chain are together worth more than an alignment of the same stretch, that one comes after them.
+    GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain) const {
+        const ReadStretch stretch = chain.reverse ? ReadStretch{length_ - own.end, length_ - own.begin} : ReadStretch{own.begin, own.end};
+        int64_t together = 0;
+        int32_t counted = 0, least = own.rank;
+        for (uint32_t i = 0; i < chain.alignments; i++) {
+            const ChainAlignment& a = batch_.alignments.items[chain.first_alignment + i];
+            const int32_t bases = a.query_end - a.query_begin;
+            together += int64_t(a.score) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
+            counted = max(counted, a.query_end);
+            if (2 * shared_bases({a.query_begin, a.query_end}, stretch) > bases) least = min(least, a.score - 1);
+        }
+        if (together > alignment(own).score) own.rank = least;
+    }
+
+    GPUALIGN_HD void place(RankedAlignment& r) const {
+        const ChainAlignment& a = alignment(r);
+        const bool reverse = chain_of(r).reverse;
+        r.begin = reverse ? length_ - a.query_end : a.query_begin;
+        r.end = reverse ? length_ - a.query_begin : a.query_end;
     }
 
     // Best first, equal ones in an order that the read's draw says, then in that of chains.
     GPUALIGN_HD void sort(uint32_t count) {
         const auto before = [](const RankedAlignment& a, const RankedAlignment& b) {
-            return a.second != b.second ? a.second > b.second : uint32_t(a.suboptimal) < uint32_t(b.suboptimal);
+            return a.rank != b.rank ? a.rank > b.rank : uint32_t(a.suboptimal) < uint32_t(b.suboptimal);
         };
         for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) {
             RankedAlignment next = out_[i];
@@ -124,7 +154,7 @@ private:
             ranked_[p] = next;
         }
         group_.sync();
-        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) ranked_[i].second = ranked_[i].suboptimal = 0;
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) ranked_[i].suboptimal = 0;
         group_.sync();
     }
 
@@ -142,6 +172,8 @@ private:
                 if (parents) own.parent = base + first_lane(parents);
                 seen = group_.ballot(q < kept && same_diagonal(own, ranked_[q])) != 0;
             }
+            if constexpr (kOneLane)
+                if (long_read_ && !seen && own.parent < kept && stands_alone(own, kept)) own.parent = kept;
             if (seen || (kept && own.parent == kept && own.end - own.begin < rules_.min_split)) continue;
             group_.sync();  // all have read what is written now
             if (group_.lane() == 0) add(own, kept);
@@ -151,22 +183,87 @@ private:
         return kept;
     }
 
-    GPUALIGN_HD void add(const RankedAlignment& own, uint32_t number) {
-        if (own.parent < number) {
-            RankedAlignment& parent = ranked_[own.parent];
-            const int32_t score = alignment(own).score;
-            if (!parent.suboptimal) parent.second = score;
-            parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
-        }
+    // Called by one lane.
+    GPUALIGN_HD void add(const RankedAlignment& own, uint32_t number) const {
+        for (uint32_t q = own.parent; own.parent < number && q < (long_read_ ? number : own.parent + 1); q++)
+            if (ranked_[q].parent == q && share_query(own, ranked_[q])) compete(own, ranked_[q]);
         ranked_[number] = own;
     }
 
-    GPUALIGN_HD void write(uint32_t kept) {
+    // An alignment of more of the read than another one counts for what both have.
+    GPUALIGN_HD void compete(const RankedAlignment& own, RankedAlignment& parent) const {
+        int32_t score = alignment(own).score;
+        if (score > alignment(parent).score)
+            score = int32_t(int64_t(score) * shared_bases({own.begin, own.end}, {parent.begin, parent.end}) / (own.end - own.begin));
+        parent.second = max(parent.second, score);
+        parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
+    }
+
+    // Whether an alignment is worth a record for what it has before or after all that others stand for; then that is left of it.
+    GPUALIGN_HD bool stands_alone(RankedAlignment& own, uint32_t kept) const {
+        int32_t before = own.end, after = own.begin;  // what others have begins and ends there
+        const auto for_each_other = [&](auto&& visit) {
+            for (uint32_t q = 0; q < kept; q++)
+                if (ranked_[q].parent == q && shared_bases({own.begin, own.end}, {ranked_[q].begin, ranked_[q].end})) visit(ranked_[q]);
+        };
+        for_each_other([&](const RankedAlignment& other) {
+            before = max(own.begin, min(before, other.begin));
+            after = min(own.end, max(after, other.end));
+        });
+        const bool at_end = own.end - after > before - own.begin;
+        if (at_end ? !is_worth(own, after, own.end) : !is_worth(own, own.begin, before)) return false;
+        for_each_other([&](const RankedAlignment& other) {
+            const int32_t begin = max(own.begin, other.begin), end = min(own.end, other.end);
+            const Junction junction = at_end ? find_junction(along(other), along(own), begin, end) : find_junction(along(own), along(other), begin, end);
+            shorten(own, at_end ? junction.first - own.begin : own.end - junction.last, !at_end);
+        });
+        return true;
+    }
+    GPUALIGN_HD bool is_worth(const RankedAlignment& own, int32_t begin, int32_t end) const {
+        if (end - begin < rules_.min_split) return false;
+        AlongRead<Text> columns = along(own);
+        columns.seek(begin);
+        int32_t score = 0;
+        for (int32_t at = begin; at < end; at++) score += columns.take_base() - (at + 1 < end ? columns.pass_deletion() : 0);
+        return score >= rules_.min_score;
+    }
+
+    // Where two that stand overlap, each gets the bases that it has better.
+    GPUALIGN_HD void part(uint32_t kept) {
+        for (uint32_t p = 0; p < kept; p++)
+            for (uint32_t q = p + 1; ranked_[p].parent == p && q < kept; q++) {
+                if (ranked_[q].parent != q) continue;
+                RankedAlignment& x = ranked_[p].begin < ranked_[q].begin ? ranked_[p] : ranked_[q];
+                RankedAlignment& y = &x == ranked_ + p ? ranked_[q] : ranked_[p];
+                if (x.begin >= y.begin || y.begin >= x.end || x.end >= y.end) continue;
+                const Junction junction = find_junction(along(x), along(y), y.begin, x.end);
+                shorten(x, x.end - junction.last, true);
+                shorten(y, junction.first - y.begin, false);
+            }
+    }
+    GPUALIGN_HD AlongRead<Text> along(const RankedAlignment& r) const {
+        return AlongRead<Text>(batch_, text_, query_, alignment(r), chain_of(r).reverse);
+    }
+    GPUALIGN_HD void shorten(RankedAlignment& r, int32_t bases, bool at_end) const {
+        if (!bases) return;
+        ChainAlignment& a = alignment(r);
+        const ChosenChain& chain = chain_of(r);
+        const int32_t score = a.score;
+        CigarText cigar{batch_.cigars.items + a.cigar, a.operations};
+        if (at_end != bool(chain.reverse)) clip_end(cigar, bases);
+        else a.begin += clip_begin(cigar, bases);
+        summarize(cigar, query_, chain, text_, batch_, a);
+        if (a.score > 0) r.second = int32_t(int64_t(r.second) * a.score / score);
+        place(r);
+    }
+
+    // Returns how many.
+    GPUALIGN_HD uint32_t write(uint32_t kept) const {
         uint32_t written = 0;
         for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
             for (uint32_t base = 0; base < kept; base += Group::kLanes) {
                 const uint32_t p = base + group_.lane();
-                const bool is = p < kept && kind_of(p) == kind;
+                const bool is = p < kept && kind_of(p) == kind && (kind != ChainKind::supplementary || is_enough(ranked_[p]));
                 const uint32_t mask = group_.ballot(is);
                 if (is) {
                     RankedAlignment& record = out_[written + group_.before(mask)] = ranked_[p];
@@ -176,6 +273,10 @@ private:
                 }
                 written += count_bits(mask);
             }
+        return written;
+    }
+    GPUALIGN_HD bool is_enough(const RankedAlignment& r) const {
+        return !long_read_ || (r.end - r.begin >= rules_.min_split && alignment(r).score >= rules_.min_score);
     }
 
     GPUALIGN_HD static bool share_query(const RankedAlignment& a, const RankedAlignment& b) {
@@ -198,8 +299,11 @@ private:
     const Group& group_;
     const ChainBatch& batch_;
     const ChainRules& rules_;
+    const Text& text_;
+    const ChainQuery query_;
     ChainRead& state_;
     const int32_t length_;
+    const bool long_read_;  // of short reads mates decide as well, and overlaps are as bwa's
     RankedAlignment *out_ = nullptr, *ranked_ = nullptr;
 };
 

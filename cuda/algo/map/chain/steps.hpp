@@ -83,9 +83,9 @@ GPUALIGN_HOST_DEVICE void finish_chain(const ChainBatch& batch, const Text& text
     ChainFinisher<Text>(batch, text, query_of(batch, chain.read), chain, number).run();
 }
 
-template <class Group>
-GPUALIGN_HOST_DEVICE void report_read(const Group& group, const ChainBatch& batch, uint32_t r) {
-    ReadReporter<Group>(group, batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void report_read(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r) {
+    ReadReporter<Group, Text>(group, batch, text, r).run();
 }
 
 // Packs a read and begins its state; called by all lanes.

@@ -6,6 +6,7 @@
 #pragma once
 #include "algo/map/pairing.hpp"
 #include "algo/map/thorough/aligner.hpp"
+#include "algo/text/columns.hpp"
 
 namespace gpualign {
 
@@ -137,7 +138,7 @@ private:
     GPUALIGN_HOST_DEVICE void end_chains(int round, int mate) {
         const ChainBatch& chains = launch_.chains[round];
         const uint32_t r = state_.first + uint32_t(mate);
-        report_read(group_, chains, r);
+        report_read(group_, chains, text_, r);
         if (ended()) return;
         const int32_t before = round ? best_score(mate) : 0;
         const uint32_t ranked = chains.state[r].ranked;
@@ -218,7 +219,7 @@ private:
         const int32_t front = clip(0), back = clip(cigar.count - 1);
         LocalAlignment own{};
         own.position = task.begin - batch_.target.contig_offsets[contig];
-        own.span = reference_span(cigar);
+        own.span = reference_span(cigar.operations, cigar.operations + cigar.count);
         own.query_begin = reverse ? back : front;
         own.query_end = state_.reads[mate].length - (reverse ? front : back);
         own.score = score;
