@@ -5,8 +5,6 @@
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
 
-#include <type_traits>
-
 namespace gpualign {
 
 // A read packed two bits a base, as it was given.
@@ -106,7 +104,7 @@ GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, 
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 Memory& shared) {
-    using At = std::remove_reference_t<decltype(shared.seed_at[0])>;
+    using Number = typename Memory::SeedNumber;
     const int32_t kmers = int32_t(hash_kmers(group, read, rules.k, shared.hashes));
     const int32_t w = min(rules.w, kmers);
     uint32_t found = 0;
@@ -114,7 +112,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
         const int32_t i = base + int32_t(group.lane());
         const bool is = i < kmers && is_minimizer(shared.hashes, kmers, i, w);
         const uint32_t mask = group.ballot(is);
-        if (is) shared.seed_at[found + group.before(mask)] = At(i);
+        if (is) shared.seed_at[found + group.before(mask)] = Number(i);
         found += count_bits(mask);
     }
     group.sync();
@@ -135,7 +133,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
             const uint32_t slot = indexed + group.before(mask);
             shared.seeds.first[slot] = first;
             shared.seeds.count[slot] = last - first;
-            shared.seed_at[slot] = At(at);
+            shared.seed_at[slot] = Number(at);
         }
         indexed += count_bits(mask);
     }
@@ -177,7 +175,7 @@ GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t foll
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated, Memory& shared,
                                   uint32_t& hits) {
-    using Order = std::remove_reference_t<decltype(shared.seed_order[0])>;
+    using Number = typename Memory::SeedNumber;
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
         uint32_t rank = s;
@@ -185,7 +183,7 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
             rank = 0;
             for (uint32_t t = 0; t < seeds; t++) rank += rarer(counts[t], t, counts[s], s);
         }
-        shared.seed_order[rank] = Order(s);
+        shared.seed_order[rank] = Number(s);
     }
     group.sync();
     hits = 0;

@@ -49,7 +49,8 @@ struct MapShared {
     };
     uint32_t read_not_acgt[2][Words + 2];
     uint32_t profile[2][5][Words];  // strand and base (4: none) of the read whose windows are searched
-    uint16_t seed_at[kRows], seed_order[kRows];  // position << 1 | 1 where the canonical k-mer is the reverse strand's
+    using SeedNumber = uint16_t;
+    SeedNumber seed_at[kRows], seed_order[kRows];  // position << 1 | 1 where the canonical k-mer is the reverse strand's
     uint32_t counter;
     uint16_t cigar[MapRecord::kMaxOperations];
 };

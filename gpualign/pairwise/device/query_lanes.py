@@ -149,7 +149,7 @@ def _launch(
                 columns = max(columns, groups * longest)
     # those with the longest pairs begin first, as a warp takes long for one
     found.sort(key=lambda task: -task[3])
-    return LaneLaunch(shape, np.array([task[:3] for task in found], LAZY_TASK), columns)
+    return LaneLaunch(shape, np.array([(*task[:3], 0) for task in found], LAZY_TASK), columns)
 
 
 def _cut(m: NDArray[np.int32], shape: LaneShape, limit: int) -> list[tuple[int, int]]:

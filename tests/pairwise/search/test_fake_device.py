@@ -55,7 +55,7 @@ class Lanes:
         tasks, count, _, _, queries, targets, pair_target, _, _, _, stride, scores = arguments
         assert isinstance(scores, Allocation)
         numbers, written = pair_target.data.view("i4"), scores.data.view("i4")
-        for query, first, pairs in tasks.data[: LAZY_TASK.itemsize * int(count)].view(LAZY_TASK).tolist():
+        for query, first, pairs, _ in tasks.data[: LAZY_TASK.itemsize * int(count)].view(LAZY_TASK).tolist():
             for pair in range(first, first + pairs):
                 texts = _sequence(queries, query), _sequence(targets, numbers[pair])
                 score = parasail.sw_striped_sat(*texts, 12, 1, parasail.blosum62).score

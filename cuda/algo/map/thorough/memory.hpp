@@ -14,7 +14,8 @@ struct SeedMemory {
     struct {
         uint32_t *first, *count, *start;
     } seeds;
-    uint32_t *seed_at, *seed_order;
+    using SeedNumber = uint32_t;
+    SeedNumber *seed_at, *seed_order;
 };
 
 // Columns of Myers' dynamic programs: lanes side by side, a word of 32 rows after the other.
