@@ -8,7 +8,7 @@
 // 5. CIGARs are put together.
 // 6. Of a read's alignments the best is its primary record.
 #pragma once
-#include "algo/map/chain/chains.hpp"
+#include "algo/map/chain/choice.hpp"
 #include "algo/map/chain/report.hpp"
 
 namespace gpualign {

@@ -1,0 +1,181 @@
+// Which of a read's chains are aligned: the best ones of each stretch of the read, and what comes near them.
+#pragma once
+#include "algo/map/chain/chains.hpp"
+
+namespace gpualign {
+
+// What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
+// has there, an inversion say, is a stretch of its own.
+template <class Group>
+GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained, int32_t length,
+                                 ReadStretch* stretches, AnchorChain& chain) {
+    InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
+    int32_t n = 0, covered = 0;
+    int64_t diagonal = 0;
+    bool jumps = false;
+    ReadStretch* cover = stretches + chain.first;
+    ReadStretch last{0, 0};
+    const auto close = [&] {
+        if (group.lane() == 0) cover[n] = last;
+        covered += last.end - last.begin;
+        n++;
+    };
+    for (uint32_t a = 0; a < chain.last - chain.first; a++) {
+        const uint64_t anchor = anchors[a];
+        const int32_t begin = anchor_query(anchor), end = begin + rules.k;
+        const int64_t moved = anchor_reference(anchor) - begin - diagonal;
+        jumps |= a && (moved < 0 ? -moved : moved) > rules.query_gap;
+        diagonal += moved;
+        if (a && begin - last.end > rules.query_gap) close();
+        if (!a || begin - last.end > rules.query_gap) last.begin = begin;
+        last.end = end;
+    }
+    close();
+    group.sync();
+    if (group.lane() != 0) return;
+    chain.stretches = n;
+    chain.covered = covered;
+    chain.jumps = jumps && rules.min_anchors > 1;
+    if (!chain.reverse) return;
+    for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
+        const ReadStretch low = cover[i], high = cover[j];
+        cover[i] = {length - high.end, length - high.begin};
+        cover[j] = {length - low.end, length - low.begin};
+    }
+}
+
+// As cover_read for all chains: those of many anchors by all lanes together, the others by a lane each.
+template <class Group>
+GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rules, int32_t length, const ChainNodes& nodes, uint32_t count,
+                                  AnchorChain* chains) {
+    const auto many = [&](const AnchorChain& chain) { return chain.last - chain.first > 2 * Group::kLanes; };
+    for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
+        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.stretches, chains[c]);
+    group.sync();
+    for (uint32_t c = 0; c < count; c++)
+        if (many(chains[c])) cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[c]);
+    group.sync();
+}
+
+GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
+    const int32_t shared = min(a.end, b.end) - max(a.begin, b.begin);
+    return shared > 0 ? shared : 0;
+}
+
+GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+    int32_t common = 0;
+    const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
+    for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
+        common += shared_bases(one[i], two[j]);
+        if (one[i].end < two[j].end) i++;
+        else j++;
+    }
+    return common;
+}
+
+// Whether a chain's score comes near that of a better one: near what of it lies in their common bases, where its alignment may be
+// cut into pieces.
+GPUALIGN_HD bool comes_near(const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
+    const int64_t score = better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
+    return int64_t(chain.score) * 100 >= int64_t(rules.suboptimal_percent) * score;
+}
+
+// The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
+// the order of `order`, which becomes that of theirs. A lane takes a chain.
+template <class Group>
+class ChainChoice {
+public:
+    GPUALIGN_HD ChainChoice(const Group& group, const ChainRules& rules, int32_t max_suboptimal, const ChainNodes& nodes, uint32_t* order,
+                            AnchorChain* chains)
+        : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {}
+
+    // Returns how many.
+    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t count) {
+        uint32_t chosen = 0;
+        for (uint32_t base = 0; base < count; base += Group::kLanes) {
+            const uint32_t c = base + group_.lane(), number = c < count ? order_[c] : 0;
+            const bool is_chain = c < count;
+            int32_t common = 0;
+            const uint32_t parent = find_parent(is_chain, number, common);
+            const bool is_best = is_chain && parent == number;
+            const bool taken = accept(is_chain && !is_best, number, parent, common) || is_best;
+            const uint32_t mask = group_.ballot(taken);
+            group_.sync();  // all have read the order
+            if (taken) {
+                chains_[number].secondary = parent != number;
+                chains_[number].chosen = 1;
+                order_[chosen + group_.before(mask)] = number;
+            }
+            chosen += count_bits(mask);
+            group_.sync();
+        }
+        return chosen;
+    }
+
+private:
+    // Two chains are of one stretch of the read where their common bases are more than half of the shorter one.
+    GPUALIGN_HD bool shares(uint32_t number, uint32_t best, int32_t& common) const {
+        common = common_bases(nodes_.stretches, chains_[number], chains_[best]);
+        return 2 * common > min(chains_[number].covered, chains_[best].covered);
+    }
+
+    // The first of the best chains whose stretch a lane's chain shares, with their common bases; its own number where it is the best
+    // of its stretch.
+    GPUALIGN_HD uint32_t find_parent(bool is_chain, uint32_t number, int32_t& common) {
+        uint64_t* bests = nodes_.keys;  // in place of keys that have been read
+        bool alone = is_chain;
+        uint32_t parent = number;
+        for (uint32_t b = 0; b < bests_ && group_.ballot(alone); b++)
+            if (alone && shares(number, uint32_t(bests[b]), common)) {
+                parent = uint32_t(bests[b]);
+                alone = false;
+            }
+        for (uint32_t left = group_.ballot(alone); left; left = group_.ballot(alone)) {  // the first of them is one more, and may be others' parent
+            const uint32_t lane = first_lane(left), best = group_.from(number, lane);
+            if (group_.lane() == 0) bests[bests_] = best;
+            bests_++;
+            if (group_.lane() == lane) alone = false;
+            else if (alone && shares(number, best, common)) {
+                parent = best;
+                alone = false;
+            }
+        }
+        group_.sync();
+        return parent;
+    }
+
+    // Whether a lane's suboptimal chain, if it has one, is aligned; of one stretch in the order of lanes.
+    GPUALIGN_HD bool accept(bool waits, uint32_t number, uint32_t parent, int32_t common) {
+        bool accepted = false;
+        const int32_t score = chains_[number].score;
+        for (uint32_t left = group_.ballot(waits); left;) {
+            const uint32_t one = group_.from(parent, first_lane(left));
+            AnchorChain& best = chains_[one];
+            const bool mine = waits && parent == one;
+            const bool near = mine && comes_near(rules_, chains_[number], best, common);
+            const uint32_t before = group_.before(group_.ballot(near));
+            const int32_t aligned = best.aligned, most = best.jumps ? kJumpsSuboptimal * max_suboptimal_ : max_suboptimal_;
+            accepted = accepted || (near && aligned + int32_t(before) < most);
+            const int32_t added = int32_t(count_bits(group_.ballot(mine && accepted)));
+            const int32_t missed = group_.largest(mine && !accepted ? score : 0);
+            group_.sync();
+            if (group_.lane() == 0) {
+                best.aligned += added;
+                best.unaligned = max(best.unaligned, missed);
+            }
+            group_.sync();
+            left &= ~group_.ballot(mine);
+        }
+        return accepted;
+    }
+
+    const Group& group_;
+    const ChainRules& rules_;
+    const int32_t max_suboptimal_;
+    const ChainNodes& nodes_;
+    uint32_t* order_;
+    AnchorChain* chains_;
+    uint32_t bests_ = 0;
+};
+
+}  // namespace gpualign
