@@ -101,7 +101,8 @@ struct Strip {
 #endif
 
 // One strip of a thread's pair. `boundary`: what enters each chunk's columns, and then what leaves them; null for a query of
-// one strip. +1 in the high half and -1 in the low one (LCS: the carries in the high one), the first column highest.
+// one strip. +1 in the high half and -1 in the low one (LCS: the carries in the high one), the first column highest. In one piece,
+// as the pair's column stays in registers.
 template <bool Several>
 __device__ __forceinline__ void run_strip(Pair& pair, const uint4* text, int32_t length, const uint4* profile, int codes,
                                           int32_t pad, uint32_t* boundary, bool first, bool last) {

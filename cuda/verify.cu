@@ -124,7 +124,8 @@ __device__ __forceinline__ Range strip_range(const VerifyTask& task, int32_t len
     return {first / kBlock, (last + kBlock - 1) / kBlock};
 }
 
-// One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane.
+// One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane. In one piece, as the
+// column, the tracker and what lanes hand on stay in registers from block to block.
 template <bool Backward, bool Runs, bool Infix>
 __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, VerifyMode mode, uint32_t* shared, uint32_t* boundary) {
     constexpr int32_t kRows = 32 * LANES * WORDS;

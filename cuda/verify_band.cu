@@ -76,7 +76,8 @@ __device__ __forceinline__ int32_t differences(const StripedColumn<uint32_t, WOR
     return sum;
 }
 
-// `profile`: a block's rows for each base, WORDS words a base, block after block.
+// `profile`: a block's rows for each base, WORDS words a base, block after block. In one piece, as the column stays in registers
+// while the band slides.
 __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, const uint32_t* profile, uint32_t* shared) {
     const int32_t length = batch.lengths[task.profile / 2];
     const Plan plan(length, task.limit);

@@ -216,6 +216,7 @@ struct Corners {
 };
 
 // One strip. The column is read a few rows ahead of where it is overwritten, at [row * 32 + lane].
+// In one piece, as its state stays in registers.
 template <class Word, int K, bool Affine, class Profile, class Ends>
 __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, Ends& ends,
                                            const Targets<Word, K>& targets, const uint8_t* query, int n, int c0,

@@ -100,6 +100,7 @@ private:
         best[half] = max(best[half], base[half] + h - scheme.shift * symbols - rest);
     }
 
+    // In one piece: rows and ends stay in registers over all columns.
     __device__ __forceinline__ void run(const uint4* profile, uint32_t minus_shift) {
         Rows rows;
         const int mine = first + lane * K;
