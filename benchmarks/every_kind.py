@@ -12,7 +12,6 @@ proper pairs; supplementary records; wrong and kept reads at MAPQ 1, 10, 20, 30,
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 import tempfile
@@ -26,7 +25,6 @@ import harness
 import numpy as np
 from kinds import KINDS, Kind, load
 
-_CIGAR = re.compile(r"(\d+)([MIDNSHPX=])")
 _LEVELS = (1, 10, 20, 30, 50)
 SEEDS = {"seen": 100, "unseen": 900}
 INDEX = {
@@ -76,30 +74,25 @@ class Counts:
 
 
 def judge(sam: Path, kind: Kind, counts: Counts, wrong_ones: list[str] | None = None) -> None:
-    with sam.open() as lines:
-        for line in lines:
-            if line[0] == "@":
-                continue
-            name, flag_text, contig, position, mapq, cigar, _ = line.split("\t", 6)
-            flag = int(flag_text)
-            counts.supplementary += flag >> 11 & 1
-            if flag & 0x900:
-                continue
-            counts.reads += 1
-            counts.proper += flag >> 1 & 1
-            if flag & 4:
-                continue
-            origin = name.split("|")[5:9] if flag & 128 else name.split("|")[1:5]
-            right = kind.reference is not None or _is_right(origin, contig, int(position) - 1, flag, cigar, kind)
-            counts.add(int(mapq), right)
-            if wrong_ones is not None and not right:
-                wrong_ones.append(line)
+    for flag, fields in data.sam_records(sam, without=0):
+        counts.supplementary += flag >> 11 & 1
+        if flag & 0x900:
+            continue
+        counts.reads += 1
+        counts.proper += flag >> 1 & 1
+        if flag & 4:
+            continue
+        name, _, contig, position, mapq, cigar, *_ = fields
+        origin = name.split("|")[5:9] if flag & 128 else name.split("|")[1:5]
+        right = kind.reference is not None or _is_right(origin, contig, int(position) - 1, flag, cigar, kind)
+        counts.add(int(mapq), right)
+        if wrong_ones is not None and not right:
+            wrong_ones.append("\t".join(fields) + "\n")
 
 
 def _is_right(origin: Sequence[str], contig: str, position: int, flag: int, cigar: str, kind: Kind) -> bool:
     start, end = int(origin[1]), int(origin[2])
-    parts = [(int(n), operation) for n, operation in _CIGAR.findall(cigar)]
-    after = position + sum(n for n, operation in parts if operation in "MDN=X")
+    after = position + sum(n for n, operation in data.parse_cigar(cigar) if operation in "MDN=X")
     if origin[0] != contig or (origin[3] == "-") != bool(flag & 16):
         return False
     overlap = min(end, after) - max(start, position)

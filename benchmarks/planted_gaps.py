@@ -10,7 +10,6 @@ benchmarks/results/planted-gaps-<machine>.json.
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from typing import Any
 import harness
 import numpy as np
 from bases import BASES, complement
-from data import genome, read_fasta
+from data import genome, parse_cigar, read_fasta, sam_records
 from numpy.typing import NDArray
 from simulate_long import ONT, with_errors
 
@@ -32,7 +31,6 @@ KINDS = ("deletion", "insertion", "inversion")
 RATES = {0.01: "hifi", 0.05: "ont", 0.08: "ont"}
 FLANK = 6000
 NEAR = 50
-_OPERATIONS = re.compile(r"(\d+)([MIDNSH=X])")
 
 
 @dataclass(frozen=True)
@@ -75,16 +73,10 @@ def judge(sam: Path, events: dict[str, Event]) -> dict[str, set[str]]:
     """The reads whose gap is whole, and those all of whose breakpoints are found."""
     whole: set[str] = set()
     seen: dict[str, set[int]] = {}
-    for line in sam.open():
-        if line[0] == "@":
-            continue
-        name, flag, _, position, _, cigar, _ = line.split("\t", 6)
-        if int(flag) & 0x104:
-            continue
+    for _, (name, _, _, position, _, cigar, *_) in sam_records(sam, without=0x104):
         event, at = events[name], int(position) - 1
         edges = {at}
-        for text, operation in _OPERATIONS.findall(cigar):
-            size = int(text)
+        for size, operation in parse_cigar(cigar):
             if operation in "ID" and size >= 0.9 * event.length:
                 whole.add(name)
                 edges |= {at, at + size * (operation == "D")}

@@ -27,9 +27,8 @@ from typing import Any, NamedTuple
 import harness
 import numpy as np
 from bases import BASES
-from data import folder, genome
+from data import folder, genome, parse_cigar, sam_records
 from kinds import Bases, Contigs, Random, load, turned, with_duplications, with_repeats
-from planted_gaps import _OPERATIONS
 from simulate_long import ONT, with_errors
 
 KINDS = ("translocation", "inversion", "duplication", "deletion", "many pieces", "foreign")
@@ -228,15 +227,11 @@ class Record(NamedTuple):
     edges: list[int]
 
 
-def parse(line: str, length: int) -> tuple[str, Record | None]:
-    name, flag_text, contig, position, mapq, cigar, _ = line.split("\t", 6)
-    flag = int(flag_text)
-    if flag & 0x104:
-        return name, None
+def parse(flag: int, fields: list[str], length: int) -> Record:
+    _, _, contig, position, mapq, cigar, *_ = fields
     reverse, query, at = bool(flag & 16), 0, int(position) - 1
     blocks, edges = [], []
-    for text, operation in _OPERATIONS.findall(cigar):
-        size = int(text)
+    for size, operation in parse_cigar(cigar):
         if operation in "M=X":
             blocks.append((query, query + size, at))
         elif size >= 30:
@@ -248,7 +243,7 @@ def parse(line: str, length: int) -> tuple[str, Record | None]:
     if reverse:
         blocks = [(length - end, length - begin, at + end - begin - 1) for begin, end, at in blocks]
         edges = [length - edge for edge in edges]
-    return name, Record(flag, contig, int(mapq), blocks, edges)
+    return Record(flag, contig, int(mapq), blocks, edges)
 
 
 def judge_read(read: Read, records: list[Record]) -> Counts:
@@ -297,11 +292,9 @@ def judge_read(read: Read, records: list[Record]) -> Counts:
 def judge(sam: Path, reads: dict[str, Read]) -> dict[str, Counts]:
     """By read."""
     records: dict[str, list[Record]] = {name: [] for name in reads}
-    for line in sam.open():
-        if line[0] != "@":
-            name, record = parse(line, len(reads[line.split("\t", 1)[0]].bases))
-            if record:
-                records[name].append(record)
+    for flag, fields in sam_records(sam, without=0x104):
+        name = fields[0]
+        records[name].append(parse(flag, fields, len(reads[name].bases)))
     return {name: judge_read(read, records[name]) for name, read in reads.items()}
 
 

@@ -53,6 +53,13 @@ def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> C
     return click.option(*names, default=default, show_default=True, **more)
 
 
+def size_option(params: type[Any], *names: str, help: str) -> Callable[[F], F]:
+    """As :func:`option_of`, of bytes or bases, which take K, M or G."""
+    default = default_of(params, max(names, key=len).lstrip("-").replace("-", "_"))
+    text = f"{help}  [default: {shown_size(default)}]"
+    return click.option(*names, type=SIZE, default=default, metavar="SIZE", help=text)
+
+
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     """Several options as one decorator."""
 
@@ -111,13 +118,10 @@ run_options = together(
         metavar="SIZE",
         help="Limit of GPU memory, with K, M or G.  [default: what is free]",
     ),
-    click.option(
+    size_option(
+        RunOptions,
         "--batch-size",
-        type=SIZE,
-        default=default_of(RunOptions, "batch_size"),
-        metavar="SIZE",
-        help="Bases per batch; a larger one takes more memory and does not change the output.  "
-        f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
+        help="Bases per batch; a larger one takes more memory and does not change the output.",
     ),
     click.option(
         "--cluster",

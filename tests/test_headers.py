@@ -31,13 +31,14 @@ def test_headers_include_little(header: str) -> None:
     assert all(name == "cstdint" or name.startswith(("algo/", "abi/")) for name in included), included
 
 
+@pytest.mark.parametrize("headers", [HEADERS, HEADERS[::-1]], ids=["forward", "backward"])
 @pytest.mark.parametrize("compiler", list(COMPILERS))
-def test_headers_compile(compiler: str, tmp_path: Path) -> None:
-    """Every header twice in one translation unit: complete by itself, and guarded."""
+def test_headers_compile(compiler: str, headers: list[str], tmp_path: Path) -> None:
+    """Every header twice in one translation unit, in both orders: it includes what it needs, and is guarded."""
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
     source = tmp_path / "all.cpp"
-    source.write_text("".join(f'#include "algo/{header}"\n' for header in HEADERS * 2) + "int main() { return 0; }\n")
+    source.write_text("".join(f'#include "algo/{header}"\n' for header in headers * 2) + "int main() { return 0; }\n")
     done = subprocess.run(
         [*COMPILERS[compiler], "-I", str(CUDA), str(source)], capture_output=True, text=True, check=False
     )

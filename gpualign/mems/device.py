@@ -58,6 +58,12 @@ class _PageArrays:
     arguments: tuple[Any, ...]
 
 
+def upload_text(slot: Slot, item: Piece) -> None:
+    """The text that a piece is of, once for all of its pieces."""
+    for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
+        slot.upload_once(name, array, item.source)
+
+
 class MemsKernel:
     """A kernel object of ``engine.gpu.runner``; an item is a :class:`Piece`, a result its :class:`Matches`."""
 
@@ -87,8 +93,7 @@ class MemsKernel:
 
     def submit(self, slot: Slot, item: Piece) -> None:
         # it is whole there for each of its pieces: a match may go on after them
-        for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
-            slot.upload_once(name, array, item.source)
+        upload_text(slot, item)
         if len(self.pages) == 1:
             self._launch(slot, item, self._on_device(slot, 0))
 

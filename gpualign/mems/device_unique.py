@@ -34,8 +34,7 @@ class UniqueMemsKernel(MemsKernel):
         if not self.fits:
             return
         reference = self._reference()  # the first time much is copied: not between this batch's events
-        for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
-            slot.upload_once(name, array, item.source)
+        mems.upload_text(slot, item)
         first, last = self._tiles(item)
         tiles = last - first
         units, capacity = tiles + 1, tiles * self.shape.tile  # a start has one match at most

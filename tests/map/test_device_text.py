@@ -182,17 +182,21 @@ def records_of(path: Path) -> list[str]:
         return [str(record) for record in file]
 
 
+def written(cli: Cli, reads: Path, folder: Path, form: str, *options: object) -> list[Path]:
+    """What the CPU writes of a run, and what a device does."""
+    paths = [folder / f"{device}.{form}" for device in ("cpu", "cuda")]
+    for path in paths:
+        assert cli("map", GENOMES, reads, "-q", *options, "--device", path.stem, "-o", path)[0] == 0
+    return paths
+
+
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])
 @pytest.mark.parametrize("form", ["sam", "bam", "cram"])
 def test_a_run_gives_the_same_records(
     cli: Cli, use, some_reads: Path, tmp_path: Path, options: tuple[object, ...], form: str
 ) -> None:
-    paths = [tmp_path / f"{device}.{form}" for device in ("cpu", "cuda")]
-    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "64K", *options)
-    assert cli(*arguments, "--device", "cpu", "-o", paths[0])[0] == 0
     use(FakeDriver())
-    assert cli(*arguments, "--device", "cuda", "-o", paths[1])[0] == 0
-    bodies = [records_of(path) for path in paths]
+    bodies = [records_of(path) for path in written(cli, some_reads, tmp_path, form, "--batch-size", "64K", *options)]
     assert bodies[0] == bodies[1]
     assert len(bodies[0]) > 100
 
@@ -201,13 +205,11 @@ def test_blocks_made_on_the_device(
     cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that could not be deflated are stored; the whole is BGZF, and its text the CPU's."""
-    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "1M")
-    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
-    pysam.quickcheck("-v", str(tmp_path / "cuda.bam"))
-    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")
+    of_cpu, of_device = written(cli, some_reads, tmp_path, "bam", "--batch-size", "1M")
+    pysam.quickcheck("-v", str(of_device))
+    assert records_of(of_device) == records_of(of_cpu)
 
 
 def test_other_versions_and_broken_libraries(fake_nvcomp: Callable[..., str], tmp_path: Path) -> None:
@@ -225,13 +227,11 @@ def test_a_library_that_fails(
     cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The CPU compresses then."""
-    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "64K")
-    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp(RESULT=10)))
-    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
-    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")
-    assert (tmp_path / "cuda.bam").stat().st_size < 1.01 * (tmp_path / "cpu.bam").stat().st_size
+    of_cpu, of_device = written(cli, some_reads, tmp_path, "bam", "--batch-size", "64K")
+    assert records_of(of_device) == records_of(of_cpu)
+    assert of_device.stat().st_size < 1.01 * of_cpu.stat().st_size
 
 
 @pytest.mark.gpu
@@ -240,10 +240,8 @@ def test_a_library_that_fails(
 def test_a_gpu_writes_the_same(
     cli: Cli, some_reads: Path, tmp_path: Path, options: tuple[object, ...], form: str
 ) -> None:
-    paths = [tmp_path / f"{device}.{form}" for device in ("cpu", "cuda")]
-    for device, path in zip(("cpu", "cuda"), paths, strict=True):
-        assert cli("map", GENOMES, some_reads, "-q", *options, "--device", device, "-o", path)[0] == 0
-    assert records_of(paths[0]) == records_of(paths[1])
+    of_cpu, of_device = written(cli, some_reads, tmp_path, form, *options)
+    assert records_of(of_cpu) == records_of(of_device)
 
 
 def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,8 +260,6 @@ def test_little_memory_and_little_room(
     cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few blocks at a time, a text that is longer than was thought, and a batch that is written in parts."""
-    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "1M")
-    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
     monkeypatch.setattr(deflate, "_SCRATCH_SHARE", 1e-6)
@@ -277,5 +273,5 @@ def test_little_memory_and_little_room(
         submit(self, slot, item)
 
     monkeypatch.setattr(TextKernel, "submit", scarce)
-    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
-    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")
+    of_cpu, of_device = written(cli, some_reads, tmp_path, "bam", "--batch-size", "1M")
+    assert records_of(of_device) == records_of(of_cpu)

@@ -7,6 +7,10 @@
 
 namespace gpualign {
 
+GPUALIGN_HD PackedLoci packed_loci(const MapBatch& batch, const uint64_t* list, const FoundRead& found, const MapRead& read) {
+    return {batch.target, batch.rules.scores, list, found.loci, read.length, read.limit, read.unknown, found.hits_truncated};
+}
+
 // The loci of both mates, for MateRescue.
 template <int Words, class Group>
 struct PackedFinder {
@@ -18,10 +22,7 @@ struct PackedFinder {
     FoundRead* found;
 
     GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
-    GPUALIGN_HD PackedLoci loci(int mate) const {
-        return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, reads[mate].length, reads[mate].limit,
-                reads[mate].unknown, found[mate].hits_truncated};
-    }
+    GPUALIGN_HD PackedLoci loci(int mate) const { return packed_loci(batch, memory.loci[mate], found[mate], reads[mate]); }
     GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return memory; }
     GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best) const {
@@ -57,10 +58,7 @@ public:
     }
 
 private:
-    GPUALIGN_HD PackedLoci loci(int mate) const {
-        return {batch_.target, batch_.rules.scores, workspace_.loci[mate], found_[mate].loci, reads_[mate].length, reads_[mate].limit,
-                reads_[mate].unknown, found_[mate].hits_truncated};
-    }
+    GPUALIGN_HD PackedLoci loci(int mate) const { return packed_loci(batch_, workspace_.loci[mate], found_[mate], reads_[mate]); }
     // False where the read is longer than there is space for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;

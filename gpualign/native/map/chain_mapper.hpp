@@ -51,7 +51,6 @@ struct ChainRecord {
     int32_t query_begin, query_end;  // on the read's forward strand
     int32_t score;                   // affine, without clip penalties
     int32_t edits;                   // of the aligned bases
-    int32_t second_score;            // of the best suboptimal alignment of this stretch of the read, 0 where there is none
     int32_t anchors;                 // within the alignment
     std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
 };
@@ -270,8 +269,8 @@ private:
         for (uint32_t p = 0; p < state_[r].ranked; p++) {
             const LocalAlignment a = local_alignment(batch_, text_, uint32_t(r), p);
             const uint32_t* cigar = cigars_.items.data() + a.cigar;
-            out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score, a.edits, a.second_score,
-                           a.anchors, std::vector<uint32_t>(cigar, cigar + a.operations)});
+            out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score, a.edits, a.anchors,
+                            std::vector<uint32_t>(cigar, cigar + a.operations)});
         }
     }
 

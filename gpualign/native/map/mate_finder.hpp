@@ -115,7 +115,7 @@ private:
         const int32_t length = block_.read(r).length;
         const int64_t position = found.begin - reference_.contig_offsets[locus.contig];
         block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, length - after, found.score,
-                             edits_of_clipped(params_.scores, length - before - after, found.score), 0, 0, found.cigar}};
+                             edits_of_clipped(params_.scores, length - before - after, found.score), 0, found.cigar}};
         block_.loci(r).clear();
         block_.add_local(r, 0);
     }

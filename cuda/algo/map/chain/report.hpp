@@ -1,6 +1,7 @@
 // From the alignments of a read's chains to its records: the best one, supplementary and secondary ones, and how sure each is.
 #pragma once
 #include "algo/common/fixed_point.hpp"
+#include "algo/map/chain/choice.hpp"
 #include "algo/map/chain/junctions.hpp"
 
 namespace gpualign {

@@ -142,7 +142,6 @@ struct LocalAlignment {
     int64_t span;                    // of reference bases
     int32_t query_begin, query_end;  // on the read's forward strand
     int32_t score, edits;            // affine, without clip penalties; of the aligned bases
-    int32_t second_score;            // of the best suboptimal alignment of this stretch of the read, 0 where there is none
     int32_t anchors;                 // within the alignment
     uint32_t contig;
     uint32_t cigar, operations;      // on the reference's forward strand
@@ -161,7 +160,7 @@ GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, con
     const bool flipped = state.flipped & 1;
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
     return {a.begin - text.contig_begin(chain.contig), a.end - a.begin, flipped ? length - own.end : own.begin,
-            flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, own.second, a.anchors, chain.contig, a.cigar,
+            flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, a.anchors, chain.contig, a.cigar,
             a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
 }
 

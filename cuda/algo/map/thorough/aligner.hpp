@@ -1,7 +1,6 @@
 // The dynamic programs of a template, each by one group of a team.
 #pragma once
 #include "algo/map/chain/band.hpp"
-#include "algo/map/chain/steps.hpp"
 #include "algo/map/thorough/finder.hpp"
 
 namespace gpualign {

@@ -1,7 +1,9 @@
 // The loci of both mates of a template where they align end to end, in memory that has space for all there may be.
 #pragma once
+#include "algo/map/chain/steps.hpp"
 #include "algo/map/every_locus.hpp"
 #include "algo/map/mate_rescue.hpp"
+#include "algo/map/pairing.hpp"
 #include "algo/map/thorough/windows.hpp"
 
 namespace gpualign {

@@ -4,7 +4,6 @@
 //
 // A Team has group(), the lanes that work as one; number(), which of kGroups it is; and sync(), until which all groups come.
 #pragma once
-#include "algo/map/pairing.hpp"
 #include "algo/map/thorough/aligner.hpp"
 #include "algo/text/columns.hpp"
 
