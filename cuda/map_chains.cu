@@ -28,12 +28,12 @@ __device__ uint32_t take_next(const Warp& group, uint32_t* next, uint32_t n) {
 
 __device__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / Warp::kLanes; }
 
-// Calls step(i) for i below `count`, each in a warp of its own, as no two of them take the same way: side by side in one warp
+// Calls step(i) for i in [from, to), each in a warp of its own, as no two of them take the same way: side by side in one warp
 // they would wait for each other.
 template <class Step>
-__device__ void one_lane_each(uint32_t count, Step&& step) {
+__device__ void one_lane_each(uint32_t from, uint32_t to, Step&& step) {
     if (Warp().lane() != 0) return;
-    for (uint32_t i = warp_number(); i < count; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
+    for (uint32_t i = from + warp_number(); i < to; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
 }
 
 // Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those that have a
@@ -168,19 +168,19 @@ extern "C" __global__ void __launch_bounds__(WIDEST_LANES) align_widest(const __
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {
     if (overflowed(launch.batch)) return;
-    one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { cut_chain(launch.batch, c); });
+    one_lane_each(*launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { cut_chain(launch.batch, c); });
 }
 
 extern "C" __global__ void finish_chains(const __grid_constant__ ChainLaunch launch) {
     if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
-    one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
+    one_lane_each(*launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
 }
 
 extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch launch) {
     if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
-    one_lane_each(launch.batch.reads, [&](uint32_t r) {
+    one_lane_each(0, launch.batch.reads, [&](uint32_t r) {
         report_read(OneLane(), launch.batch, text, r);
         write_outputs(launch.batch, text, r);
     });

@@ -1,4 +1,5 @@
-// Templates that map_reads leaves: a block takes each from bases to records (algo/map/thorough/mapper.hpp).
+// Templates that map_reads leaves: the steps of algo/map/thorough/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
+// Between chaining and ranking the kernels of map_chains.cu align the chains.
 //
 // LONG_GAPS: 1 where gaps have a second price.
 #include "algo/map/thorough/mapper.hpp"
@@ -8,41 +9,75 @@
 #define LONG_GAPS 0
 #endif
 #ifndef WARPS
-#define WARPS 16
+#define WARPS 4
 #endif
 #ifndef BLOCKS
-#define BLOCKS 2
+#define BLOCKS 8
 #endif
 
 using namespace gpualign;
 
 namespace {
 
-// The warps of a block.
-struct BlockTeam {
-    using Group = Warp;
-    static constexpr uint32_t kGroups = WARPS;
+using Mapper = ThoroughMapper<LONG_GAPS != 0, Warp>;
 
-    __device__ Warp group() const { return {}; }
-    __device__ uint32_t number() const { return threadIdx.x / Warp::kLanes; }
-    __device__ void sync() const { __syncthreads(); }
-};
+constexpr uint32_t kWriters = 16;  // warps that share the records of a template
+
+__device__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / Warp::kLanes; }
+
+// Calls step(mapper, part) for so many parts of each template, one after the other.
+template <class Step>
+__device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step&& step) {
+    const Warp group;
+    uint8_t* end;
+    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_hits,
+                                                  launch.max_loci, launch.band_bytes, Warp::kLanes, end);
+    const uint32_t turns = templates_of(launch) * parts;
+    while (true) {
+        const uint32_t turn = group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0);
+        if (turn >= turns) return;
+        Mapper mapper(group, launch, memory, turn / parts);
+        step(mapper, turn % parts);
+        group.sync();
+    }
+}
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) map_thoroughly(const __grid_constant__ ThoroughLaunch launch) {
-    __shared__ TemplateState state;
-    __shared__ uint32_t next;
-    const BlockTeam team;
-    uint8_t* end;
-    const ThoroughMemory memory = thorough_memory(launch.workspace + blockIdx.x * launch.workspace_bytes, launch.longest, launch.max_hits,
-                                                  launch.max_loci, launch.band_bytes, WARPS, Warp::kLanes, end);
-    ThoroughMapper<LONG_GAPS != 0, BlockTeam> mapper(team, launch, memory, state);
-    while (true) {
-        if (threadIdx.x == 0) next = atomicAdd(launch.next, 1u);
-        __syncthreads();
-        const uint32_t number = next;
-        if (number >= *launch.batch.doubtful_count) return;
-        mapper.map(launch.batch.doubtful[number]);
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ ThoroughLaunch launch)
+
+KERNEL(find_doubtful) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.doubtful_count;
+    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
+}
+
+KERNEL(chain_doubtful) {
+    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
+}
+
+KERNEL(plan_doubtful) {
+    const ChainBatch& chains = launch.chains[launch.round];
+    if (overflowed(chains)) return;
+    const TargetText text{launch.batch.target};
+    for (uint32_t c = *launch.done_chains + warp_number(); c < *chains.chains.used; c += gridDim.x * blockDim.x / Warp::kLanes) {
+        ChosenChain& chain = chains.chains.items[c];
+        plan_chain(Warp(), chains, text, query_of(chains, chain.read), chain);
     }
+}
+
+KERNEL(rank_doubtful) {
+    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
+    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;
+}
+
+KERNEL(choose_doubtful) {
+    for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.choose(); });
+}
+
+KERNEL(write_doubtful) {
+    for_each_part(launch, kWriters, [](Mapper& mapper, uint32_t writer) { mapper.write(writer, kWriters); });
+}
+
+KERNEL(end_doubtful) {
+    for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.end(); });
 }

@@ -172,6 +172,7 @@ struct ChainLaunch {
     uint64_t workspace_bytes;
     uint64_t min_bytes, max_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
     uint32_t* next;      // read or task
+    const uint32_t* done_chains;  // of them nothing is left to do
     int64_t round;       // of tasks
 };
 

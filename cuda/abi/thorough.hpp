@@ -1,4 +1,4 @@
-// What the host hands to the kernel of cuda/map_thorough.cu, for the templates that map_reads leaves to it.
+// What the host hands to the kernels of cuda/map_thorough.cu, for the templates that map_reads leaves to them.
 #pragma once
 #include "abi/chains.hpp"
 #include "abi/map.hpp"
@@ -9,15 +9,22 @@ struct ThoroughLaunch {
     MapBatch batch;
     ChainBatch chains[2];         // of short reads by their minimizers, and by all their k-mers: one set of arenas, two of states
     ChainBatch long_chains;       // of the reads that are mapped as long ones, which have been chained before
-    uint8_t* workspace;           // of each team
-    uint64_t workspace_bytes;
-    uint64_t band_bytes;          // of it for the dynamic programs of each group
-    uint32_t* next;               // of the doubtful templates
+    uint8_t* states;              // of each template: algo/map/thorough/state.hpp
+    uint32_t* fates;              // of each: 0, or the flag of its records where it is not mapped
+    uint8_t* workspace;           // of each group of lanes
+    uint64_t state_bytes, workspace_bytes;
+    uint64_t band_bytes;          // of a group's workspace for a dynamic program
+    uint32_t* next;               // of what groups take in turn
+    uint32_t* done_chains;        // of chains that an earlier round has reported
     uint32_t* wanted_loci;        // most loci of a read: where they are more than there is space for all is done again
     uint32_t* wanted_hits;        // the same of hits at once
+    uint32_t* wanted_templates;   // how many are doubtful
+    uint32_t first, templates;    // of the doubtful ones those that are mapped together
+    uint32_t round;               // of chains
     uint32_t longest;             // bases of a read
     uint32_t max_hits, max_loci;  // powers of two
     uint32_t full;                // 1: every locus within the limit is found
+    uint32_t reserved;
 };
 
 }  // namespace gpualign

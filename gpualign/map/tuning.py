@@ -39,9 +39,9 @@ def map_shape(longest: int) -> MapShape:
     return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
 
 
-#: of the kernel that maps templates thoroughly: warps a block, which is a team, and blocks a multiprocessor
-THOROUGH_WARPS = 16
-THOROUGH_BLOCKS = 2
+#: of the kernels that map templates thoroughly: warps a block, and blocks a multiprocessor
+THOROUGH_WARPS = 4
+THOROUGH_BLOCKS = 8
 
 
 def thorough_defines(long_gaps: bool) -> dict[str, str]:
@@ -120,5 +120,6 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
         return replace(work, modules=(("map_chains", chain_defines(True)), *writing))
     if not longest:
         return replace(work, modules=())
-    modules = (("map", map_shape(longest).defines), ("map_thorough", thorough_defines(False)), *writing)
+    thorough = (("map_thorough", thorough_defines(False)), ("map_chains", chain_defines(False)))
+    modules = (("map", map_shape(longest).defines), *thorough, *writing)
     return replace(work, modules=modules)

@@ -21,7 +21,7 @@ from gpualign.errors import DeviceError
 from gpualign.io import sizes
 from gpualign.io.in_memory import symbols_in
 from gpualign.io.sizes import symbols_in_files
-from gpualign.map.tuning import map_shape, thorough_defines, work_of
+from gpualign.map.tuning import chain_defines, map_shape, thorough_defines, work_of
 from gpualign.params import RunOptions
 from gpualign.verify.tuning import KERNELS
 from tests.helpers.fake_cuda import FakeDriver
@@ -137,13 +137,13 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
     given = work_of([str(reads)], [], False)
-    second = ("map_thorough", thorough_defines(False))
-    assert given.modules == (("map", map_shape(250).defines), second)
+    others = (("map_thorough", thorough_defines(False)), ("map_chains", chain_defines(False)))
+    assert given.modules == (("map", map_shape(250).defines), *others)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
-    assert compiled == [("map", map_shape(250).defines), second]
+    assert compiled == [("map", map_shape(250).defines), *others]
     fasta = random_file(tmp_path / "f.fa", 3, 100)
-    assert work_of([fasta], [], False).modules == (("map", map_shape(100).defines), second)
+    assert work_of([fasta], [], False).modules == (("map", map_shape(100).defines), *others)
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
     assert work_of([str(folded)], [], False).modules == ()

@@ -21,6 +21,7 @@ from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.text import TextBatch
 from gpualign.map.device.text_check import text_in_scalar_code
+from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
 from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
@@ -70,21 +71,20 @@ class MapReads:
         _native.map_scalar(batch.tobytes(), 16)
 
 
-class MapThoroughly:
-    """The kernel ``map_thoroughly``, whose teams' memory is as large as one lane's or larger."""
-
-    def __call__(self, launch, grid, block, shared=0, stream=None):
-        assert grid[0] > 0
-        assert block == (512, 1, 1)
-        _native.map_thoroughly_scalar(launch.tobytes())
-
-
 class NoKernel:
     """A kernel whose work another one does."""
 
     def __call__(self, launch, grid, block, shared, stream):
         assert grid[0] > 0
         assert block[0] % 32 == 0
+
+
+class MapThoroughly(NoKernel):
+    """All kernels of map_thorough.cu in place of the last one; a warp's memory is as large as a lane's or larger."""
+
+    def __call__(self, launch, grid, block, shared, stream):
+        super().__call__(launch, grid, block, shared, stream)
+        _native.map_thoroughly_scalar(launch.tobytes())
 
 
 class MapChains(NoKernel):
@@ -152,9 +152,9 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
         chains = ("chain_reads", "cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES))
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
         driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
-        driver.functions |= {"map_thoroughly": MapThoroughly(), "set_tasks": SetTasks()}
+        driver.functions |= {THOROUGH_KERNELS[-1]: MapThoroughly(), "set_tasks": SetTasks()}
         driver.functions |= {"write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
-        driver.functions |= dict.fromkeys(chains + others, NoKernel())
+        driver.functions |= dict.fromkeys((*chains, *others, *THOROUGH_KERNELS[:-1]), NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         for module in (device_text_module, stage_module):
             monkeypatch.setattr(module, "load_nvcomp", lambda: None)

@@ -1,4 +1,4 @@
-"""The kernel of ``cuda/map_thorough.cu``, compiled for the host, with all warps of a block: the CPU's records."""
+"""The kernels of ``cuda/map_thorough.cu``, compiled for the host, with all lanes of a warp: the CPU's records."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.map import tuning
+from gpualign.map.device.thorough import KERNELS
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
@@ -17,22 +18,23 @@ from tests.helpers.sam import without_program
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 
 Cli = Callable[..., tuple[int, bytes, str]]
-WARPS = 2
 GENOME = random_genome(61, 6000)
 FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 60) for seed in range(12))
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "map_thorough", {"WARPS": WARPS})
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
+    folder, defines = tmp_path_factory.mktemp("kernels"), {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
+    return {module: emulated_library(folder, module, defines) for module in ("map_thorough", "map_chains")}
 
 
 @pytest.fixture
-def kernel(library: ctypes.CDLL, use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.MonkeyPatch) -> Emulated:
-    monkeypatch.setattr(tuning, "THOROUGH_WARPS", WARPS)
-    kernel = Emulated(library, "map_thoroughly")
-    use(FakeDriver()).functions["map_thoroughly"] = kernel
-    return kernel
+def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeDriver]) -> dict[str, Emulated]:
+    of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES if step.warps == 1))
+    kernels = {name: Emulated(libraries["map_thorough"], name) for name in KERNELS}
+    kernels |= {name: Emulated(libraries["map_chains"], name) for name in of_chains}
+    use(FakeDriver()).functions |= kernels
+    return kernels
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -51,7 +53,9 @@ def pairs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])
-def test_the_warps_of_a_block_find_the_same(cli: Cli, kernel: Emulated, tmp_path: Path, mates: bool) -> None:
+def test_the_lanes_of_kernels_find_the_same(
+    cli: Cli, kernels: dict[str, Emulated], tmp_path: Path, mates: bool
+) -> None:
     reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=FAMILY)
     files = [
         write_fastq(
@@ -69,5 +73,5 @@ def test_the_warps_of_a_block_find_the_same(cli: Cli, kernel: Emulated, tmp_path
         assert status == 0, errors
         found[device] = without_program(out)
     assert found["cuda"].splitlines() == found["cpu"].splitlines()
-    assert kernel.calls
+    assert all(kernel.calls for kernel in kernels.values())
     assert json.loads(report.read_text())["cpu_items"] == 0

@@ -38,10 +38,11 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
 }
 #: the arenas of a batch and, for each, which counter says how much of it is used
 _ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
-#: counters of what warps take in turn: reads, then each pass over each round's tasks
-_TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
+#: counters of what warps take in turn: each pass over each round's tasks
+ALIGN_TURNS = 2 * len(tuning.ALIGN_PASSES)
 ARENA_COUNTERS = len(_ARENAS)
-COUNTERS = ARENA_COUNTERS + _TURNS
+#: of a batch: those of the arenas, the next read to chain, passes, and how many chains are done before all: none
+COUNTERS = ARENA_COUNTERS + 1 + ALIGN_TURNS + 1
 Array = Callable[[str, int], int]
 #: of the device's budget for the dynamic programs of one pass
 _WORKSPACE_SHARE = 0.05
@@ -161,20 +162,33 @@ class ChainSteps:
         card = device.driver.Device(device.info.index)
         self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
 
-    def run(self, slot: Slot, launch: np.void) -> None:
-        """All steps for the reads of a ``ChainLaunch``, of whose turns the first is named."""
-        turn, blocks = int(launch["next"]), tuning.CHAIN_BLOCKS * self._multiprocessors
-        self._run(slot, "chain_reads", launch, min(blocks, -(-int(launch["batch"]["reads"]) // tuning.CHAIN_WARPS)))
-        turn = self._align(slot, launch, 0, turn + 4)
-        self._run(slot, "cut_chains", launch, blocks)
-        self._align(slot, launch, 1, turn)
-        self._run(slot, "finish_chains", launch, blocks)
-        self._run(slot, "report_reads", launch, blocks)
+        self._blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
 
-    def _align(self, slot: Slot, launch: np.void, number: int, turn: int) -> int:
+    def run(self, slot: Slot, launch: np.void) -> None:
+        """All steps for the reads of a ``ChainLaunch``."""
+        reads = int(launch["batch"]["reads"])
+        self._run(slot, "chain_reads", launch, min(self._blocks, -(-reads // tuning.CHAIN_WARPS)))
+        self.align(slot, launch, int(launch["next"]) + 4)
+        self._run(slot, "report_reads", launch, self._blocks)
+
+    def align(self, slot: Slot, launch: np.void, turn: int, largest: int = 1 << 62) -> None:
+        """From planned chains to their alignments.
+
+        Args:
+            turn: address of the first of ``ALIGN_TURNS`` counters, all 0.
+            largest: bytes that a warp needs at most for a dynamic program.
+        """
+        turn = self._align(slot, launch, 0, turn, largest)
+        self._run(slot, "cut_chains", launch, self._blocks)
+        self._align(slot, launch, 1, turn, largest)
+        self._run(slot, "finish_chains", launch, self._blocks)
+
+    def _align(self, slot: Slot, launch: np.void, number: int, turn: int, largest: int) -> int:
         """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
         budget = int(_WORKSPACE_SHARE * self._device.budget)
         for step in tuning.ALIGN_PASSES:
+            if step.minimum >= largest:
+                break
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             of_block = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // of_block
@@ -198,9 +212,15 @@ class ChainSteps:
         slot.launch(function, blocks, 32 * warps, launch)
 
 
-def slot_array(slot: Slot, prefix: str = "") -> Array:
+def slot_array(slot: Slot) -> Array:
     """(name, bytes) -> address of an array of the slot's batch."""
-    return lambda name, nbytes: int(slot.device_array(prefix + name, nbytes))
+    return lambda name, nbytes: int(slot.device_array(name, nbytes))
+
+
+def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
+    """``ChainLaunch`` of cuda/abi/chains.hpp with its batch's own counters, uint32 (COUNTERS,), at this address."""
+    turns, done = counters + 4 * ARENA_COUNTERS, counters + 4 * (COUNTERS - 1)
+    return filled("ChainLaunch", target=target, batch=batch, next=turns, done_chains=done)
 
 
 class LongReadKernel:
@@ -221,7 +241,7 @@ class LongReadKernel:
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
-        self._steps.run(slot, filled("ChainLaunch", target=target, batch=batch, next=counters + 4 * ARENA_COUNTERS))
+        self._steps.run(slot, chain_launch(target, batch, counters))
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", len(item.batch) * struct("ChainRead").itemsize, np.uint8)
 
@@ -268,8 +288,7 @@ def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) 
         capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
         rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
         batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
-        launch = filled("ChainLaunch", target=target, batch=batch, next=at + 4 * ARENA_COUNTERS)
-        _native.map_chains_scalar(launch.tobytes())
+        _native.map_chains_scalar(chain_launch(target, batch, at).tobytes())
         used = used_items(counters)
         if not arena_sizes.lacking(used, capacity):
             break

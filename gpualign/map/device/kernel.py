@@ -23,7 +23,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_scalar, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import host_target, resident_target
-from gpualign.map.device.thorough import THOROUGH_COUNTERS, Capacity, TeamShape, Thorough, all_templates, power_of_two
+from gpualign.map.device.thorough import Capacity, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -160,7 +160,7 @@ class MapKernel:
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
         self._further = 1  # times the usual number of further records
-        self._thorough = Thorough(index, params, TeamShape(tuning.THOROUGH_WARPS, 32))
+        self._thorough = Thorough(index, params, 32)
         self._capacity: dict[int, Capacity] = {}  # of the batches in flight
         self._steps = ChainSteps(device, params)
 
@@ -187,30 +187,36 @@ class MapKernel:
             doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
-        counters = int(slot.clear("counters", 4 * THOROUGH_COUNTERS))
         if self.params.seeding.full:
             packed["doubtful_count"] = int(slot.upload("all templates", all_templates(item)))
             packed["doubtful"] = packed["doubtful_count"] + 4
         else:
             slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
-        self._map_thoroughly(slot, item, packed, block, counters)
+        self._map_thoroughly(slot, item, packed, block)
         slot.download("records", records_bytes, np.uint8)
-        slot.download("counters", THOROUGH_COUNTERS, np.uint32)
 
-    def _map_thoroughly(self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int) -> None:
+    def _map_thoroughly(self, slot: Slot, item: MapBatch, batch: np.void, block: int) -> None:
         """The templates that the first kernel leaves."""
-        thorough = self._thorough
-        nbytes, _ = thorough.team_bytes(item)
-        maximum = int(_THOROUGH_SHARE * self.device.budget) // nbytes
-        blocks = max(1, min(self._multiprocessors * tuning.THOROUGH_BLOCKS, maximum, item.templates))
-        workspace = int(slot.device_array("thorough workspace", blocks * nbytes))
-        launch, capacity = thorough.launch(item, batch, block, slot_array(slot), counters, workspace)
-        self._capacity[id(slot)] = capacity
+        thorough, sizes = self._thorough, self._thorough.sizes(item)
+        given = self._capacity[id(slot)] = thorough.capacity(item, self.device.budget)
+        counters = int(slot.clear("counters", 4 * given.counters))
+        at_once = self._multiprocessors * tuning.THOROUGH_BLOCKS * tuning.THOROUGH_WARPS
+        warps = max(1, min(at_once, int(_THOROUGH_SHARE * self.device.budget) // sizes.group, 2 * given.templates))
+        of_block = min(warps, tuning.THOROUGH_WARPS)
+        blocks = warps // of_block
+        workspace = int(slot.device_array("thorough workspace", blocks * of_block * sizes.group))
         if thorough.any_long(item):
-            self._steps.run(slot, thorough.long_launch(launch, counters))
+            self._steps.run(slot, thorough.long_launch(item, batch, block, slot_array(slot), counters, given))
         defines = tuning.thorough_defines(self.params.scoring.has_long_gaps)
-        function = self.device.function("map_thorough", "map_thoroughly", defines)
-        slot.launch(function, blocks, 32 * tuning.THOROUGH_WARPS, launch)
+        for launch in thorough.launches(item, batch, block, slot_array(slot), counters, workspace, given):
+            slot.clear("fates", 4 * given.templates)
+            for kernel, own in thorough.steps(launch):
+                if kernel:
+                    function = self.device.function("map_thorough", kernel, defines)
+                    slot.launch(function, blocks, 32 * of_block, own)
+                else:
+                    self._steps.align(slot, own, int(own["next"]), sizes.of_chain)
+        slot.download("counters", given.counters, np.uint32)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         """
@@ -219,7 +225,7 @@ class MapKernel:
         """
         if item.templates == 0:
             return DeviceRecords(((np.zeros(0, np.uint8), 0),))
-        while self._thorough.lacking(slot.pinned("counters", THOROUGH_COUNTERS, np.uint32), self._capacity[id(slot)]):
+        while self._lacking(slot):
             self.submit(slot, item)
             slot.submitted()
             slot.wait()
@@ -232,6 +238,10 @@ class MapKernel:
             self._further *= 2  # of the batches to come
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
         return found
+
+    def _lacking(self, slot: Slot) -> bool:
+        given = self._capacity[id(slot)]
+        return self._thorough.lacking(slot.pinned("counters", given.counters, np.uint32), given)
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
@@ -290,7 +300,7 @@ def map_scalar(
 ) -> DeviceRecords:
     """What the kernel computes, by the same code on one CPU thread: the test of the algorithm without a GPU."""
     model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
-    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, TeamShape(1, 1))
+    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, 1)
     limits = _limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     target, _held = host_target(index)
@@ -304,7 +314,8 @@ def map_scalar(
             return arrays.setdefault(name, np.zeros(nbytes + 64, np.uint8)).ctypes.data
 
         records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
-        counters = np.zeros(THOROUGH_COUNTERS, np.uint32)
+        given = thorough.capacity(item, np.inf)
+        counters = np.zeros(given.counters, np.uint32)
         at = _addresses(item.block, records, memory, counters)
         packed = batch_of(
             item,
@@ -322,15 +333,15 @@ def map_scalar(
             packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
         else:
             _native.map_scalar(packed.tobytes(), workspace.words)
-        team = array("team", thorough.team_bytes(item)[0])
-        launch, capacity = thorough.launch(item, packed, at[0], array, at[3], team)
+        group, of = array("group", thorough.sizes(item).group), (item, packed, at[0], array, at[3])
         if thorough.any_long(item):
-            _native.map_chains_scalar(thorough.long_launch(launch, at[3]).tobytes())
-        _native.map_thoroughly_scalar(launch.tobytes())
+            _native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
+        for launch in thorough.launches(*of, group, given):
+            _native.map_thoroughly_scalar(launch.tobytes())
         found = DeviceRecords(((records, len(batch)),))
         if not found.complete:
             further *= 2
-        elif not thorough.lacking(counters, capacity):
+        elif not thorough.lacking(counters, given):
             return found
 
 
@@ -343,7 +354,7 @@ _TESTED_LENGTH = 150
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("map", tuning.map_shape(_TESTED_LENGTH).defines),
     ("map_thorough", tuning.thorough_defines(False)),
-    ("map_chains", tuning.chain_defines(long_gaps=True)),
+    *(("map_chains", tuning.chain_defines(long_gaps)) for long_gaps in (False, True)),
 )
 
 

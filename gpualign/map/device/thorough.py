@@ -1,4 +1,4 @@
-"""The second kernel of short reads, ``cuda/map_thorough.cu``, for templates that want more than a look at their seeds:
+"""The second mapper of short reads, ``cuda/map_thorough.cu``, for templates that want more than a look at their seeds:
 reads that do not align end to end, or not well, mates that are not found, and reads too long for the first one.
 
 How many there are only the device knows: memory is for the usual number, and grows where that does not suffice.
@@ -6,7 +6,7 @@ How many there are only the device knows: memory is for the usual number, and gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,16 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, ArenaSizes, Array, chain_batch_of, used_items
+from gpualign.map.device.chains import (
+    ALIGN_TURNS,
+    ARENA_COUNTERS,
+    COUNTERS,
+    ArenaSizes,
+    Array,
+    chain_batch_of,
+    chain_launch,
+    used_items,
+)
 from gpualign.map.params import MapParams
 
 #: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
@@ -43,39 +52,48 @@ _MAX_HITS = 1 << 17
 _MATE_WINDOWS = 32
 #: loci of a read that there is space for besides those of its seeds
 _MORE_LOCI = 256
-#: counters after those of the arenas, and of the long reads' arenas and turns
-_NEXT, _WANTED_LOCI, _WANTED_HITS = range(ARENA_COUNTERS + COUNTERS, ARENA_COUNTERS + COUNTERS + 3)
-THOROUGH_COUNTERS = _WANTED_HITS + 1
+#: of the templates of a batch those that there is space for at first, and at least so many
+_SHARE, _MIN_TEMPLATES = 1 / 32, 64
+#: of the device's budget for what is known of templates
+_STATES_SHARE = 0.02
+#: the kernels, in two rounds of chains those of _ROUND, between the last two of which chains are aligned
+_ROUND = ("chain_doubtful", "plan_doubtful", "rank_doubtful")
+KERNELS = ("find_doubtful", *_ROUND, "choose_doubtful", "write_doubtful", "end_doubtful")
+#: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
+_TURNS = ARENA_COUNTERS
+_ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
+_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES = (_ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(4))
+_LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has space for: items of arenas, loci and hits of a read."""
+    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch."""
 
     chains: Mapping[str, int]
     long_chains: Mapping[str, int]
     loci: int
     hits: int
+    templates: int
+    launches: int
 
-
-@dataclass(frozen=True)
-class TeamShape:
-    """What maps a template: so many groups of lanes."""
-
-    groups: int
-    lanes: int
+    @property
+    def counters(self) -> int:
+        """Of all launches, after those of the reads that are mapped as long ones."""
+        return COUNTERS + self.launches * _LAUNCH_COUNTERS
 
 
 class Thorough:
-    """What the kernel is launched with.
+    """What the kernels are launched with.
 
     Args:
-        limits: int32: edits allowed by a read's length.
+        lanes: that map a template together.
     """
 
-    def __init__(self, index: MinimizerIndex, params: MapParams, team: TeamShape) -> None:
-        self._index, self._params, self._team = index, params, team
+    def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
+        self._index, self._params, self._lanes = index, params, lanes
         self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS), ArenaSizes()
+        self._share = 1.0 if params.seeding.full else _SHARE
         depth = int(_native.MAP_DEPTH)
         self._hits = power_of_two(min(_MAX_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
@@ -94,91 +112,147 @@ class Thorough:
             scores=self._rules[0]["scores"],
         )
 
-    def longest(self, item: MapBatch) -> int:
-        """Bases of the longest read that may be aligned whole."""
-        return item.longest[2] if self._params.end_to_end else item.longest[1]
-
     def any_long(self, item: MapBatch) -> bool:
         """Whether reads are mapped as long ones."""
         return not self._params.end_to_end and item.longest[2] > int(_native.LONGEST_WHOLE)
 
-    def team_bytes(self, item: MapBatch) -> tuple[int, int]:
-        """Memory of a team, and of it for each group's dynamic programs."""
-        longest = -(-self.longest(item) // 64) * 64
+    def sizes(self, item: MapBatch) -> ThoroughSizes:
+        """What its templates need."""
+        longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
-        nbytes, band = _native.thorough_workspace(
-            longest, limit, self._hits, self._loci, self._team.groups, self._team.lanes, _MAX_BAND
-        )
-        return int(nbytes), int(band)
+        sizes = _native.thorough_bytes(longest, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
+        return ThoroughSizes(longest, *map(int, sizes))
 
-    def launch(
-        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int
-    ) -> tuple[np.void, Capacity]:
-        """``ThoroughLaunch`` of cuda/abi/thorough.hpp, and what there is space for.
+    def capacity(self, item: MapBatch, budget: float) -> Capacity:
+        """What this batch gets where there are so many bytes for templates."""
+        reads, bases = len(item.batch), len(item.batch.bases)
+        wanted = min(item.templates, max(_MIN_TEMPLATES, int(self._share * item.templates)))
+        templates = max(1, int(min(wanted, _STATES_SHARE * budget // self.sizes(item).template)))
+        return Capacity(
+            self._arenas.items(bases, reads),
+            self._long_arenas.items(bases, reads),
+            self._loci,
+            self._hits,
+            templates,
+            -(-wanted // templates),
+        )
+
+    def long_launch(
+        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, given: Capacity
+    ) -> np.void:
+        """``ChainLaunch`` for the reads that are mapped as long ones; arguments are those of :meth:`launches`."""
+        minimum = int(_native.LONGEST_WHOLE) + 1
+
+        def of_long(name: str, nbytes: int) -> int:
+            return array(f"long {name}", nbytes)
+
+        chains = chain_batch_of(item, block, self._long_rules, 0, given.long_chains, of_long, counters, minimum)
+        return chain_launch(batch["target"], chains, counters)
+
+    def launches(
+        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int, given: Capacity
+    ) -> Iterator[np.void]:
+        """``ThoroughLaunch`` of cuda/abi/thorough.hpp for each part of the templates.
 
         Args:
             batch: the first kernel's ``MapBatch``.
             array: (name, bytes) -> address of an array of the batch.
-            counters: address of uint32 (THOROUGH_COUNTERS,), all 0.
-            workspace: address of the teams' memory.
+            counters: address of uint32 (given.counters,), all 0.
+            workspace: address of the groups' memory.
         """
-        reads, bases = len(item.batch), len(item.batch.bases)
-        nbytes, band = self.team_bytes(item)
-        capacity, long_capacity = self._arenas.items(bases, reads), self._long_arenas.items(bases, reads)
-
-        def chains(state: str, rules: np.void) -> np.void:
-            def named(name: str, size: int) -> int:
-                return array(state if name == "state" else name, size)
-
-            return chain_batch_of(item, block, rules, 0, capacity, named, counters)
-
-        both = [chains(state, rules) for state, rules in zip(("state", "dense state"), self._rules, strict=True)]
+        sizes = self.sizes(item)
         long_chains = filled("ChainBatch")
         if self.any_long(item):
-            long_chains = chain_batch_of(
-                item,
-                block,
-                self._long_rules,
-                0,
-                long_capacity,
-                lambda name, size: array(f"long {name}", size),
-                counters + 4 * ARENA_COUNTERS,
-                int(_native.LONGEST_WHOLE) + 1,
+            long_chains = self.long_launch(item, batch, block, array, counters, given)["batch"]
+        for number in range(given.launches):
+            own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
+            states = ("state", "dense state")
+            both = [self._chains(*of, item, block, array, own, given) for of in zip(states, self._rules, strict=True)]
+            yield filled(
+                "ThoroughLaunch",
+                batch=batch,
+                chains=np.array(both, struct("ChainBatch")),
+                long_chains=long_chains,
+                states=array("template states", given.templates * sizes.template),
+                fates=array("fates", 4 * given.templates),
+                workspace=workspace,
+                state_bytes=sizes.template,
+                workspace_bytes=sizes.group,
+                band_bytes=sizes.band,
+                next=own + 4 * _TURNS,
+                done_chains=own + 4 * _DONE,
+                wanted_loci=own + 4 * _WANTED_LOCI,
+                wanted_hits=own + 4 * _WANTED_HITS,
+                wanted_templates=own + 4 * _WANTED_TEMPLATES,
+                first=number * given.templates,
+                templates=given.templates,
+                longest=sizes.longest,
+                max_hits=self._hits,
+                max_loci=self._loci,
+                full=self._params.seeding.full,
+                reserved=0,
             )
-        launch = filled(
-            "ThoroughLaunch",
-            batch=batch,
-            chains=np.array(both, struct("ChainBatch")),
-            long_chains=long_chains,
-            workspace=workspace,
-            workspace_bytes=nbytes,
-            band_bytes=band,
-            next=counters + 4 * _NEXT,
-            wanted_loci=counters + 4 * _WANTED_LOCI,
-            wanted_hits=counters + 4 * _WANTED_HITS,
-            longest=-(-self.longest(item) // 64) * 64,
-            max_hits=self._hits,
-            max_loci=self._loci,
-            full=self._params.seeding.full,
-        )
-        return launch, Capacity(capacity, long_capacity, self._loci, self._hits)
 
     @staticmethod
-    def long_launch(launch: np.void, counters: int) -> np.void:
-        """``ChainLaunch`` for the reads that are mapped as long ones."""
-        turns = counters + 4 * 2 * ARENA_COUNTERS
-        return filled("ChainLaunch", target=launch["batch"]["target"], batch=launch["long_chains"], next=turns)
+    def _chains(
+        state: str, rules: np.void, item: MapBatch, block: int, array: Array, counters: int, given: Capacity
+    ) -> np.void:
+        def named(name: str, nbytes: int) -> int:
+            return array(state if name == "state" else name, nbytes)
+
+        return chain_batch_of(item, block, rules, 0, given.chains, named, counters)
+
+    @staticmethod
+    def steps(launch: np.void) -> Iterator[tuple[str, np.void]]:
+        """(kernel, what it is launched with) of a launch, in turn; "" with a ``ChainLaunch`` where chains are
+        to be aligned.
+        """
+        turn, first = int(launch["next"]), int(launch["next"])
+
+        def step(kernel: str) -> tuple[str, np.void]:
+            nonlocal turn
+            own = launch.copy()
+            own["next"], turn = turn, turn + 4
+            return kernel, own
+
+        yield step("find_doubtful")
+        for number in range(2):
+            launch["round"] = number
+            yield step("chain_doubtful")
+            yield step("plan_doubtful")
+            align = first + 4 * (_ALIGN_TURNS - _TURNS + number * ALIGN_TURNS)
+            target, done = launch["batch"]["target"], launch["done_chains"]
+            yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)
+            yield step("rank_doubtful")
+        for kernel in KERNELS[-3:]:
+            yield step(kernel)
 
     def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
         """Whether a batch had too little room; the next time it has more."""
-        lacking = self._arenas.lacking(used_items(counters), given.chains)
-        lacking += self._long_arenas.lacking(used_items(counters[ARENA_COUNTERS:]), given.long_chains)
-        wanted_loci, wanted_hits = int(counters[_WANTED_LOCI]), int(counters[_WANTED_HITS])
-        if wanted_loci > given.loci:
-            self._loci = max(self._loci, power_of_two(wanted_loci))
-        if wanted_hits > given.hits:
-            self._hits = max(self._hits, power_of_two(wanted_hits))
-        return bool(lacking) or wanted_loci > given.loci or wanted_hits > given.hits
+        lacking = bool(self._long_arenas.lacking(used_items(counters), given.long_chains))
+        for own in counters[COUNTERS : given.counters].reshape(given.launches, _LAUNCH_COUNTERS):
+            lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
+            loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
+            self._loci = max(self._loci, power_of_two(loci))
+            self._hits = max(self._hits, power_of_two(hits))
+            if templates > given.templates * given.launches:
+                self._share = min(1.0, self._share * 1.5 * templates / (given.templates * given.launches))
+                lacking = True
+            lacking |= loci > given.loci or hits > given.hits
+        return lacking
+
+
+@dataclass(frozen=True)
+class ThoroughSizes:
+    """Of a batch: bases of its longest read that may be aligned whole, rounded, and bytes: of a template; of a group of
+    lanes; of these for a dynamic program; of the largest dynamic program of a chain.
+    """
+
+    longest: int
+    template: int
+    group: int
+    band: int
+    of_chain: int
 
 
 def all_templates(item: MapBatch) -> NDArray[np.uint32]:

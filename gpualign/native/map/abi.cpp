@@ -42,7 +42,7 @@ std::vector<AbiStruct> chains_abi() {
             {"ChainLaunch",
              sizeof(ChainLaunch),
              {abi_field("target", &ChainLaunch::target, "MapTarget"), abi_field("batch", &ChainLaunch::batch, "ChainBatch"),
-              LAUNCH(workspace), LAUNCH(workspace_bytes), LAUNCH(min_bytes), LAUNCH(max_bytes), LAUNCH(next), LAUNCH(round)}}};
+              LAUNCH(workspace), LAUNCH(workspace_bytes), LAUNCH(min_bytes), LAUNCH(max_bytes), LAUNCH(next), LAUNCH(done_chains), LAUNCH(round)}}};
 }
 
 std::vector<AbiStruct> map_abi() {
@@ -74,9 +74,10 @@ std::vector<AbiStruct> map_abi() {
             {"ThoroughLaunch",
              sizeof(ThoroughLaunch),
              {abi_field("batch", &ThoroughLaunch::batch, "MapBatch"), abi_field("chains", &ThoroughLaunch::chains, "ChainBatch"),
-              abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(workspace), THOROUGH(workspace_bytes),
-              THOROUGH(band_bytes), THOROUGH(next), THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci),
-              THOROUGH(full)}}};
+              abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(states), THOROUGH(fates), THOROUGH(workspace),
+              THOROUGH(state_bytes), THOROUGH(workspace_bytes), THOROUGH(band_bytes), THOROUGH(next), THOROUGH(done_chains),
+              THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(wanted_templates), THOROUGH(first), THOROUGH(templates), THOROUGH(round),
+              THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci), THOROUGH(full), THOROUGH(reserved)}}};
 }
 
 }  // namespace gpualign

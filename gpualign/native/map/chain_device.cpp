@@ -2,11 +2,10 @@
 #include <cstring>
 #include <string>
 
-#include "algo/map/chain/band.hpp"
-#include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "map/scalar_chains.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -38,36 +37,6 @@ nb::dict chain_item_bytes() {
     return bytes;
 }
 
-// A task, or it in a narrower band; returns whether that is shown to be the best.
-template <bool LongGaps>
-bool align(const ChainLaunch& launch, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
-    using Aligner = BandAligner<LongGaps, false, OneLane, TargetText>;
-    const TargetText text{launch.target};
-    memory.resize(size_t(Aligner::Layout::all_bytes(task.rows, task.band)));
-    const OneLane lane;
-    Aligner aligner(lane, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
-    aligner.load();
-    const BandEnd end = aligner.sweep(aligner.steps());
-    if (end.value <= beyond) return false;
-    aligner.finish(lane, end, result);
-    return true;
-}
-
-template <bool LongGaps>
-void align_round(const ChainLaunch& launch, int round) {
-    const Arena<BandTask>& tasks = launch.batch.tasks[round];
-    std::vector<uint8_t> memory;
-    for (uint32_t t = 0; t < *tasks.used && !overflowed(launch.batch); t++) {
-        BandTask& task = tasks.items[t];
-        bool aligned = false;
-        for (const int32_t band : kNarrowBands) {
-            const NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, band);
-            aligned = aligned || (narrow.task.rows && align<LongGaps>(launch, narrow.task, narrow.beyond, memory, task));
-        }
-        if (!aligned) align<LongGaps>(launch, task, INT32_MIN, memory, task);
-    }
-}
-
 // What the kernels do, one after the other, on this thread and in this process's memory; for tests.
 void map_chains_scalar(nb::bytes given) {
     ChainLaunch launch;
@@ -77,12 +46,7 @@ void map_chains_scalar(nb::bytes given) {
     const TargetText text{launch.target};
     nb::gil_scoped_release release;
     for (uint32_t r = 0; r < batch.reads; r++) chain_read(OneLane(), batch, launch.target.index, text, r);
-    for (int round = 0; round < 2 && !overflowed(batch); round++) {
-        if (has_long_gaps(batch.rules.scores)) align_round<true>(launch, round);
-        else align_round<false>(launch, round);
-        for (uint32_t c = 0; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++) cut_chain(batch, c);
-    }
-    for (uint32_t c = 0; !overflowed(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
+    align_chains(launch);
     for (uint32_t r = 0; !overflowed(batch) && r < batch.reads; r++) {
         report_read(OneLane(), batch, text, r);
         write_outputs(batch, text, r);

@@ -12,6 +12,7 @@
 #include "bindings.hpp"
 #include "map/arguments.hpp"
 #include "map/read_draw.hpp"
+#include "map/scalar_chains.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -54,21 +55,20 @@ void map_scalar(const nb::bytes& bytes, int words) {
     });
 }
 
-// Memory of a team that maps templates thoroughly, reads of up to `longest` bases and as many edits: (bytes, of them for each group's
-// dynamic programs). `maximum`: bytes of these.
-nb::tuple thorough_workspace(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t groups, uint32_t lanes,
-                             uint64_t maximum) {
+// What templates need that are mapped thoroughly, with reads of up to `longest` bases and as many edits: (bytes of each template, of each
+// group of lanes, of these for a dynamic program, and the most that a dynamic program of a chain takes). `maximum`: bytes of one.
+nb::tuple thorough_bytes(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t lanes, uint64_t maximum) {
     const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
     const auto needed = [&](int32_t band) {
         return lanes == 1 ? BandLayout<1, false>::all_bytes(length, band) : BandLayout<32, false>::all_bytes(length, band);
     };
-    // what each group may need, and one that has the memory of all
-    const uint64_t each = needed(std::max(apart + 2 * margin + 16, 2 * limit + 1));
-    const uint64_t alone = needed(std::max(window_band(kWidestWindow, length), 4 * limit + 1));
-    const uint64_t band_bytes = std::min(maximum, (std::max(each, alone / groups + 1) + 63) / 64 * 64);
-    uint8_t* end = nullptr;
-    thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, groups, lanes, end);
-    return nb::make_tuple(reinterpret_cast<uint64_t>(end), band_bytes);
+    const uint64_t of_chain = needed(apart + 2 * margin + 16);
+    const uint64_t of_read = needed(std::max(window_band(kWidestWindow, length), 4 * limit + 1));
+    const uint64_t band_bytes = std::min(maximum, (of_read + 63) / 64 * 64);
+    uint8_t *state_end = nullptr, *end = nullptr;
+    template_state(nullptr, max_loci, state_end);
+    thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, lanes, end);
+    return nb::make_tuple(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
 }
 
 // A ChainRules.
@@ -78,15 +78,44 @@ nb::bytes chaining_of(int32_t k, int32_t w, const nb::tuple& scores) {
 }
 
 template <bool LongGaps>
-void map_doubtful(const ThoroughLaunch& launch) {
-    const OneLaneTeam team;
+void map_doubtful(ThoroughLaunch launch) {
+    using Mapper = ThoroughMapper<LongGaps, OneLane>;
+    const OneLane lane;
     uint8_t* end = nullptr;
     const ThoroughMemory memory =
-        thorough_memory(launch.workspace, launch.longest, launch.max_hits, launch.max_loci, launch.band_bytes, 1, 1, end);
-    TemplateState state;
-    ThoroughMapper<LongGaps, OneLaneTeam> mapper(team, launch, memory, state);
-    for (uint32_t i = 0; i < *launch.batch.doubtful_count &&
-        !overflowed(launch.chains[0]); i++) mapper.map(launch.batch.doubtful[i]);
+        thorough_memory(launch.workspace, launch.longest, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
+    const auto each = [&](auto&& step) {
+        for (uint32_t t = 0; t < templates_of(launch); t++) {
+            Mapper mapper(lane, launch, memory, t);
+            step(mapper);
+        }
+    };
+    const auto each_mate = [&](auto&& step) {
+        each([&](Mapper& mapper) {
+            for (int mate = 0; mate < 2; mate++) step(mapper, mate);
+        });
+    };
+    *launch.wanted_templates = *launch.batch.doubtful_count;
+    each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
+    for (launch.round = 0; launch.round < 2; launch.round++) {
+        const ChainBatch& chains = launch.chains[launch.round];
+        const TargetText text{launch.batch.target};
+        each_mate([](Mapper& mapper, int mate) { mapper.chain(mate); });
+        for (uint32_t c = *launch.done_chains; !overflowed(chains) && c < *chains.chains.used; c++) {
+            ChosenChain& chain = chains.chains.items[c];
+            plan_chain(lane, chains, text, query_of(chains, chain.read), chain);
+        }
+        ChainLaunch aligned{};
+        aligned.target = launch.batch.target;
+        aligned.batch = chains;
+        aligned.done_chains = launch.done_chains;
+        align_chains(aligned);
+        each_mate([](Mapper& mapper, int mate) { mapper.rank(mate); });
+        *launch.done_chains = *chains.chains.used;
+    }
+    each([](Mapper& mapper) { mapper.choose(); });
+    each([](Mapper& mapper) { mapper.write(0, 1); });
+    each([](Mapper& mapper) { mapper.end(); });
 }
 
 // As map_scalar, of the templates that it left.
@@ -295,11 +324,11 @@ void bind_map_device(nb::module_& m) {
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
-    m.def("thorough_workspace", &thorough_workspace, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
-          nb::arg("groups"), nb::arg("lanes"), nb::arg("maximum"),
-              "(bytes of a team, of them of each group's dynamic programs).");
+    m.def("thorough_bytes", &thorough_bytes, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
+          nb::arg("lanes"), nb::arg("maximum"),
+          "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
-          "What the kernel of the templates that map_reads leaves does, on this thread and in this process's memory; for tests.");
+          "What the kernels of the templates that map_reads leaves do, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),

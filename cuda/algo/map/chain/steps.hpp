@@ -62,13 +62,12 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     group.sync();
 }
 
-// The dynamic programs of a read's chains, of every so many from one on.
+// The dynamic programs of a read's chains.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r, uint32_t from = 0,
-                                      uint32_t step = 1) {
+GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r) {
     const ChainRead& state = batch.state[r];
     const ChainQuery query = query_of(batch, r);
-    for (uint32_t c = from; c < state.chosen; c += step) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
+    for (uint32_t c = 0; c < state.chosen; c++) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
 }
 
 GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {

@@ -1,55 +1,23 @@
 // The loci of both mates of a template where they align end to end, in memory that has space for all there may be.
 #pragma once
-#include "algo/map/chain/steps.hpp"
 #include "algo/map/every_locus.hpp"
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/pairing.hpp"
+#include "algo/map/thorough/state.hpp"
 #include "algo/map/thorough/windows.hpp"
 
 namespace gpualign {
 
-// The local alignments of a read: those of its chains, or one with clipped ends that was found next to its mate.
-struct DeviceLocals {
-    const ChainBatch* chains;
-    TargetText text;
-    uint32_t read;
-    const LocalAlignment* clipped;  // null: those of the chains
-
-    // Operations of CIGARs.
-    GPUALIGN_HD const uint32_t* cigars() const { return chains->cigars.items; }
-    GPUALIGN_HD size_t size() const { return clipped ? 1 : chains->state[read].ranked; }
-    GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
-};
-
-// What is known of a template; shared by all of a team.
-struct TemplateState {
-    MapRead reads[2];
-    FoundRead found[2];
-    const ChainBatch* locals[2];  // whose chains are those of the read, if it has any
-    uint8_t chained[2];
-    ChainDepth depth[2];          // of the chains to look for; no hits: none
-    LocalAlignment clipped[2];
-    MapChoice choices[2];
-    uint32_t further[2], supplementary[2], secondary[2];  // records
-    uint32_t first;               // read
-    int32_t mates;
-    uint32_t counters[2];         // of each finder's windows
-    uint16_t fate;                // 0: it is mapped; otherwise the flag of its records
-    uint8_t has_clipped[2];
-};
-
 template <class Group>
 class ThoroughFinder {
 public:
-    // `number`: of the group; only the first two find.
-    GPUALIGN_HD ThoroughFinder(const Group& group, uint32_t number, const ThoroughLaunch& launch, const ThoroughMemory& memory,
-                               TemplateState& state)
-        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), number_(number & 1), lists_(memory),
-          own_(memory.finders[number_]), state_(state) {}
+    // `first`: the mate whose counter is used, as those of both may be looked for at the same time.
+    GPUALIGN_HD ThoroughFinder(const Group& group, const ThoroughLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
+        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory), of_(of), first_(first) {}
 
     // The loci of a mate by itself, best first.
     GPUALIGN_HD_CALL void find(int mate) {
-        const MapRead read = state_.reads[mate];
+        const MapRead read = of_.mates[mate].read;
         FoundRead found{0, 0, 0, false, false, false};
         const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, own_.seeds);
         found.any_hits = seeds > 0;
@@ -58,26 +26,26 @@ public:
         if (launch_.full && !maps_as_long(rules_, read.length)) return find_every(mate, seeds, total);
         for (int32_t depth = 1; found.any_hits; depth = kDepth) {
             SeedHits hits;
-            const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &state_.counters[number_], seeds,
+            const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
                                                       total, depth, hits, found);
             if (found.too_many) break;
             found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
             set(mate, found);
             search(mate, 0, candidates, read.limit, nullptr);
-            found = state_.found[mate];
+            found = of_.mates[mate].found;
             if (depth == kDepth || !found.hits_truncated || !in_doubt(loci(mate))) break;
         }
         set(mate, found);
     }
 
     // For MateRescue.
-    GPUALIGN_HD const MapRead& read(int mate) const { return state_.reads[mate]; }
+    GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
     GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const {
-        const MapRead& read = state_.reads[mate];
-        return {lists_.loci[mate], state_.found[mate].loci, read.length, read.limit, read.unknown, state_.found[mate].hits_truncated, nullptr,
+        const MapRead read = of_.mates[mate].read;
+        return {of_.loci[mate], of_.mates[mate].found.loci, read.length, read.limit, read.unknown, of_.mates[mate].found.hits_truncated, nullptr,
                 &rules_};
     }
-    GPUALIGN_HD uint32_t* counter() const { return &state_.counters[number_]; }
+    GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }
 
@@ -88,8 +56,8 @@ public:
     }
     // Adds the loci of the read's local alignments.
     GPUALIGN_HD_CALL void add_locals(int mate, const DeviceLocals& locals) {
-        const MapRead& read = state_.reads[mate];
-        FoundRead found = state_.found[mate];
+        const MapRead read = of_.mates[mate].read;
+        FoundRead found = of_.mates[mate].found;
         const uint32_t count = uint32_t(locals.size());
         for (uint32_t base = 0; base < count; base += Group::kLanes) {
             const uint32_t i = base + group_.lane();
@@ -99,7 +67,7 @@ public:
             found.loci += count_bits(mask);
             if (!is_locus || at >= launch_.max_loci) continue;
             const int64_t begin = target_.contig_offsets[local.contig] + local.position;
-            lists_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
+            of_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
         }
         set(mate, found);
         settle(mate);
@@ -107,15 +75,15 @@ public:
 
     GPUALIGN_HD void set(int mate, const FoundRead& found) {
         group_.sync();
-        if (group_.lane() == 0) state_.found[mate] = found;
+        if (group_.lane() == 0) of_.mates[mate].found = found;
         group_.sync();
     }
 
 private:
     // Adds them in no order, and counts those for which there is no space.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
-        const MapRead& read = state_.reads[mate];
-        FoundRead found = state_.found[mate];
+        const MapRead read = of_.mates[mate].read;
+        FoundRead found = of_.mates[mate].found;
         uint32_t failed = 0;
         search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
@@ -127,7 +95,7 @@ private:
                                 const uint32_t seed_hits = candidate_seed_hits(candidate);
                                 if (best_of) best_of[c] = packed(best);
                                 if (!fits) failed = seed_hits > failed ? seed_hits : failed;
-                                else if (at < launch_.max_loci) lists_.loci[mate][at] = locus_of(read, candidate, best);
+                                else if (at < launch_.max_loci) of_.loci[mate][at] = locus_of(read, candidate, best);
                             });
         failed = group_.largest(failed);
         found.failed = failed > found.failed ? failed : found.failed;
@@ -135,18 +103,18 @@ private:
     }
 
     GPUALIGN_HD_CALL void settle(int mate) {
-        FoundRead found = state_.found[mate];
+        FoundRead found = of_.mates[mate].found;
         if (found.loci > launch_.max_loci) {  // the host hears of it
             if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
             found.loci = launch_.max_loci;
         }
-        found.loci = settle_mixed(group_, state_.reads[mate].limit, lists_.loci[mate], found.loci, own_.settle);
+        found.loci = settle_mixed(group_, of_.mates[mate].read.limit, of_.loci[mate], found.loci, own_.settle);
         set(mate, found);
     }
 
     // Every locus within the limit, of which the windows are searched as they come.
     GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
-        const MapRead& read = state_.reads[mate];
+        const MapRead read = of_.mates[mate].read;
         if (read.length > read.limit && !meets_every_locus(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
         else if (seeds) follow_every_hit(mate, seeds, total);
         settle(mate);
@@ -157,17 +125,17 @@ private:
     }
     GPUALIGN_HD void clear_windows() {
         group_.sync();
-        if (group_.lane() == 0) state_.counters[number_] = 0;
+        if (group_.lane() == 0) of_.mates[first_].windows = 0;
         group_.sync();
     }
     GPUALIGN_HOST_DEVICE void search_added(int mate) {
         group_.sync();
-        add_loci(mate, 0, state_.counters[number_], state_.reads[mate].limit, nullptr);
+        add_loci(mate, 0, of_.mates[first_].windows, of_.mates[mate].read.limit, nullptr);
         clear_windows();
     }
 
     GPUALIGN_HOST_DEVICE void search_everywhere(int mate) {
-        const MapRead& read = state_.reads[mate];
+        const MapRead read = of_.mates[mate].read;
         const int64_t columns = columns_everywhere(read.length, read.limit), at_once = windows_at_once();
         clear_windows();
         for (int strand = 0; strand < 2; strand++)
@@ -177,7 +145,7 @@ private:
                 for (int64_t first = 0; first < count; first += at_once) {
                     for (int64_t i = first + group_.lane(); i < count && i < first + at_once; i += Group::kLanes) {
                         const int64_t begin = window_everywhere(left, i, read.limit);
-                        add_window(group_, target_, own_.workspace, &state_.counters[number_], contig, strand != 0, 0, 0, begin, begin + columns);
+                        add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, strand != 0, 0, 0, begin, begin + columns);
                     }
                     search_added(mate);
                 }
@@ -186,7 +154,7 @@ private:
 
     // seeds.start: how many hits of each seed have been taken.
     GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
-        const MapRead& read = state_.reads[mate];
+        const MapRead read = of_.mates[mate].read;
         uint64_t* const hits = own_.workspace.hits;
         const uint32_t capacity = own_.workspace.max_hits, minimum = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
         const int64_t bases = target_.contig_offsets[target_.contigs];
@@ -260,7 +228,7 @@ private:
             } else if (any_path(hits, count, from, to, read.limit, minimum)) {
                 for_each_candidate(target_, read.length, read.limit, hits, from, to,
                                    [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                                       add_window(group_, target_, own_.workspace, &state_.counters[number_], contig, reverse, seed_hits,
+                                       add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, reverse, seed_hits,
                                                   diagonal, begin, end);
                                    });
             }
@@ -279,10 +247,9 @@ private:
     const ThoroughLaunch& launch_;
     const MapTarget& target_;
     const MapRules& rules_;
-    const uint32_t number_;
-    const ThoroughMemory& lists_;
     const FinderMemory& own_;
-    TemplateState& state_;
+    const TemplateView& of_;
+    const int first_;
 };
 
 }  // namespace gpualign

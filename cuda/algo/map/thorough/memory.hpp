@@ -1,4 +1,4 @@
-// Memory of a team, the groups of lanes that map a template thoroughly: for reads of any length, so none of it is quick to reach.
+// Memory of a group of lanes that maps templates thoroughly: for reads of any length, so none of it is quick to reach.
 #pragma once
 #include "abi/thorough.hpp"
 #include "algo/map/mixed_loci.hpp"
@@ -24,7 +24,7 @@ struct ColumnMemory {
     uint32_t *up, *down;
 };
 
-// Of a group that looks for a mate's loci.
+// To look for a mate's loci.
 struct FinderMemory {
     SeedMemory seeds;
     MapWorkspace workspace;
@@ -32,11 +32,10 @@ struct FinderMemory {
     SettleMemory settle;
 };
 
+// Of a group that maps templates.
 struct ThoroughMemory {
-    FinderMemory finders[2];  // of the first groups
-    Locus* loci[2];           // of each mate, max_loci
-    uint32_t* secondary[2];   // numbers of loci
-    uint8_t* bands;           // of all groups
+    FinderMemory finder;
+    uint8_t* bands;  // of its dynamic programs
 };
 
 // Takes arrays out of a block of memory, one after the other.
@@ -81,16 +80,11 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t l
 
 // The memory that begins at an address; `end` is where it ends.
 GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes,
-                                                uint32_t groups, uint32_t lanes, uint8_t*& end) {
+                                                uint32_t lanes, uint8_t*& end) {
     MemoryCursor cursor(address);
     ThoroughMemory memory{};
-    for (int finder = 0; finder < (groups > 1 ? 2 : 1); finder++)
-        memory.finders[finder] = finder_memory(cursor, longest, max_hits, max_loci, lanes);
-    for (int mate = 0; mate < 2; mate++) {
-        memory.loci[mate] = cursor.take<Locus>(max_loci);
-        memory.secondary[mate] = cursor.take<uint32_t>(max_loci);
-    }
-    memory.bands = cursor.take<uint8_t>(groups * band_bytes);
+    memory.finder = finder_memory(cursor, longest, max_hits, max_loci, lanes);
+    memory.bands = cursor.take<uint8_t>(band_bytes);
     end = cursor.end();
     return memory;
 }

@@ -1,0 +1,155 @@
+// The records of templates that are mapped thoroughly.
+#pragma once
+#include "algo/map/thorough/template.hpp"
+#include "algo/text/columns.hpp"
+
+namespace gpualign {
+
+template <bool LongGaps, class Group>
+class ThoroughRecords {
+    using Template = ThoroughTemplate<LongGaps, Group>;
+
+public:
+    using Loci = typename Template::Loci;
+
+    GPUALIGN_HD explicit ThoroughRecords(const Template& of) : own_(of), group_(of.group), batch_(of.batch) {}
+
+    // How many records a read has, and where they lie.
+    GPUALIGN_HOST_DEVICE void count(int mate, const Loci& loci, const MapChoice& choice) {
+        uint32_t secondary = 0, supplementary = 0, further = 0;
+        for (uint32_t p = 0; secondary < uint32_t(batch_.rules.max_secondary); p++) {
+            p = next_secondary(batch_.rules, loci, choice.locus, p);
+            if (p >= loci.count) break;
+            if (own_.first_lane()) own_.of.secondary[mate][secondary] = p;
+            secondary++;
+        }
+        if (loci.count && loci.local(choice.locus))
+            for (size_t part = 0; part < loci.locals->size(); part++)
+                supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
+        if (secondary + supplementary && !take_further(secondary + supplementary, further)) return own_.set_fate(MapRecord::kNoSpace);
+        if (!own_.first_lane()) return;
+        MateState& state = own_.of.mates[mate];
+        state.choice = choice;
+        state.further = further;
+        state.supplementary = supplementary;
+        state.secondary = secondary;
+    }
+
+    // Every so many of a template's records, from one on.
+    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) {
+        uint32_t number = 0;
+        for (int mate = 0; mate < own_.of.count && !own_.ended(); mate++) {
+            const uint32_t others = own_.of.mates[mate].supplementary + own_.of.mates[mate].secondary;
+            for (uint32_t i = 0; i <= others; i++, number++)
+                if (number % step == from && !own_.ended()) write_record(mate, i);
+        }
+    }
+
+    // The host hears what became of the template; called by one lane.
+    GPUALIGN_HD void leave() {
+        MapFacts facts{};
+        facts.flag = uint16_t(*own_.of.fate);
+        for (int mate = 0; mate < own_.of.count; mate++) static_cast<MapFacts&>(batch_.records[own_.read_number(mate)]) = facts;
+    }
+
+private:
+    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) {
+        first = group_.take_together(batch_.next_further, count);
+        return uint64_t(first) + count <= batch_.further_count;
+    }
+
+    // Record i of a read: the primary one, supplementary ones, secondary ones.
+    GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
+        const MateState& state = own_.of.mates[mate];
+        MapFacts facts{};
+        MapRecord& to = i ? batch_.further[state.further + i - 1] : batch_.records[own_.read_number(mate)];
+        if (state.found.loci == 0) {
+            facts.flag = kFlagUnmapped;
+            return put(to, facts, nullptr, 0);
+        }
+        const uint32_t parts = state.supplementary;
+        if (i == 0) {
+            facts.flag = state.choice.proper ? kFlagProper : uint16_t(0);
+            facts.mapq = state.choice.mapq;
+            facts.secondary = parts + state.secondary;
+            facts.first_secondary = state.further;
+        } else if (i <= parts) {
+            facts.flag = kFlagSupplementary;
+            return put_local(to, facts, mate, part_of(mate, i - 1), true);
+        } else {
+            facts.flag = kFlagSecondary;
+        }
+        const Locus& locus = own_.of.loci[mate][i ? own_.of.secondary[mate][i - 1 - parts] : state.choice.locus];
+        if (locus.local >= 0) put_local(to, facts, mate, own_.locals(mate)[size_t(locus.local)], false);
+        else put_whole(to, facts, mate, locus);
+    }
+
+    GPUALIGN_HD LocalAlignment part_of(int mate, uint32_t number) const {
+        const DeviceLocals own = own_.locals(mate);
+        size_t at = 0;
+        while (own[at].kind != ChainKind::supplementary || number--) at++;
+        return own[at];
+    }
+
+    GPUALIGN_HOST_DEVICE void put_local(MapRecord& to, MapFacts& facts, int mate, const LocalAlignment& local, bool with_quality) {
+        facts.flag = uint16_t(facts.flag | (local.reverse ? kFlagReverse : 0));
+        if (with_quality) facts.mapq = local.mapq;
+        facts.contig = local.contig;
+        facts.position = uint32_t(local.position);
+        facts.score = local.score;
+        facts.distance = MapRecord::kNoDistance;
+        put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations);
+    }
+
+    // From end to end, within the limit's diagonals of the one on which it ends.
+    GPUALIGN_HOST_DEVICE void put_whole(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
+        if (locus.distance >= int32_t(MapRecord::kNoDistance)) return own_.set_fate(MapRecord::kOnHost);
+        const MapRead read = own_.of.mates[mate].read;
+        const int64_t left = batch_.target.contig_offsets[locus.contig];
+        facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
+        facts.contig = locus.contig;
+        facts.distance = uint16_t(locus.distance);
+        if (locus.distance == 0) {
+            const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
+            facts.position = uint32_t(locus.begin - left);
+            facts.score = read.length * batch_.rules.scores.match;
+            return put(to, facts, &all, 1);
+        }
+        const uint32_t number =
+            own_.align_read(mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
+        if (number == kNoItem) return;
+        const ChainBatch& chains = own_.launch.chains[0];
+        const BandTask& task = chains.tasks[0].items[number];
+        facts.position = uint32_t(task.begin - left);
+        facts.score = task.score;
+        put(to, facts, chains.cigars.items + task.cigar, task.operations);
+    }
+
+    // A short CIGAR lies in the record.
+    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations) {
+        constexpr uint32_t kLongestNarrow = 0xFFF;
+        bool wide = operations > MapRecord::kMaxOperations;
+        for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
+        if (wide) {
+            const uint32_t bytes = (operations + 1) * uint32_t(sizeof(uint32_t));
+            if (!take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
+                return own_.set_fate(MapRecord::kNoSpace);
+            uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.further + facts.long_cigar);
+            for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
+            if (own_.first_lane()) out[0] = operations;
+            facts.flag |= MapRecord::kWideCigar;
+        } else {
+            facts.operations = uint16_t(operations);
+            for (uint32_t o = group_.lane(); o < MapRecord::kMaxOperations; o += Group::kLanes)
+                to.cigar[o] = o < operations ? uint16_t(cigar[o]) : uint16_t(0);
+        }
+        if (own_.first_lane()) static_cast<MapFacts&>(to) = facts;
+        group_.sync();
+    }
+
+    const Template& own_;
+    const Group& group_;
+    const MapBatch& batch_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,78 @@
+// A template that a group of lanes maps: what became of it, and dynamic programs of whole reads.
+#pragma once
+#include "algo/map/chain/band.hpp"
+#include "algo/map/thorough/state.hpp"
+
+namespace gpualign {
+
+template <bool LongGaps, class Group>
+class ThoroughTemplate {
+public:
+    using Loci = MixedLoci<DeviceLocals>;
+
+    GPUALIGN_HD ThoroughTemplate(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, const TemplateView& of)
+        : group(group), launch(launch), batch(launch.batch), text{launch.batch.target}, memory(memory), of(of) {}
+
+    GPUALIGN_HD bool first_lane() const { return group.lane() == 0; }
+    GPUALIGN_HD void set_fate(uint16_t flag) const {
+        if (first_lane()) *of.fate = flag;
+        group.sync();
+    }
+    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
+    // first lane asks for all.
+    GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.fate || overflowed(launch.chains[0]))) != 0; }
+
+    GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
+    GPUALIGN_HD Loci loci(int mate) const {
+        const MateState& state = of.mates[mate];
+        return {of.loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
+                &batch.rules};
+    }
+    GPUALIGN_HD DeviceLocals locals(int mate) const {
+        const MateState& state = of.mates[mate];
+        const ChainBatch& chains = state.chains == MateState::kLongChains ? launch.long_chains : launch.chains[state.chains];
+        return {&chains, text, read_number(mate), state.has_clipped ? &state.clipped : nullptr};
+    }
+    GPUALIGN_HD int32_t best_score(int mate) const {
+        const DeviceLocals own = locals(mate);
+        return own.size() ? own[0].score : 0;
+    }
+
+    // The best alignment of a read, of which its ends may be clipped, on so many diagonals from one on: the number of the task that is
+    // done, or kNoItem.
+    GPUALIGN_HD_CALL uint32_t align_read(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
+        using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
+        const ChainBatch& chains = launch.chains[0];
+        BandTask task{};
+        task.rows = of.mates[mate].read.length;
+        task.band = band;
+        task.diagonal = diagonal;
+        task.begin_pin = task.end_pin = kFreeEnd;
+        task.read = read_number(mate);
+        task.contig = contig;
+        task.reverse = reverse != ((chains.state[task.read].flipped & 1) != 0);
+        const uint32_t number = group.from(first_lane() ? add_task(chains.tasks[0], task) : 0u, 0);
+        group.sync();
+        if (number == kNoItem) return kNoItem;
+        if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.band_bytes) {
+            set_fate(MapRecord::kOnHost);
+            return kNoItem;
+        }
+        Aligner aligner(group, chains, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
+        aligner.load();
+        const BandEnd end = aligner.sweep(aligner.steps());
+        group.sync();
+        aligner.finish(group, end, chains.tasks[0].items[number]);
+        group.sync();
+        return ended() ? kNoItem : number;
+    }
+
+    const Group& group;
+    const ThoroughLaunch& launch;
+    const MapBatch& batch;
+    const TargetText text;
+    const ThoroughMemory& memory;
+    const TemplateView& of;
+};
+
+}  // namespace gpualign
