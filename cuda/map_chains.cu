@@ -82,14 +82,15 @@ __device__ void align_narrow(const ChainLaunch& launch) {
 }
 
 // Calls align(task) for the tasks that are not done yet and take so much memory on a warp. Neighbours, of which many may be slow,
-// are in different turns.
+// are in different turns, and where there are few tasks a turn is of fewer, so that every group has some.
 template <class Group, class Next, class Align>
-__device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, Next&& next, Align&& align) {
+__device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, turns = (count + Warp::kLanes - 1) / Warp::kLanes;
+    const uint32_t count = *tasks.used, at_once = max(1u, min((count + groups - 1) / groups, 32u));
+    const uint32_t turns = (count + at_once - 1) / at_once;
     for (uint32_t turn = next(); turn < turns; turn = next()) {
-        const uint32_t mine = Warp().lane() * turns + turn;
+        const uint32_t mine = Warp().lane() < at_once ? Warp().lane() * turns + turn : count;
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
         const bool wanted = bytes > launch.min_bytes && bytes <= launch.max_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
@@ -118,7 +119,7 @@ __device__ void align_by_block(const ChainLaunch& launch) {
     ExchangingBlock<Lanes> group(exchange);
     if (__syncthreads_or(overflowed(launch.batch))) return;
     const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0); };
-    for_each_of_class(group, launch, next, [&](BandTask& task) {
+    for_each_of_class(group, launch, gridDim.x, next, [&](BandTask& task) {
         align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
             if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, task);
         });
@@ -153,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_c
     if (overflowed(launch.batch)) return;
     const Warp group;
     const uint32_t warp = warp_number();
-    for_each_of_class(group, launch, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
+    for_each_of_class(group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
         align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
     });
 }

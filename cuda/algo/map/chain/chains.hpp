@@ -4,6 +4,9 @@
 // anchor i adds to a chain that ends in anchor j, and `gap` grows with the difference of the two distances between the
 // anchors: linearly, and with half its logarithm. All of the last kLookBack anchors are tried, side by side (as in mm2-fast,
 // Kalikar et al. 2022), so that no result depends on an order of tries.
+//
+// Anchors further apart than a chain's gaps make clusters, of which a repeat has thousands: a lane chains a cluster of a few anchors,
+// and all lanes together a larger one.
 #pragma once
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
@@ -18,7 +21,11 @@ struct ChainNodes {
     uint64_t *anchors, *keys, *chained;
     ReadStretch* stretches;
     int32_t *score, *predecessor;
-    uint32_t *ends;     // 1: a better chain goes on from here, 2: taken
+    uint32_t* marks;    // of each: Mark
+
+    // A cluster begins here; it has many anchors; a better chain goes on from here, so that none ends; the anchor is in a chain, or would
+    // be were that good enough; it has been the end of one.
+    enum Mark : uint32_t { kBegins = 1, kOfMany = 2, kGoesOn = 4, kTaken = 8, kSeen = 16 };
 };
 constexpr uint32_t kAnchorWords = 6;  // of 64 bits
 
@@ -30,8 +37,16 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     nodes.stretches = reinterpret_cast<ReadStretch*>(words + 3 * uint64_t(capacity));
     nodes.score = reinterpret_cast<int32_t*>(words + 4 * uint64_t(capacity));
     nodes.predecessor = nodes.score + capacity;
-    nodes.ends = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));
+    nodes.marks = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));
     return nodes;
+}
+
+// A chain that ends in an anchor after one that ends so far before it, on the reference and on the read; 0: they do not join.
+GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known) {
+    const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
+    const bool joins = known & (nearer > 0) & (further <= rules.max_gap) & (apart <= rules.max_difference);
+    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(min(apart, rules.max_difference), rate);
+    return joined & -int32_t(joins);  // without branches, so that the CPU has vectors of it
 }
 
 // The last kLookBack anchors, spread over the lanes.
@@ -41,21 +56,15 @@ public:
     static constexpr uint32_t kPerLane = kLookBack / Group::kLanes;
 
     GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
-        for (uint32_t p = 0; p < kPerLane; p++) run_[p] = -1;
+        for (uint32_t p = 0; p < kPerLane; p++) index_[p] = -1;
     }
 
     // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
-    GPUALIGN_HD void best(const ChainRules& rules, int32_t run, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
-        const int32_t alone = rules.k * kChainUnit, k = rules.k, rate = chain_gap_rate(k);
-        const int32_t max_gap = rules.max_gap, max_difference = rules.max_difference;
+    GPUALIGN_HD void best(const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
+        const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
         int32_t scores[kPerLane];
-        for (uint32_t p = 0; p < kPerLane; p++) {  // without branches, so that the CPU has vectors of it
-            const int32_t on_reference = int32_t(reference - reference_[p]), on_query = query - query_[p];
-            const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
-            const bool joins = (run_[p] == run) & (nearer > 0) & (further <= max_gap) & (apart <= max_difference);
-            const int32_t score = score_[p] + max(min(nearer, k), 0) * kChainUnit - chain_gap_cost(min(apart, max_difference), rate);
-            scores[p] = score & -int32_t(joins);
-        }
+        for (uint32_t p = 0; p < kPerLane; p++)
+            scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0);
         int32_t mine = alone;
         for (uint32_t p = 0; p < kPerLane; p++) mine = max(mine, scores[p]);
         best = group_.largest(mine);
@@ -66,18 +75,17 @@ public:
         predecessor = group_.largest(nearest);
     }
 
-    GPUALIGN_HD void add(int32_t index, int32_t run, uint32_t reference, int32_t query, int32_t score) {
+    GPUALIGN_HD void add(int32_t index, uint32_t reference, int32_t query, int32_t score) {
         const uint32_t slot = uint32_t(index) % kLookBack;
         if (slot % Group::kLanes != group_.lane()) return;
-        if (Group::kLanes == 1) return set(slot, index, run, reference, query, score);
+        if (Group::kLanes == 1) return set(slot, index, reference, query, score);
         GPUALIGN_UNROLL  // so that the arrays can be registers
         for (uint32_t p = 0; p < kPerLane; p++)
-            if (p == slot / Group::kLanes) set(p, index, run, reference, query, score);
+            if (p == slot / Group::kLanes) set(p, index, reference, query, score);
     }
 
 private:
-    GPUALIGN_HD void set(uint32_t p, int32_t index, int32_t run, uint32_t reference, int32_t query, int32_t score) {
-        run_[p] = run;
+    GPUALIGN_HD void set(uint32_t p, int32_t index, uint32_t reference, int32_t query, int32_t score) {
         reference_[p] = reference;
         query_[p] = query;
         score_[p] = score;
@@ -86,62 +94,58 @@ private:
 
     const Group& group_;
     uint32_t reference_[kPerLane];
-    int32_t run_[kPerLane], query_[kPerLane], score_[kPerLane], index_[kPerLane];
+    int32_t query_[kPerLane], score_[kPerLane], index_[kPerLane];
 };
 
-// Scores of all anchors, their predecessors, and whether a better chain goes on from them.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n) {
+// The anchors [from, to): scores of the best chains that end there, their predecessors, and marks where a better chain goes on.
+template <class Group>
+GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
     LookBack<Group> last(group);
-    InTurn<Group, uint64_t> anchors(group, nodes.anchors, n);
-    int64_t contig_end = 0;
-    int32_t run = -1;  // anchors of one strand of one contig
+    InTurn<Group, uint64_t> anchors(group, nodes.anchors + from, to - from);
     int32_t my_best = 0, my_predecessor = 0;  // of the anchor that is this lane's, until all lanes have one
-    bool strand = false;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < to - from; i++) {
         const uint64_t anchor = anchors[i];
-        const int64_t reference = anchor_reference(anchor);
-        if (i == 0 || anchor_reverse(anchor) != strand || reference >= contig_end) {
-            strand = anchor_reverse(anchor);
-            contig_end = text.contig_begin(text.contig_of(reference) + 1);
-            run++;
-        }
+        const uint32_t reference = uint32_t(anchor_reference(anchor));
         int32_t best, predecessor;
-        last.best(rules, run, uint32_t(reference), anchor_query(anchor), best, predecessor);
-        last.add(int32_t(i), run, uint32_t(reference), anchor_query(anchor), best);
+        last.best(rules, reference, anchor_query(anchor), best, predecessor);
+        last.add(int32_t(from + i), reference, anchor_query(anchor), best);
         if (i % Group::kLanes == group.lane()) {
             my_best = best;
             my_predecessor = predecessor;
         }
-        if (i % Group::kLanes + 1 < Group::kLanes && i + 1 < n) continue;
+        if (i % Group::kLanes + 1 < Group::kLanes && from + i + 1 < to) continue;
         const uint32_t mine = i / Group::kLanes * Group::kLanes + group.lane();
         if (mine > i) continue;
-        nodes.score[mine] = my_best;
-        nodes.predecessor[mine] = my_predecessor;
-        nodes.ends[mine] = 0;
+        nodes.score[from + mine] = my_best;
+        nodes.predecessor[from + mine] = my_predecessor;
+        nodes.marks[from + mine] = ChainNodes::kOfMany | (mine ? 0 : ChainNodes::kBegins);
     }
     group.sync();
-    for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
+    for (uint32_t i = from + group.lane(); i < to; i += Group::kLanes) {
         const int32_t predecessor = nodes.predecessor[i];
-        if (predecessor >= 0 && nodes.score[predecessor] < nodes.score[i]) nodes.ends[predecessor] = 1;
+        if (predecessor >= 0 && nodes.score[predecessor] < nodes.score[i]) nodes.marks[predecessor] |= ChainNodes::kGoesOn;
     }
     group.sync();
 }
 
-// The anchors at which a chain may end, best first; their keys are written to nodes.keys.
-template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t n) {
-    uint32_t ends = 0;
-    for (uint32_t base = 0; base < n; base += Group::kLanes) {
-        const uint32_t i = base + group.lane();
-        const bool is_end = i < n && !nodes.ends[i] && nodes.score[i] >= rules.min_chain_score * kChainUnit;
-        const uint32_t mask = group.ballot(is_end);
-        if (is_end) nodes.keys[ends + group.before(mask)] = uint64_t(~uint32_t(nodes.score[i])) << 32 | i;
-        ends += count_bits(mask);
+// The same of a few by one lane.
+GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
+    const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
+    for (uint32_t i = from; i < to; i++) {
+        const uint64_t anchor = nodes.anchors[i];
+        int32_t best = alone, predecessor = -1;
+        for (uint32_t j = i; j-- > from;) {  // of equal ones the nearest
+            const int32_t on_reference = int32_t(anchor_reference(anchor) - anchor_reference(nodes.anchors[j]));
+            const int32_t score = joined_score(rules, rate, on_reference, anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true);
+            if (score <= best) continue;
+            best = score;
+            predecessor = int32_t(j);
+        }
+        nodes.score[i] = best;
+        nodes.predecessor[i] = predecessor;
+        nodes.marks[i] = i == from ? ChainNodes::kBegins : 0;
+        if (predecessor >= 0 && nodes.score[predecessor] < best) nodes.marks[predecessor] |= ChainNodes::kGoesOn;
     }
-    group.sync();
-    sort_many_keys(group, nodes.keys, ends);
-    return ends;
 }
 
 // A chain's first anchor comes after this one, -1 for none; what the chain adds to those that are taken.
@@ -153,7 +157,7 @@ struct ChainBegin {
 template <class Group>
 class Backtracker {
 public:
-    static constexpr uint32_t kTaken = 2;
+    static constexpr uint32_t kTaken = ChainNodes::kTaken;
 
     GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
 
@@ -182,7 +186,7 @@ public:
             const uint32_t source = load(uint32_t(i));
             if (group_.lane() == source) {
                 state_ |= kTaken;
-                nodes_.ends[i] = state_;
+                nodes_.marks[i] = state_;
                 nodes_.chained[used] = anchor_;
             }
             used++;
@@ -203,7 +207,7 @@ private:
             anchor_ = nodes_.anchors[mine];
             predecessor_ = nodes_.predecessor[mine];
             score_ = nodes_.score[mine];
-            state_ = nodes_.ends[mine];
+            state_ = nodes_.marks[mine];
         }
         return i % Group::kLanes;
     }
@@ -227,85 +231,5 @@ GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
     }
     group.sync();
 }
-
-// From the best end backwards, at most to an anchor that is taken; such a chain counts for what it adds. No anchor is in two
-// chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's
-// predecessor the chain's number.
-template <class Group, class Text>
-class ChainBacktracking {
-public:
-    GPUALIGN_HD ChainBacktracking(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                  uint32_t scatter, AnchorChain* chains)
-        : group_(group), rules_(rules), text_(text), nodes_(nodes), scatter_(scatter), chains_(chains), backtracker_(group, nodes, n) {}
-
-    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t ends) {
-        for (uint32_t e = 0; e < ends;) {
-            const uint32_t alone = take_alone(e, ends);
-            if (!alone) take_path(uint32_t(nodes_.keys[e]), e == 0);
-            e += alone ? alone : 1;
-        }
-        group_.sync();
-        return found_;
-    }
-
-private:
-    // The next ends as far as they are chains of one anchor, a lane each; returns how many. In repeats there are thousands.
-    GPUALIGN_HD uint32_t take_alone(uint32_t e, uint32_t ends) {
-        const uint32_t mine = e + group_.lane();
-        const uint32_t end = mine < ends ? uint32_t(nodes_.keys[mine]) : 0;
-        const bool is_alone = mine < ends && nodes_.predecessor[end] < 0;
-        const uint32_t others = ~group_.ballot(is_alone);
-        const uint32_t alone = others ? first_lane(others) : 32;
-        if (!alone) return 0;
-        const bool in_turn = group_.lane() < alone;
-        const bool kept = in_turn && !(nodes_.ends[end] & Backtracker<Group>::kTaken) && rules_.min_anchors <= 1;
-        const uint32_t mask = group_.ballot(kept), number = group_.before(mask);
-        group_.sync();  // all keys have been read
-        if (in_turn) nodes_.ends[end] |= Backtracker<Group>::kTaken;
-        if (kept) {
-            nodes_.chained[used_ + number] = nodes_.anchors[end];
-            add(found_ + number, end, end, nodes_.score[end] / kChainUnit, used_ + number, used_ + number + 1);
-        }
-        used_ += count_bits(mask);
-        found_ += count_bits(mask);
-        backtracker_.forget();
-        group_.sync();
-        return alone;
-    }
-
-    // Of the best end all is left to be taken.
-    GPUALIGN_HD void take_path(uint32_t end, bool is_best) {
-        const uint32_t first = used_;
-        const ChainBegin from = is_best ? ChainBegin{-1, nodes_.score[end]} : backtracker_.find_begin(end, rules_.k * kChainUnit);
-        uint32_t begin = end;
-        backtracker_.take(end, from.after, used_, begin);
-        const int32_t score = from.score / kChainUnit;
-        if (score < rules_.min_chain_score || used_ - first < uint32_t(rules_.min_anchors)) {
-            used_ = first;
-            group_.sync();  // before other lanes write there
-            return;
-        }
-        turn_around(group_, nodes_.chained + first, used_ - first);
-        if (group_.lane() == 0) add(found_, begin, end, score, first, used_);
-        found_++;
-        group_.sync();
-    }
-
-    GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
-        const uint64_t anchor = nodes_.anchors[end];
-        chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
-        nodes_.keys[number] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter_);
-        nodes_.stretches[begin].begin = int32_t(number);
-    }
-
-    const Group& group_;
-    const ChainRules& rules_;
-    const Text& text_;
-    const ChainNodes& nodes_;
-    const uint32_t scatter_;
-    AnchorChain* chains_;
-    Backtracker<Group> backtracker_;
-    uint32_t found_ = 0, used_ = 0;
-};
 
 }  // namespace gpualign

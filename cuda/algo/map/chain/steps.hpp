@@ -9,6 +9,7 @@
 // 6. Of a read's alignments the best is its primary record.
 #pragma once
 #include "algo/map/chain/choice.hpp"
+#include "algo/map/chain/clusters.hpp"
 #include "algo/map/chain/report.hpp"
 
 namespace gpualign {
@@ -18,13 +19,8 @@ namespace gpualign {
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
                                       uint32_t draw, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
-    score_anchors(group, rules, text, nodes, n);
-    const uint32_t ends = find_chain_ends(group, rules, nodes, n);
-    const uint32_t first = group.from(group.lane() == 0 ? take(space, ends) : 0u, 0);
-    if (first == kNoItem) return 0;
-    chains = space.items + first;
     const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
-    const uint32_t found = ChainBacktracking<Group, Text>(group, rules, text, nodes, n, scatter, chains).run(ends);
+    const uint32_t found = ChainFinder<Group, Text>(group, rules, text, nodes, n).run(scatter, space, chains);
     sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
