@@ -81,16 +81,77 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     }
 }
 
+// How many tasks a group looks at in a turn: where there are few, few, so that every group has some.
+__device__ uint32_t at_once(uint32_t tasks, uint32_t groups, uint32_t fewest) {
+    return max(fewest, min((tasks + groups - 1) / groups, Warp::kLanes));
+}
+
+// Small stretches, as many at a time as a warp has parts; those of equally many steps together.
+template <uint32_t Lanes>
+__device__ void align_in_parts_of(const ChainLaunch& launch) {
+    using Part = PartOfWarp<Lanes>;
+    using Aligner = BandAligner<LONG_GAPS != 0, false, Part, TargetText>;
+    using Layout = typename Aligner::Layout;
+    constexpr uint32_t kParts = Warp::kLanes / Lanes;
+    constexpr int32_t kRows = 248, kBand = 128;
+    constexpr uint64_t kTrace = 12 << 10, kBytes = 16 << 10, kCodes = (Layout::code_bytes(kRows, kBand) + 15) / 16 * 16;
+    __shared__ uint8_t codes[4 * kParts * kCodes];
+    if (overflowed(launch.batch)) return;
+    const Warp warp;
+    const Part part;
+    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
+    const uint32_t count = *tasks.used, number = warp.lane() / Lanes;
+    const uint32_t width = at_once(count, gridDim.x * blockDim.x / Warp::kLanes, kParts);
+    const TargetText text{launch.target};
+    BandWorkspace workspace;
+    workspace.trace = reinterpret_cast<uint32_t*>(launch.workspace + (warp_number() * kParts + number) * kBytes);
+    workspace.row = reinterpret_cast<BandCell*>(workspace.trace + kTrace / 4);
+    workspace.operations = reinterpret_cast<uint32_t*>(workspace.row + kBand);
+    workspace.codes = codes + (threadIdx.x / Lanes) * kCodes;
+    while (true) {
+        const uint32_t first = take_next(warp, launch.next, width);
+        if (first >= count) return;
+        const uint32_t mine = first + warp.lane();
+        uint32_t steps = ~0u;
+        if (warp.lane() < width && mine < count && !tasks.items[mine].operations) {
+            const BandTask& task = tasks.items[mine];
+            const uint64_t needed = task.rows <= kRows && task.band <= kBand ? Layout::steps(task.rows, task.band) : kTrace;
+            if (needed * Lanes <= kTrace) steps = uint32_t(needed);
+        }
+        uint32_t rank = 0;  // by steps
+        for (uint32_t other = 0; other < Warp::kLanes; other++) {
+            const uint32_t of_other = warp.from(steps, other);
+            rank += of_other < steps || (of_other == steps && other < warp.lane());
+        }
+        const uint32_t fit = count_bits(warp.ballot(steps != ~0u));
+        for (uint32_t done = 0; done < fit; done += kParts) {
+            uint32_t own = 0;  // the bit of its lane
+            for (uint32_t p = 0; p < kParts; p++) {
+                const uint32_t taken = warp.ballot(rank == done + p && steps != ~0u);
+                if (p == number) own = taken;
+            }
+            BandTask& task = tasks.items[first + (own ? first_lane(own) : 0)];
+            BandTask aligned = task;
+            if (!own) aligned.rows = aligned.band = 0;
+            Aligner aligner(part, launch.batch, text, aligned, workspace);
+            aligner.load();
+            const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
+            warp.sync();
+            if (own && part.lane() == 0) aligner.finish(OneLane(), end, task);
+            warp.sync();
+        }
+    }
+}
+
 // Calls align(task) for the tasks that are not done yet and take so much memory on a warp. Neighbours, of which many may be slow,
-// are in different turns, and where there are few tasks a turn is of fewer, so that every group has some.
+// are in different turns.
 template <class Group, class Next, class Align>
 __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, at_once = max(1u, min((count + groups - 1) / groups, 32u));
-    const uint32_t turns = (count + at_once - 1) / at_once;
+    const uint32_t count = *tasks.used, width = at_once(count, groups, 1), turns = (count + width - 1) / width;
     for (uint32_t turn = next(); turn < turns; turn = next()) {
-        const uint32_t mine = Warp().lane() < at_once ? Warp().lane() * turns + turn : count;
+        const uint32_t mine = Warp().lane() < width ? Warp().lane() * turns + turn : count;
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
         const bool wanted = bytes > launch.min_bytes && bytes <= launch.max_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
@@ -148,6 +209,10 @@ extern "C" __global__ void __launch_bounds__(128) align_in_16(const __grid_const
 
 extern "C" __global__ void __launch_bounds__(128) align_in_32(const __grid_constant__ ChainLaunch launch) {
     align_narrow<32>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(128) align_in_parts(const __grid_constant__ ChainLaunch launch) {
+    align_in_parts_of<8>(launch);
 }
 
 extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {

@@ -23,7 +23,13 @@ struct PartOfWarp {
         }
         return value;
     }
-    // Differs between lanes: the record of the lane before this one, in the first that of the last.
+    // Differs between lanes: the record of the lane before this one, `first` in the first.
+    template <class T>
+    __device__ __forceinline__ T record_before(const T& value, const T& first) const {
+        const T other = shuffled(value, [](int32_t word) { return __shfl_up_sync(~0u, word, 1); });
+        return lane() == 0 ? first : other;
+    }
+    // The same, in the first that of the last.
     template <class T>
     __device__ __forceinline__ T record_before_around(const T& value) const {
         return shuffled(value, [&](int32_t word) { return from(word, (lane() + kLanes - 1) % kLanes); });

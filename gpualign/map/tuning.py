@@ -85,6 +85,8 @@ ALIGN_PASSES = (
     AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 4.0),
     AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
 )
+#: of short reads, most of which are ends of chains in repeats
+SHORT_PASSES = (AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 28.0), *ALIGN_PASSES[2:])
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:

@@ -149,7 +149,12 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: repr(defines).encode())
 
     def install(driver: FakeDriver) -> FakeDriver:
-        chains = ("chain_reads", "cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES))
+        chains = (
+            "chain_reads",
+            "cut_chains",
+            "finish_chains",
+            *(step.kernel for step in tuning.ALIGN_PASSES + tuning.SHORT_PASSES),
+        )
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
         driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
         driver.functions |= {THOROUGH_KERNELS[-1]: MapThoroughly(), "set_tasks": SetTasks()}

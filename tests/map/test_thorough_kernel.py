@@ -30,7 +30,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL
 
 @pytest.fixture
 def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeDriver]) -> dict[str, Emulated]:
-    of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES if step.warps == 1))
+    of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1))
     kernels = {name: Emulated(libraries["map_thorough"], name) for name in KERNELS}
     kernels |= {name: Emulated(libraries["map_chains"], name) for name in of_chains}
     use(FakeDriver()).functions |= kernels

@@ -13,6 +13,7 @@ extern "C" int run_kernel(const char* name, const void* bytes, size_t size, uint
     const auto kernel = wanted == "chain_reads"       ? chain_reads
                         : wanted == "align_in_16"     ? align_in_16
                         : wanted == "align_in_32"     ? align_in_32
+                        : wanted == "align_in_parts"  ? align_in_parts
                         : wanted == "align_stretches" ? align_stretches
                         : wanted == "align_wide"      ? align_wide
                         : wanted == "align_widest"    ? align_widest

@@ -168,27 +168,34 @@ class ChainSteps:
         """All steps for the reads of a ``ChainLaunch``."""
         reads = int(launch["batch"]["reads"])
         self._run(slot, "chain_reads", launch, min(self._blocks, -(-reads // tuning.CHAIN_WARPS)))
-        self.align(slot, launch, int(launch["next"]) + 4)
+        self.align(slot, launch, int(launch["next"]) + 4, tuning.ALIGN_PASSES)
         self._run(slot, "report_reads", launch, self._blocks)
 
-    def align(self, slot: Slot, launch: np.void, turn: int, largest: int = 1 << 62) -> None:
+    def align(
+        self,
+        slot: Slot,
+        launch: np.void,
+        turn: int,
+        passes: Sequence[tuning.AlignPass],
+        largest: int = 1 << 62,
+    ) -> None:
         """From planned chains to their alignments.
 
         Args:
             turn: address of the first of ``ALIGN_TURNS`` counters, all 0.
+            passes: over the dynamic programs of each round.
             largest: bytes that a warp needs at most for a dynamic program.
         """
-        turn = self._align(slot, launch, 0, turn, largest)
+        passes = [step for step in passes if step.minimum < largest]
+        turn = self._align(slot, launch, 0, turn, passes)
         self._run(slot, "cut_chains", launch, self._blocks)
-        self._align(slot, launch, 1, turn, largest)
+        self._align(slot, launch, 1, turn, passes)
         self._run(slot, "finish_chains", launch, self._blocks)
 
-    def _align(self, slot: Slot, launch: np.void, number: int, turn: int, largest: int) -> int:
+    def _align(self, slot: Slot, launch: np.void, number: int, turn: int, passes: Sequence[tuning.AlignPass]) -> int:
         """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
         budget = int(_WORKSPACE_SHARE * self._device.budget)
-        for step in tuning.ALIGN_PASSES:
-            if step.minimum >= largest:
-                break
+        for step in passes:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             of_block = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // of_block

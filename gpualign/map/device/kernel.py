@@ -215,7 +215,7 @@ class MapKernel:
                     function = self.device.function("map_thorough", kernel, defines)
                     slot.launch(function, blocks, 32 * of_block, own)
                 else:
-                    self._steps.align(slot, own, int(own["next"]), sizes.of_chain)
+                    self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
         slot.download("counters", given.counters, np.uint32)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:

@@ -127,9 +127,11 @@ public:
             for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, prices, clipped, end)) << 8 * s;
             *trace = from;
         }
-        if (Ring || task_.end_pin >= 0)  // in a ring always, so that the parts of a warp go the same way
-            return {group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
-        return best_of(end);
+        // both ways where there are both, so that the parts of a warp go the same one
+        const BandEnd pinned{group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
+        if constexpr (Ring) return pinned;
+        const BandEnd best = best_of(end);
+        return task_.end_pin >= 0 ? pinned : best;
     }
 
     // The CIGAR of the best alignment, by one of the lanes or by all: `group`.

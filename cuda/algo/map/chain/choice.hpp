@@ -52,8 +52,11 @@ GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rule
     for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
         if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.stretches, chains[c]);
     group.sync();
-    for (uint32_t c = 0; c < count; c++)
-        if (many(chains[c])) cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[c]);
+    for (uint32_t base = 0; base < count; base += Group::kLanes) {
+        const uint32_t c = base + group.lane();
+        for (uint32_t left = group.ballot(c < count && many(chains[c])); left; left &= left - 1)
+            cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[base + first_lane(left)]);
+    }
     group.sync();
 }
 
