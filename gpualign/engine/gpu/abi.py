@@ -37,6 +37,14 @@ def filled(name: str, **values: Any) -> np.void:
     return record
 
 
+def changed(record: np.void, **values: Any) -> np.void:
+    """A copy of a struct with other values in some fields."""
+    copy: np.void = np.frombuffer(bytearray(record.tobytes()), record.dtype)[0]
+    for field, value in values.items():
+        copy[field] = value
+    return copy
+
+
 @functools.cache
 def _layouts() -> dict[str, tuple[int, list[tuple[str, int, str, int]]]]:
     layouts: dict[str, tuple[int, list[tuple[str, int, str, int]]]] = _native.abi_structs()

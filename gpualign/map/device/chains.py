@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import changed, filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
@@ -199,17 +199,16 @@ class ChainSteps:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             of_block = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // of_block
-            values = {
-                "workspace": int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory)),
-                "workspace_bytes": step.memory,
-                "min_bytes": step.minimum,
-                "max_bytes": step.maximum,
-                "next": turn,
-                "round": number,
-            }
-            with_memory = launch.copy()
-            for name, value in values.items():
-                with_memory[name] = value
+            workspace = int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory))
+            with_memory = changed(
+                launch,
+                workspace=workspace,
+                workspace_bytes=step.memory,
+                min_bytes=step.minimum,
+                max_bytes=step.maximum,
+                next=turn,
+                round=number,
+            )
             self._run(slot, step.kernel, with_memory, blocks, of_block * step.warps)
             turn += 4
         return turn

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
@@ -211,9 +211,8 @@ class Thorough:
 
         def step(kernel: str) -> tuple[str, np.void]:
             nonlocal turn
-            own = launch.copy()
-            own["next"], turn = turn, turn + 4
-            return kernel, own
+            turn += 4
+            return kernel, changed(launch, next=turn - 4)
 
         yield step("find_doubtful")
         for number in range(2):
