@@ -81,10 +81,17 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     }
 }
 
-// How many tasks a group looks at in a turn: where there are few, few, so that every group has some.
-__device__ uint32_t at_once(uint32_t tasks, uint32_t groups, uint32_t fewest) {
-    return max(fewest, min((tasks + groups - 1) / groups, Warp::kLanes));
-}
+// Tasks in turns for a warp each: neighbours, of which many may be slow, are in different turns, and where there are few tasks a turn
+// is of fewer, so that every group has some.
+struct Turns {
+    __device__ Turns(uint32_t tasks, uint32_t groups, uint32_t fewest, uint32_t most)
+        : width(max(fewest, min((tasks + groups - 1) / groups, most))), count((tasks + width - 1) / width) {}
+
+    // Of a lane: its task in a turn, which may lie beyond the last one.
+    __device__ uint32_t task(uint32_t turn, uint32_t lane) const { return lane < width ? lane * count + turn : ~0u; }
+
+    uint32_t width, count;
+};
 
 // Small stretches, as many at a time as a warp has parts; those of equally many steps together.
 template <uint32_t Lanes>
@@ -93,33 +100,32 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Aligner = BandAligner<LONG_GAPS != 0, false, Part, TargetText>;
     using Layout = typename Aligner::Layout;
     constexpr uint32_t kParts = Warp::kLanes / Lanes;
-    constexpr int32_t kRows = 248, kBand = 128;
-    constexpr uint64_t kTrace = 12 << 10, kBytes = 16 << 10, kCodes = (Layout::code_bytes(kRows, kBand) + 15) / 16 * 16;
-    __shared__ uint8_t codes[4 * kParts * kCodes];
+    constexpr int32_t kRows = 248, kBand = 96;
+    constexpr uint64_t kTrace = 14 << 10, kBytes = 16 << 10, kCodes = (Layout::code_bytes(kRows, kBand) + 15) / 16 * 16;
+    __shared__ BandCell rows[4 * kParts][kBand];
+    __shared__ uint8_t codes[4 * kParts][kCodes];
     if (overflowed(launch.batch)) return;
     const Warp warp;
     const Part part;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used, number = warp.lane() / Lanes;
-    const uint32_t width = at_once(count, gridDim.x * blockDim.x / Warp::kLanes, kParts);
+    const Turns turns(count, gridDim.x * blockDim.x / Warp::kLanes, kParts, 4 * kParts);
     const TargetText text{launch.target};
     BandWorkspace workspace;
+    workspace.row = rows[threadIdx.x / Lanes];
     workspace.trace = reinterpret_cast<uint32_t*>(launch.workspace + (warp_number() * kParts + number) * kBytes);
-    workspace.row = reinterpret_cast<BandCell*>(workspace.trace + kTrace / 4);
-    workspace.operations = reinterpret_cast<uint32_t*>(workspace.row + kBand);
-    workspace.codes = codes + (threadIdx.x / Lanes) * kCodes;
-    while (true) {
-        const uint32_t first = take_next(warp, launch.next, width);
-        if (first >= count) return;
-        const uint32_t mine = first + warp.lane();
+    workspace.operations = workspace.trace + kTrace / 4;
+    workspace.codes = codes[threadIdx.x / Lanes];
+    for (uint32_t turn = take_next(warp, launch.next, 1); turn < turns.count; turn = take_next(warp, launch.next, 1)) {
+        const uint32_t mine = turns.task(turn, warp.lane());
         uint32_t steps = ~0u;
-        if (warp.lane() < width && mine < count && !tasks.items[mine].operations) {
+        if (mine < count && !tasks.items[mine].operations) {
             const BandTask& task = tasks.items[mine];
             const uint64_t needed = task.rows <= kRows && task.band <= kBand ? Layout::steps(task.rows, task.band) : kTrace;
             if (needed * Lanes <= kTrace) steps = uint32_t(needed);
         }
         uint32_t rank = 0;  // by steps
-        for (uint32_t other = 0; other < Warp::kLanes; other++) {
+        for (uint32_t other = 0; other < turns.width; other++) {
             const uint32_t of_other = warp.from(steps, other);
             rank += of_other < steps || (of_other == steps && other < warp.lane());
         }
@@ -130,7 +136,7 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
                 const uint32_t taken = warp.ballot(rank == done + p && steps != ~0u);
                 if (p == number) own = taken;
             }
-            BandTask& task = tasks.items[first + (own ? first_lane(own) : 0)];
+            BandTask& task = tasks.items[own ? turns.task(turn, first_lane(own)) : 0];
             BandTask aligned = task;
             if (!own) aligned.rows = aligned.band = 0;
             Aligner aligner(part, launch.batch, text, aligned, workspace);
@@ -143,20 +149,20 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
     }
 }
 
-// Calls align(task) for the tasks that are not done yet and take so much memory on a warp. Neighbours, of which many may be slow,
-// are in different turns.
+// Calls align(task) for the tasks that are not done yet and take so much memory on a warp.
 template <class Group, class Next, class Align>
 __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, width = at_once(count, groups, 1), turns = (count + width - 1) / width;
-    for (uint32_t turn = next(); turn < turns; turn = next()) {
-        const uint32_t mine = Warp().lane() < width ? Warp().lane() * turns + turn : count;
+    const uint32_t count = *tasks.used;
+    const Turns turns(count, groups, 1, Warp::kLanes);
+    for (uint32_t turn = next(); turn < turns.count; turn = next()) {
+        const uint32_t mine = turns.task(turn, Warp().lane());
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
         const bool wanted = bytes > launch.min_bytes && bytes <= launch.max_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
         group.sync();  // all have seen what is done
-        for (; fit; fit &= fit - 1) align(tasks.items[first_lane(fit) * turns + turn]);
+        for (; fit; fit &= fit - 1) align(tasks.items[turns.task(turn, first_lane(fit))]);
     }
 }
 

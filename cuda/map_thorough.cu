@@ -55,16 +55,6 @@ KERNEL(chain_doubtful) {
     for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
 }
 
-KERNEL(plan_doubtful) {
-    const ChainBatch& chains = launch.chains[launch.round];
-    if (overflowed(chains)) return;
-    const TargetText text{launch.batch.target};
-    for (uint32_t c = *launch.done_chains + warp_number(); c < *chains.chains.used; c += gridDim.x * blockDim.x / Warp::kLanes) {
-        ChosenChain& chain = chains.chains.items[c];
-        plan_chain(Warp(), chains, text, query_of(chains, chain.read), chain);
-    }
-}
-
 KERNEL(rank_doubtful) {
     for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;

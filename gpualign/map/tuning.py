@@ -41,7 +41,7 @@ def map_shape(longest: int) -> MapShape:
 
 #: of the kernels that map templates thoroughly: warps a block, and blocks a multiprocessor
 THOROUGH_WARPS = 4
-THOROUGH_BLOCKS = 8
+THOROUGH_BLOCKS = 4
 
 
 def thorough_defines(long_gaps: bool) -> dict[str, str]:
@@ -86,7 +86,11 @@ ALIGN_PASSES = (
     AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
 )
 #: of short reads, most of which are ends of chains in repeats
-SHORT_PASSES = (AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 28.0), *ALIGN_PASSES[2:])
+SHORT_PASSES = (
+    AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 24.0),
+    AlignPass("align_stretches", 0, _MIDDLE, _MIDDLE, 1, 16.0),
+    *ALIGN_PASSES[4:],
+)
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:

@@ -8,7 +8,7 @@
 
 extern "C" int run_kernel(const char* name, const void* bytes, size_t size, uint32_t grid, uint32_t threads) {
     static const std::map<std::string, void (*)(ThoroughLaunch)> kernels{
-        {"find_doubtful", find_doubtful}, {"chain_doubtful", chain_doubtful},   {"plan_doubtful", plan_doubtful}, {"rank_doubtful", rank_doubtful},
+        {"find_doubtful", find_doubtful}, {"chain_doubtful", chain_doubtful}, {"rank_doubtful", rank_doubtful},
         {"choose_doubtful", choose_doubtful}, {"write_doubtful", write_doubtful}, {"end_doubtful", end_doubtful}};
     ThoroughLaunch launch;
     if (size != sizeof launch) return 1;

@@ -57,7 +57,7 @@ _SHARE, _MIN_TEMPLATES = 1 / 32, 64
 #: of the device's budget for what is known of templates
 _STATES_SHARE = 0.02
 #: the kernels, in two rounds of chains those of _ROUND, between the last two of which chains are aligned
-_ROUND = ("chain_doubtful", "plan_doubtful", "rank_doubtful")
+_ROUND = ("chain_doubtful", "rank_doubtful")
 KERNELS = ("find_doubtful", *_ROUND, "choose_doubtful", "write_doubtful", "end_doubtful")
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
 _TURNS = ARENA_COUNTERS
@@ -218,7 +218,6 @@ class Thorough:
         for number in range(2):
             launch["round"] = number
             yield step("chain_doubtful")
-            yield step("plan_doubtful")
             align = first + 4 * (_ALIGN_TURNS - _TURNS + number * ALIGN_TURNS)
             target, done = launch["batch"]["target"], launch["done_chains"]
             yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)

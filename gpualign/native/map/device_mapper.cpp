@@ -99,12 +99,7 @@ void map_doubtful(ThoroughLaunch launch) {
     each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
     for (launch.round = 0; launch.round < 2; launch.round++) {
         const ChainBatch& chains = launch.chains[launch.round];
-        const TargetText text{launch.batch.target};
         each_mate([](Mapper& mapper, int mate) { mapper.chain(mate); });
-        for (uint32_t c = *launch.done_chains; !overflowed(chains) && c < *chains.chains.used; c++) {
-            ChosenChain& chain = chains.chains.items[c];
-            plan_chain(lane, chains, text, query_of(chains, chain.read), chain);
-        }
         ChainLaunch aligned{};
         aligned.target = launch.batch.target;
         aligned.batch = chains;

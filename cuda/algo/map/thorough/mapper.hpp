@@ -34,7 +34,9 @@ public:
     GPUALIGN_HOST_DEVICE void chain(int mate) {
         if (!wants_chains(mate)) return;
         const ChainDepth depth = of_.mates[mate].depth;
-        chain_loaded_read(group_, chains(), batch_.target.index, own_.text, own_.read_number(mate), depth.max_hits, depth.max_suboptimal);
+        const uint32_t r = own_.read_number(mate);
+        chain_loaded_read(group_, chains(), batch_.target.index, own_.text, r, depth.max_hits, depth.max_suboptimal);
+        if (!own_.ended()) plan_chains(group_, chains(), own_.text, r);
     }
 
     // Ranks a mate's alignments, and tells whether to look for more.
