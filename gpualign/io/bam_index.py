@@ -34,9 +34,14 @@ class BamIndex:
         """Before the first records: they begin after so many bytes of header."""
         self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
 
-    def add(self, records: NDArray[np.uint8]) -> None:
-        """The next records, by coordinate."""
-        self._builder.add(records)
+    def spans(self, records: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """What is to be known of records, by coordinate; from any thread, once it has been started."""
+        spans: NDArray[np.uint64] = self._builder.spans(records)
+        return spans
+
+    def add(self, spans: NDArray[np.uint64]) -> None:
+        """Those of the next records."""
+        self._builder.add(spans)
 
     def write(self, data: bytes | memoryview) -> None:
         """The next blocks of the file, whole ones."""

@@ -215,6 +215,26 @@ def _block_size(data: bytes | memoryview, at: int) -> int:
     return int.from_bytes(data[at + len(_HEADER) : at + _HEADER_BYTES], "little") + 1
 
 
+class CutBlocks(NamedTuple):
+    """A piece of a text with its whole blocks compressed, and what is left of it before them and after them."""
+
+    head: bytes
+    blocks: bytes | memoryview
+    tail: bytes
+
+    @classmethod
+    def of(cls, content: NDArray[np.uint8], before: int) -> CutBlocks:
+        """``before``: bytes of the text that stand before it. From any thread; ``content`` may change afterwards."""
+        with STEPS.at("deflate"):
+            if (isal := _isal()) is not None:
+                head, blocks, tail = isal.cut(content, before)
+                return cls(head, memoryview(blocks), tail)
+            begin = min(len(content), -before % BLOCK_CONTENT)
+            end = len(content) - (len(content) - begin) % BLOCK_CONTENT
+            whole = _blocks(memoryview(content[begin:end]))  # type: ignore[arg-type]
+            return cls(content[:begin].tobytes(), whole, content[end:].tobytes())
+
+
 class BgzfWriter:
     """Bytes as BGZF, compressed by threads; the blocks are cut by length, so they depend neither on the pieces in which
     the bytes come nor on the threads. Use :func:`bgzf_writer`.
@@ -242,6 +262,16 @@ class BgzfWriter:
             self._submit(view[at : at + _GROUP_CONTENT])
         self._rest = bytes(view[end:])
         return len(data)
+
+    def write_cut(self, cut: CutBlocks) -> None:
+        """Hand on a piece whose ``before`` is the sum of all bytes before."""
+        self._rest += cut.head
+        if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
+            self._submit(self._rest[:whole])
+            self._rest = self._rest[whole:]
+        if len(cut.blocks):
+            self._out.write(cut.blocks)
+        self._rest += cut.tail
 
     def write_blocks(self, blocks: bytes | memoryview) -> None:
         """Hand on whole blocks as they are."""

@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from isal import igzip_lib
 
@@ -47,6 +48,26 @@ def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text
     assert (inflated.text.tobytes(), inflated.newlines) == (text, text.count(b"\n"))
     again = bgzf._inflated(native)
     assert (again.text.tobytes(), again.newlines) == (text, text.count(b"\n"))
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("pieces", [1, 65_280, 70_001, 400_000])
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_pieces_that_are_cut_where_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, text: bytes, pieces: int, native: bool
+) -> None:
+    if not native:
+        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    if pieces == 1:
+        text = text[:300]
+    parts: list[bytes] = []
+    header = b"header" * 20_000
+    with bgzf.bgzf_writer(lambda part: parts.append(bytes(part)), 2) as writer:
+        writer.write(header)
+        for at in range(0, len(text), pieces):
+            piece = np.frombuffer(text[at : at + pieces], np.uint8)
+            writer.write_cut(bgzf.CutBlocks.of(piece, len(header) + at))
+    assert b"".join(parts) == blocks(header + text)
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

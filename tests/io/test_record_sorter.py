@@ -35,7 +35,9 @@ def sort(
         for part in parts:
             sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), by_coordinate))
         assert list(folder.iterdir()) == [], "a temporary file has a name"
-        return list(chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r: r, marks))))
+        return list(
+            chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r, _: r.copy(), marks)))
+        )
 
 
 def samtools_sort(folder: Path, lines: list[str]) -> list[str]:

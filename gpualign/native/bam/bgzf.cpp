@@ -30,6 +30,19 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
+    nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
+        const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
+        const size_t tail = (content.size() - head) % bgzf::kContent;
+        const auto* begin = reinterpret_cast<const char*>(content.data());
+        Text blocks;
+        {
+            nb::gil_scoped_release release;
+            bgzf::Compressor compress(isal);
+            compress(content.data() + head, content.size() - head - tail, blocks);
+        }
+        return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
+    }
+
     nb::tuple inflate(Input<uint8_t> blocks) const {
         Text out;
         int64_t lines = 0;
@@ -97,6 +110,8 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
+        .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
+             "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
              "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.");
 }

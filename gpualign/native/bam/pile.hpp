@@ -89,9 +89,23 @@ public:
         uint64_t coordinate, number;
     };
 
-    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
-    void merge(Bound low, Bound high, const DuplicateMarks& marks, Text& out, std::vector<SortKey>* keys) const {
-        std::vector<Item> items;
+    // Of a record in a range.
+    struct Item {
+        uint64_t coordinate, number;
+        const uint8_t* record;
+        uint32_t size, piece;
+
+        // Records of one template and coordinate are in input order in a piece, and in pieces that follow each other.
+        bool operator<(const Item& other) const {
+            if (coordinate != other.coordinate) return coordinate < other.coordinate;
+            if (number != other.number) return number < other.number;
+            return piece != other.piece ? piece < other.piece : record < other.record;
+        }
+    };
+
+    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given. `items`: scratch.
+    void merge(Bound low, Bound high, const DuplicateMarks& marks, std::vector<Item>& items, Text& out, std::vector<SortKey>* keys) const {
+        items.clear();
         uint64_t bytes = 0;
         for (size_t p = 0; p < pieces_.size(); p++) {
             const Piece& piece = pieces_[p];
@@ -124,19 +138,6 @@ private:
             return std::partition_point(keys, keys + count, [&](const SortKey& key) {
                 return key.coordinate < at.coordinate || (key.coordinate == at.coordinate && key.number + first < at.number);
             });
-        }
-    };
-
-    struct Item {
-        uint64_t coordinate, number;
-        const uint8_t* record;
-        uint32_t size, piece;
-
-        // Records of one template and coordinate are in input order in a piece, and in pieces that follow each other.
-        bool operator<(const Item& other) const {
-            if (coordinate != other.coordinate) return coordinate < other.coordinate;
-            if (number != other.number) return number < other.number;
-            return piece != other.piece ? piece < other.piece : record < other.record;
         }
     };
 

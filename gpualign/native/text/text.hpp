@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "common/large_pages.hpp"
 #include "simd/blocks.hpp"
 
 namespace gpualign {
@@ -73,6 +74,7 @@ public:
     char* at(size_t offset) { return data_.get() + offset; }
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
+    void clear() { size_ = 0; }
     // Hands the characters over.
     std::unique_ptr<char[]> release() {
         size_ = capacity_ = 0;
@@ -93,6 +95,7 @@ private:
 
     void grow(size_t capacity) {
         std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
+        prefer_large_pages(larger.get(), capacity);
         if (size_) std::memcpy(larger.get(), data_.get(), size_);
         data_ = std::move(larger);
         capacity_ = capacity;
