@@ -267,7 +267,7 @@ class BgzfWriter:
         """Hand on a piece whose ``before`` is the sum of all bytes before."""
         self._rest += cut.head
         if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
-            self._submit(self._rest[:whole])
+            self._out.write(_blocks(self._rest[:whole]))  # seldom more than one
             self._rest = self._rest[whole:]
         if len(cut.blocks):
             self._out.write(cut.blocks)

@@ -20,12 +20,17 @@ struct IsalLibrary {
         isal.crc32 = reinterpret_cast<decltype(isal.crc32)>(crc32);
     }
 
+    // Each thread's own, for all that it compresses; there is one library in a process.
+    bgzf::Compressor& compressor() const {
+        thread_local bgzf::Compressor own(isal);
+        return own;
+    }
+
     Output<uint8_t> compress(Input<uint8_t> content) const {
         Text out;
         {
             nb::gil_scoped_release release;
-            bgzf::Compressor compress(isal);
-            compress(content.data(), content.size(), out);
+            compressor()(content.data(), content.size(), out);
         }
         return to_numpy(std::move(out));
     }
@@ -37,8 +42,7 @@ struct IsalLibrary {
         Text blocks;
         {
             nb::gil_scoped_release release;
-            bgzf::Compressor compress(isal);
-            compress(content.data() + head, content.size() - head - tail, blocks);
+            compressor()(content.data() + head, content.size() - head - tail, blocks);
         }
         return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
     }
