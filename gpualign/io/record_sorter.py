@@ -41,8 +41,6 @@ _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
 _BLOCK_BYTES = 1 << 18
 #: of records in a range, at most
 _RANGE_BYTES = 1 << 23
-#: parts of a range of which each piece in memory tells the bytes
-_SAMPLES = 32
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
 _MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
 #: of isal: records take a third of their size, and as long as at level 0
@@ -265,7 +263,7 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
 
 def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
-    samples = [pile.sample(max(1, size // _SAMPLES)).reshape(-1, 3)]
+    samples = [pile.samples().reshape(-1, 3)]
     samples += [np.array([(*block.first, block.size) for block in run.blocks], np.uint64) for run in runs]
     coordinates, templates, sizes = np.concatenate(samples).T
     order = np.lexsort((templates, coordinates))

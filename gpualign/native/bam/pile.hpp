@@ -62,6 +62,19 @@ struct DuplicateMarks {
     }
 };
 
+// visit(key, bytes up to the next one) for keys about `apart` bytes of records apart, the first one among them.
+template <class Visit>
+void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit) {
+    size_t from = 0;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += keys[i].size;
+        if (sum < apart && i + 1 < count) continue;
+        visit(keys[from], sum);
+        from = i + 1, sum = 0;
+    }
+}
+
 class RecordPile {
 public:
     // Records sorted by `keys`; they lie in memory as long as they are in the pile. `first`: number of the first template.
@@ -69,21 +82,6 @@ public:
         if (count) pieces_.push_back({records, keys, count, first});
     }
     void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
-
-    // Keys about `bytes` of records apart, the first of each piece among them; `offset`: the bytes up to the next one.
-    template <class Visit>
-    void sample(uint64_t bytes, Visit visit) const {
-        for (const Piece& piece : pieces_) {
-            size_t from = 0;
-            uint64_t sum = 0;
-            for (size_t i = 0; i < piece.count; i++) {
-                sum += piece.keys[i].size;
-                if (sum < bytes && i + 1 < piece.count) continue;
-                visit(piece.keys[from].coordinate, piece.keys[from].number + piece.first, sum);
-                from = i + 1, sum = 0;
-            }
-        }
-    }
 
     struct Bound {
         uint64_t coordinate, number;

@@ -65,18 +65,16 @@ class Pile {
 public:
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first) {
         add_to(pile_, records, keys, first);
+        const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
+        sample_keys(sorted, keys.size() / kWords, kApart, [&](const SortKey& key, uint64_t bytes) {
+            samples_.insert(samples_.end(), {key.coordinate, key.number + first, bytes});
+        });
         bytes_ += records.size() + 8 * keys.size();
         kept_.emplace_back(std::move(records), std::move(keys));
     }
     uint64_t bytes() const { return bytes_; }
 
-    Output<uint64_t> sample(uint64_t every) const {
-        std::vector<uint64_t> samples;
-        pile_.sample(every, [&](uint64_t coordinate, uint64_t number, uint64_t bytes) {
-            samples.insert(samples.end(), {coordinate, number, bytes});
-        });
-        return to_numpy(std::move(samples));
-    }
+    Output<uint64_t> samples() const { return to_numpy(std::vector<uint64_t>(samples_)); }
 
     nb::tuple merge(RangeBuffer& buffer, const Bound& low, const Bound& high, const Pieces& others,
                     const std::optional<Input<uint8_t>>& marks, bool remove, bool with_keys) const {
@@ -98,8 +96,11 @@ public:
     }
 
 private:
+    static constexpr uint64_t kApart = 1 << 16;  // bytes of records between samples
+
     RecordPile pile_;
     Pieces kept_;
+    std::vector<uint64_t> samples_;
     uint64_t bytes_ = 0;
 };
 
@@ -114,8 +115,7 @@ void bind_bam_sort(nb::module_& m) {
         .def_prop_ro("bytes", &Pile::bytes)
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
-        .def("sample", &Pile::sample, nb::arg("every"),
-             "uint64 (3 n,): coordinate and template of a record, and the bytes up to the next one, about `every`.")
+        .def("samples", &Pile::samples, "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
         .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
              nb::arg("with_keys"),
              "Records from low to before high (coordinate, template), of these pieces and others, in order: (records, keys). marks: "
