@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer, block_sizes
+from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer
 from gpualign.io.files import open_output
 from gpualign.sequences.reference import Reference
 
@@ -27,7 +27,8 @@ class BamIndex:
     def __init__(self, reference: Reference, write: Callable[[bytes | memoryview], object]) -> None:
         self._lengths = reference.lengths.astype(np.int64)
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
-        self._write, self._blocks = write, [0]
+        self._write, self._size = write, 0
+        self._ends = [np.zeros(1, np.uint64)]
         self._builder: Any = None
 
     def start(self, header_bytes: int) -> None:
@@ -45,8 +46,8 @@ class BamIndex:
 
     def write(self, data: bytes | memoryview) -> None:
         """The next blocks of the file, whole ones."""
-        for size in block_sizes(data):
-            self._blocks.append(self._blocks[-1] + size)
+        self._ends.append(_native.bgzf_block_ends(np.frombuffer(data, np.uint8), self._size))
+        self._size += len(data)
         self._write(data)
 
     def save(self, path: str) -> None:
@@ -55,7 +56,7 @@ class BamIndex:
         Raises:
             GpualignError: as :func:`open_output`.
         """
-        index = self._builder.finish(np.array(self._blocks, np.uint64), BLOCK_CONTENT)
+        index = self._builder.finish(np.concatenate(self._ends), BLOCK_CONTENT)
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)

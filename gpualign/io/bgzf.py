@@ -194,20 +194,31 @@ def _inflated(group: bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
+def packed(content: NDArray[np.uint8]) -> bytes | memoryview:
+    """Whole blocks of it."""
+    return _blocks(memoryview(content))  # type: ignore[arg-type]
+
+
+def unpacked(blocks: bytes, size: int) -> NDArray[np.uint8]:
+    """The content of whole blocks, ``size`` bytes.
+
+    Raises:
+        zlib.error: they are damaged.
+    """
+    if (isal := _isal()) is None:
+        return _inflated(blocks).text
+    try:
+        text: NDArray[np.uint8] = isal.inflate(np.frombuffer(blocks, np.uint8), size)[0]
+    except ValueError as error:
+        raise zlib.error(str(error)) from None
+    return text
+
+
 def _inflate_block(block: memoryview) -> bytes:
     content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
     if int.from_bytes(block[-4:], "little") != len(content):
         raise zlib.error("a block ends elsewhere than it says")
     return content
-
-
-def block_sizes(data: bytes | memoryview) -> Iterator[int]:
-    """Bytes of each of the whole blocks that ``data`` holds."""
-    at = 0
-    while at < len(data):
-        size = _block_size(data, at)
-        yield size
-        at += size
 
 
 def _block_size(data: bytes | memoryview, at: int) -> int:
@@ -231,8 +242,7 @@ class CutBlocks(NamedTuple):
                 return cls(head, memoryview(blocks), tail)
             begin = min(len(content), -before % BLOCK_CONTENT)
             end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-            whole = _blocks(memoryview(content[begin:end]))  # type: ignore[arg-type]
-            return cls(content[:begin].tobytes(), whole, content[end:].tobytes())
+            return cls(content[:begin].tobytes(), packed(content[begin:end]), content[end:].tobytes())
 
 
 class BgzfWriter:

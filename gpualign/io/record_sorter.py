@@ -12,6 +12,7 @@ import contextlib
 import os
 import tempfile
 import threading
+import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,11 +22,11 @@ from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError
+from gpualign.io.bgzf import packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.clock import HOST, STEPS
@@ -43,9 +44,8 @@ _BLOCK_BYTES = 1 << 18
 _RANGE_BYTES = 1 << 23
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
 _MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
-#: of isal: records take a third of their size, and as long as at level 0
-_LEVEL = 1
-_DAMAGE = cast("type[Exception]", isal_zlib.error)
+#: the part of the threads that write runs: the others are mapping meanwhile
+_PART_OF_THREADS = 4
 
 
 def usual_memory(threads: int) -> int:
@@ -110,21 +110,20 @@ class _Run:
     blocks: list[_Block] = field(default_factory=list)
     size: int = 0
 
-    def append(self, packed: bytes, block: _Block) -> None:
+    def append(self, data: bytes | memoryview, block: _Block) -> None:
         """Append a block."""
-        rest = memoryview(packed)
+        rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
         self.blocks.append(replace(block, offset=self.size))
-        self.size += len(packed)
+        self.size += len(data)
 
     def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
         """Blocks that hold records from ``low`` to before ``high``."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
         for block in self.blocks[begin:end]:
-            packed = os.pread(self.file.fileno(), block.packed, block.offset)
-            data = np.frombuffer(isal_zlib.decompress(packed, bufsize=block.size), np.uint8)
+            data = unpacked(os.pread(self.file.fileno(), block.packed, block.offset), block.size)
             yield data[block.key_bytes :], data[: block.key_bytes].view(np.uint64)
 
 
@@ -210,7 +209,7 @@ class RecordSorter:
     def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
             others = [block for run in self._runs for block in run.read(*bounds)]
-        except (OSError, _DAMAGE) as error:
+        except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
         records, _ = self._pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
@@ -222,14 +221,14 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes)
-            for parts in run_ordered(ranges, partial(self._packed_range, pile), self._threads):
+            for parts in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
                 for part in parts:
                     run.append(*part)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes, _Block]]:
+    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes | memoryview, _Block]]:
         """The blocks of a range, compressed; where they lie in the file is not known yet."""
         records, words = pile.merge(self._buffers.range, *bounds, [], None, False, True)
         keys = words.reshape(-1, 3)
@@ -242,8 +241,8 @@ class RecordSorter:
             first, last = keys[begin, :2].tolist(), keys[end - 1, :2].tolist()
             keys[begin:end, 2] -= np.uint64(start)
             data = np.concatenate([keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]])
-            packed = isal_zlib.compress(data.data, _LEVEL)
-            parts.append((packed, _Block(0, len(packed), 24 * (end - begin), len(data), tuple(first), tuple(last))))
+            blocks = packed(data)
+            parts.append((blocks, _Block(0, len(blocks), 24 * (end - begin), len(data), tuple(first), tuple(last))))
         return parts
 
     def _await_run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from isal import igzip_lib
 
+from gpualign import _native
 from gpualign.io import bgzf
 
 TEXTS = [
@@ -41,9 +43,13 @@ def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text
     monkeypatch.setattr(bgzf, "_isal", lambda: None)
     assert blocks(text) == blocks(text, 1) == native
     assert gzip.decompress(native) == text
-    sizes = list(bgzf.block_sizes(native))
-    assert sum(sizes) == len(native)
-    assert len(sizes) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    ends = _native.bgzf_block_ends(np.frombuffer(native, np.uint8), 7).tolist()
+    assert len(ends) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    assert [7 + found.start() for found in re.finditer(rb"\x1f\x8b\x08\x04.{8}BC", native, re.DOTALL)] == [
+        7,
+        *ends[:-1],
+    ]
+    assert ends[-1] == 7 + len(native)
     assert inflated is not None
     assert (inflated.text.tobytes(), inflated.newlines) == (text, text.count(b"\n"))
     again = bgzf._inflated(native)

@@ -47,12 +47,12 @@ struct IsalLibrary {
         return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
     }
 
-    nb::tuple inflate(Input<uint8_t> blocks) const {
+    nb::tuple inflate(Input<uint8_t> blocks, size_t space) const {
         Text out;
         int64_t lines = 0;
         {
             nb::gil_scoped_release release;
-            out.reserve(4 * blocks.size());
+            out.reserve(space ? space + bgzf::kLargestBlock + 1 : 4 * blocks.size());
             bgzf::inflate(isal, blocks.data(), blocks.size(), out);
             lines = newlines(out.data(), out.data() + out.size());
         }
@@ -71,6 +71,16 @@ nb::tuple whole_blocks(const nb::bytes& data) {
         at += size_t(last) + 1;
     }
     return nb::make_tuple(at - begin, size_t(end - at) >= bgzf::kHeader);
+}
+
+// Where in a file each of the whole blocks ends that begin at `begin`.
+Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
+    std::vector<uint64_t> ends;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+        at += bgzf::Block::at(at, end).bytes;
+        ends.push_back(begin + uint64_t(at - blocks.data()));
+    }
+    return to_numpy(std::move(ends));
 }
 
 // (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
@@ -107,6 +117,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 void bind_bgzf(nb::module_& m) {
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
           "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
+    m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
+          "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
@@ -116,8 +128,9 @@ void bind_bgzf(nb::module_& m) {
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
-        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
-             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.");
+        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("space") = 0,
+             "The text of whole blocks, and its newlines. space: its bytes, where they are known. Raises ValueError where they "
+             "are damaged.");
 }
 
 }  // namespace gpualign
