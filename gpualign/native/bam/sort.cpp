@@ -57,7 +57,7 @@ void add_to(RecordPile& pile, const Input<uint8_t>& records, const Input<uint64_
 // Memory for a range of records, which the next range takes again: new memory costs more than what is done in it.
 struct RangeBuffer {
     Text records;
-    std::vector<RecordPile::Item> items;
+    RecordPile::Scratch scratch;
 };
 
 // Pieces as arrays, which it keeps.
@@ -89,7 +89,7 @@ public:
             pile.add_all(pile_);
             out.clear();
             out.reserve(1);
-            pile.merge({low.first, low.second}, {high.first, high.second}, given, buffer.items, out, with_keys ? &keys : nullptr);
+            pile.merge({low.first, low.second}, {high.first, high.second}, given, buffer.scratch, out, with_keys ? &keys : nullptr);
         }
         const Output<uint8_t> records(reinterpret_cast<uint8_t*>(out.at(0)), {out.size()}, nb::find(buffer));
         return nb::make_tuple(records, to_numpy_words(std::move(keys)));
