@@ -38,8 +38,8 @@ Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
-#: of records in a block of a temporary file
-_BLOCK_BYTES = 1 << 18
+#: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
+_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 64
 #: of records in a range, at most
 _RANGE_BYTES = 1 << 23
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
@@ -152,6 +152,7 @@ class RecordSorter:
 
     def __init__(self, folder: str, memory: int, threads: int) -> None:
         self._folder, self._memory, self._threads = folder, memory, threads
+        self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._range_bytes = max(_BLOCK_BYTES, min(_RANGE_BYTES, memory // (8 * threads)))
         self._pile = _native.RecordPile()
         self._runs: list[_Run] = []
@@ -233,7 +234,7 @@ class RecordSorter:
         records, words = pile.merge(self._buffers.range, *bounds, [], None, False, True)
         keys = words.reshape(-1, 3)
         offsets = keys[:, 2] & 0xFFFFFFFF
-        starts = np.flatnonzero(np.diff(offsets // _BLOCK_BYTES, prepend=np.uint64(1 << 40)))
+        starts = np.flatnonzero(np.diff(offsets // np.uint64(self._block_bytes), prepend=np.uint64(1 << 40)))
         parts = []
         for begin, end in pairwise([*starts.tolist(), len(keys)]):
             start = int(offsets[begin])

@@ -117,7 +117,7 @@ public:
         }
         put_in_order(scratch);
         const std::vector<Place>& places = scratch.places;
-        out.reserve(bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
+        out.reserve(Text::kSpare + bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
         for (size_t i = 0; i < places.size(); i++) {
             if (i + kAhead < places.size()) prefetch(items[places[i + kAhead].index]);
             const Item& item = items[places[i].index];

@@ -33,7 +33,7 @@ nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     {
         nb::gil_scoped_release release;
         templates = make_sort_keys(records.data(), records.size(), by_coordinate, keys);
-        sorted.reserve(records.size());
+        sorted.reserve(records.size() + Text::kSpare);
         for (SortKey& key : keys) {
             const size_t offset = sorted.size();
             sorted.put(reinterpret_cast<const char*>(records.data()) + key.offset, key.size);
@@ -88,7 +88,7 @@ public:
             for (const auto& [records, words] : others) add_to(pile, records, words, 0);
             pile.add_all(pile_);
             out.clear();
-            out.reserve(1);
+            out.reserve(Text::kSpare);
             pile.merge({low.first, low.second}, {high.first, high.second}, given, buffer.scratch, out, with_keys ? &keys : nullptr);
         }
         const Output<uint8_t> records(reinterpret_cast<uint8_t*>(out.at(0)), {out.size()}, nb::find(buffer));

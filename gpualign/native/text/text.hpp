@@ -16,6 +16,8 @@ namespace gpualign {
 
 class Text {
 public:
+    static constexpr size_t kSpare = 32;  // what `put` wants beyond what it puts
+
     void reserve(size_t more) {
         if (size_ + more > capacity_) grow(std::max(capacity_ * 2, size_ + more));
     }
@@ -91,8 +93,6 @@ public:
     void store(int32_t* at, int32_t value) const { *at = value; }
 
 private:
-    static constexpr size_t kSpare = 32;
-
     void grow(size_t capacity) {
         std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
         prefer_large_pages(larger.get(), capacity);
