@@ -5,12 +5,18 @@ Defaults exist here once; the command line reads them from the dataclass fields.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpualign.errors import UsageError, check_range
 
+#: bytes, where the system does not say
+_UNKNOWN_MEMORY = 4 << 30
+#: what control groups say of the process's own one
+_CONTAINER = "/sys/fs/cgroup"
 _MAX_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
 #: of tables
 TABLE_FORMATS = ("tsv", "parquet", "arrow")
@@ -23,6 +29,17 @@ def available_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
         return os.cpu_count() or 1
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take, by the system and by a container's limit."""
+    free = _UNKNOWN_MEMORY
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo") as lines:
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    with contextlib.suppress(OSError, ValueError):  # "max" is no number
+        limit, used = (int(Path(_CONTAINER, name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, max(0, limit - used))
+    return free
 
 
 @dataclass(frozen=True)

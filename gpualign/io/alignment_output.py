@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.io.bam_index import BamIndex
-from gpualign.io.bgzf import bgzf_writer
+from gpualign.io.bgzf import BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.cram import cram_writer, write_crai
 from gpualign.io.files import Sink, folder_next_to, is_file, is_packed, open_output
-from gpualign.io.held_records import Form, HeldRecords, Observer
+from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.record_sorter import RecordSorter
+from gpualign.io.record_sorter import Records, RecordSorter, usual_memory
 from gpualign.sequences.reference import Reference
 
 FORMATS = ("sam", "bam", "cram", "paf")
@@ -32,14 +35,15 @@ class AlignmentLayout:
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
         sort: by coordinate.
-        sort_memory: bytes of records held for sorting; more go to temporary files next to the output.
+        sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
+            :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
         hold: records are written when all of them are known, sorted or not; so duplicates can be marked.
     """
 
     format: str | None = None
     sort: bool = False
-    sort_memory: int = 1 << 30
+    sort_memory: int | None = None
     write_index: bool = False
     hold: bool = False
 
@@ -48,7 +52,7 @@ class AlignmentLayout:
             raise UsageError(f"output format must be one of {', '.join(FORMATS)}, not {self.format!r}")
         if self.write_index and not self.sort:
             raise UsageError("an index needs records in the order of coordinates (add --sort)")
-        if self.sort_memory < 1 << 20:
+        if self.sort_memory is not None and self.sort_memory < 1 << 20:
             raise UsageError(f"memory for sorting must be at least 1M, not {self.sort_memory}")
 
     def of(self, path: str | None) -> AlignmentLayout:
@@ -121,11 +125,16 @@ def open_alignments(
             with _writer(write, path, layout, reference, threads) as sink:
                 yield sink
         else:
-            with RecordSorter(folder_next_to(path), layout.sort_memory, threads) as sorter:
+            memory = layout.sort_memory or usual_memory(threads)
+            with RecordSorter(folder_next_to(path), memory, threads) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
                 with _writer(write, path, layout, reference, threads) as sink:
-                    _write_held(held, sink, index, _form(layout, reference))
+                    sink.write(held.header)
+                    if isinstance(sink, BgzfWriter):
+                        _write_bam(held, sink, index)
+                    else:
+                        _write_as(held, sink, _form(layout, reference))
     # no earlier: an index that is older than its file is taken for stale
     if path is not None and index is not None:
         index.save(path)
@@ -148,19 +157,29 @@ def _writer(
     return part_writer(write, _TEXTS, in_thread=is_file(path))
 
 
-def _write_held(held: HeldRecords, sink: Sink, index: BamIndex | None, form: Form | None) -> None:
-    sink.write(held.header)
+def _write_bam(held: HeldRecords, sink: BgzfWriter, index: BamIndex | None) -> None:
+    """The records after the header; the threads that merge them compress and index them, too."""
+    header = len(held.header)
     if index is not None:
-        index.start(len(held.header))
-    for records, text in held.written(form):
-        if index is not None:
-            index.add(records)
+        index.start(header)
+
+    def form(records: Records, before: int) -> tuple[CutBlocks, NDArray[np.uint64] | None]:
+        return CutBlocks.of(records, header + before), None if index is None else index.spans(records)
+
+    for cut, spans in held.written(form):
+        if index is not None and spans is not None:
+            index.add(spans)
+        sink.write_cut(cut)
+
+
+def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records]) -> None:
+    for text in held.written(lambda records, _: form(records)):
         if len(text):
             sink.write(memoryview(text))  # type: ignore[arg-type]
 
 
-def _form(layout: AlignmentLayout, reference: Reference) -> Form | None:
-    """What makes of BAM records what is written; None: they are."""
+def _form(layout: AlignmentLayout, reference: Reference) -> Callable[[Records], Records]:
+    """What makes of BAM records what is written."""
     if layout.written == "bam":
-        return None
+        return np.copy
     return lambda records: _native.sam_lines(records, *reference.shown_name_bytes)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer, block_sizes
+from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer
 from gpualign.io.files import open_output
 from gpualign.sequences.reference import Reference
 
@@ -27,21 +27,27 @@ class BamIndex:
     def __init__(self, reference: Reference, write: Callable[[bytes | memoryview], object]) -> None:
         self._lengths = reference.lengths.astype(np.int64)
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
-        self._write, self._blocks = write, [0]
+        self._write, self._size = write, 0
+        self._ends = [np.zeros(1, np.uint64)]
         self._builder: Any = None
 
     def start(self, header_bytes: int) -> None:
         """Before the first records: they begin after so many bytes of header."""
         self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
 
-    def add(self, records: NDArray[np.uint8]) -> None:
-        """The next records, by coordinate."""
-        self._builder.add(records)
+    def spans(self, records: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """What is to be known of records, by coordinate; from any thread, once it has been started."""
+        spans: NDArray[np.uint64] = self._builder.spans(records)
+        return spans
+
+    def add(self, spans: NDArray[np.uint64]) -> None:
+        """Those of the next records."""
+        self._builder.add(spans)
 
     def write(self, data: bytes | memoryview) -> None:
         """The next blocks of the file, whole ones."""
-        for size in block_sizes(data):
-            self._blocks.append(self._blocks[-1] + size)
+        self._ends.append(_native.bgzf_block_ends(np.frombuffer(data, np.uint8), self._size))
+        self._size += len(data)
         self._write(data)
 
     def save(self, path: str) -> None:
@@ -50,7 +56,7 @@ class BamIndex:
         Raises:
             GpualignError: as :func:`open_output`.
         """
-        index = self._builder.finish(np.array(self._blocks, np.uint64), BLOCK_CONTENT)
+        index = self._builder.finish(np.concatenate(self._ends), BLOCK_CONTENT)
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)

@@ -194,6 +194,26 @@ def _inflated(group: bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
+def packed(content: NDArray[np.uint8]) -> bytes | memoryview:
+    """Whole blocks of it."""
+    return _blocks(memoryview(content))  # type: ignore[arg-type]
+
+
+def unpacked(blocks: bytes, size: int) -> NDArray[np.uint8]:
+    """The content of whole blocks, ``size`` bytes.
+
+    Raises:
+        zlib.error: they are damaged.
+    """
+    if (isal := _isal()) is None:
+        return _inflated(blocks).text
+    try:
+        text: NDArray[np.uint8] = isal.inflate(np.frombuffer(blocks, np.uint8), size)[0]
+    except ValueError as error:
+        raise zlib.error(str(error)) from None
+    return text
+
+
 def _inflate_block(block: memoryview) -> bytes:
     content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
     if int.from_bytes(block[-4:], "little") != len(content):
@@ -201,18 +221,28 @@ def _inflate_block(block: memoryview) -> bytes:
     return content
 
 
-def block_sizes(data: bytes | memoryview) -> Iterator[int]:
-    """Bytes of each of the whole blocks that ``data`` holds."""
-    at = 0
-    while at < len(data):
-        size = _block_size(data, at)
-        yield size
-        at += size
-
-
 def _block_size(data: bytes | memoryview, at: int) -> int:
     """Bytes of the block that begins at ``at``."""
     return int.from_bytes(data[at + len(_HEADER) : at + _HEADER_BYTES], "little") + 1
+
+
+class CutBlocks(NamedTuple):
+    """A piece of a text with its whole blocks compressed, and what is left of it before them and after them."""
+
+    head: bytes
+    blocks: bytes | memoryview
+    tail: bytes
+
+    @classmethod
+    def of(cls, content: NDArray[np.uint8], before: int) -> CutBlocks:
+        """``before``: bytes of the text that stand before it. From any thread; ``content`` may change afterwards."""
+        with STEPS.at("deflate"):
+            if (isal := _isal()) is not None:
+                head, blocks, tail = isal.cut(content, before)
+                return cls(head, memoryview(blocks), tail)
+            begin = min(len(content), -before % BLOCK_CONTENT)
+            end = len(content) - (len(content) - begin) % BLOCK_CONTENT
+            return cls(content[:begin].tobytes(), packed(content[begin:end]), content[end:].tobytes())
 
 
 class BgzfWriter:
@@ -242,6 +272,16 @@ class BgzfWriter:
             self._submit(view[at : at + _GROUP_CONTENT])
         self._rest = bytes(view[end:])
         return len(data)
+
+    def write_cut(self, cut: CutBlocks) -> None:
+        """Hand on a piece whose ``before`` is the sum of all bytes before."""
+        self._rest += cut.head
+        if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
+            self._out.write(_blocks(self._rest[:whole]))  # seldom more than one
+            self._rest = self._rest[whole:]
+        if len(cut.blocks):
+            self._out.write(cut.blocks)
+        self._rest += cut.tail
 
     def write_blocks(self, blocks: bytes | memoryview) -> None:
         """Hand on whole blocks as they are."""

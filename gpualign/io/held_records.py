@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from gpualign.io.record_sorter import Marks, RecordBatch, Records, RecordSorter
 
-Form = Callable[[Records], Records]
+Value = TypeVar("Value")
 
 
 class Observer(Protocol):
     """What looks at held records, and says which of them are duplicates."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it looks at records as they are written."""
 
     def add(self, batch: RecordBatch) -> None:
         """The next batch, in input order."""
@@ -49,14 +53,16 @@ class HeldRecords:
         if self._observer is not None:
             self._observer.add(batch)
 
-    def written(self, form: Form | None) -> Iterator[tuple[Records, Records]]:
-        """Records in order, and what ``form`` makes of them in other threads (None: themselves)."""
-        marks = None if self._observer is None else self._observer.marks()
+    def written(self, form: Callable[[Records, int], Value]) -> Iterator[Value]:
+        """What ``form`` makes of records in order (see :meth:`RecordSorter.merged`)."""
+        observer = self._observer
+        marks = None if observer is None else observer.marks()
+        sees = observer is not None and observer.sees
 
-        def formed(records: Records) -> tuple[Records, Records]:
-            return records, records if form is None else form(records)
+        def formed(records: Records, before: int) -> tuple[Records | None, Value]:
+            return records.copy() if sees else None, form(records, before)
 
-        for records, text in self._sorter.merged(formed, marks):
-            if self._observer is not None:
-                self._observer.see(records)
-            yield records, text
+        for records, value in self._sorter.merged(formed, marks):
+            if observer is not None and records is not None:
+                observer.see(records)
+            yield value

@@ -1,9 +1,9 @@
 """BAM records by coordinate, or in the order they came in once all of them are known: in memory as far as it goes, the
 rest in temporary files, and one merge.
 
-Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill half the memory,
-they are written as a run of compressed blocks while the other half fills. At the end the whole is cut into ranges of
-keys, each of which a thread takes from memory and from the blocks that reach into it.
+Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill three quarters
+of the memory, they are written as a run of compressed blocks while the last quarter fills. At the end the whole is cut
+into ranges of keys, each of which a thread takes from memory and from the blocks that reach into it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
+import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,12 +22,14 @@ from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError
+from gpualign.io.bgzf import packed, unpacked
 from gpualign.io.files import os_reason
+from gpualign.params import available_cores, available_memory
+from gpualign.streaming.clock import HOST, STEPS
 from gpualign.streaming.ordered import run_ordered
 
 #: coordinate and template of a record (gpualign/native/bam/pile.hpp)
@@ -34,15 +38,20 @@ Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
-#: of records in a block of a temporary file
-_BLOCK_BYTES = 1 << 18
+#: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
+_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 64
 #: of records in a range, at most
 _RANGE_BYTES = 1 << 23
-#: parts of a range of which each piece in memory tells the bytes
-_SAMPLES = 32
-#: of isal: records take a third of their size, and as long as at level 0
-_LEVEL = 1
-_DAMAGE = cast("type[Exception]", isal_zlib.error)
+#: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
+_MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
+#: the part of the threads that write runs: the others are mapping meanwhile
+_PART_OF_THREADS = 4
+
+
+def usual_memory(threads: int) -> int:
+    """Bytes of records that so many threads hold where nothing else is asked for."""
+    of_free = available_memory() // _PART_OF_FREE * threads // max(threads, available_cores())
+    return max(_LEAST_MEMORY, min(threads * _MEMORY_OF_THREAD, of_free))
 
 
 class RecordBatch(NamedTuple):
@@ -61,6 +70,7 @@ class RecordBatch(NamedTuple):
     marking: Any = None
 
     @classmethod
+    @STEPS.at("sort")
     def of(cls, records: Records, by_coordinate: bool, marking: Any = None) -> RecordBatch:
         """Sort a batch's records, of which those of a template are adjacent."""
         in_order, keys, templates = _native.sort_bam_records(records, by_coordinate)
@@ -100,22 +110,36 @@ class _Run:
     blocks: list[_Block] = field(default_factory=list)
     size: int = 0
 
-    def append(self, packed: bytes, block: _Block) -> None:
+    def append(self, data: bytes | memoryview, block: _Block) -> None:
         """Append a block."""
-        rest = memoryview(packed)
+        rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
         self.blocks.append(replace(block, offset=self.size))
-        self.size += len(packed)
+        self.size += len(data)
 
     def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
         """Blocks that hold records from ``low`` to before ``high``."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
         for block in self.blocks[begin:end]:
-            packed = os.pread(self.file.fileno(), block.packed, block.offset)
-            data = np.frombuffer(isal_zlib.decompress(packed, bufsize=block.size), np.uint8)
+            data = unpacked(os.pread(self.file.fileno(), block.packed, block.offset), block.size)
             yield data[block.key_bytes :], data[: block.key_bytes].view(np.uint64)
+
+
+class _Turn(NamedTuple):
+    """A range of the merge, and how many bytes there are before it and up to its end, once that is known."""
+
+    bounds: tuple[Key, Key]
+    before: Future[int]
+    after: Future[int]
+
+
+class _Buffers(threading.local):
+    """A thread's memory for ranges."""
+
+    def __init__(self) -> None:
+        self.range = _native.RangeBuffer()
 
 
 class RecordSorter:
@@ -128,12 +152,14 @@ class RecordSorter:
 
     def __init__(self, folder: str, memory: int, threads: int) -> None:
         self._folder, self._memory, self._threads = folder, memory, threads
+        self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._range_bytes = max(_BLOCK_BYTES, min(_RANGE_BYTES, memory // (8 * threads)))
         self._pile = _native.RecordPile()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
         self._templates = 0
+        self._buffers = _Buffers()
 
     def __enter__(self) -> RecordSorter:
         return self
@@ -152,28 +178,42 @@ class RecordSorter:
         """
         self._pile.add(batch.records, batch.keys, self._templates)
         self._templates += batch.templates
-        if self._pile.bytes > self._memory // 2:
+        if self._pile.bytes > self._memory // 4:
             self._await_run()
+        if self._pile.bytes > self._memory * 3 // 4:
             self._spilling = self._spiller.submit(self._spill, self._pile)
             self._pile = _native.RecordPile()
 
-    def merged(self, form: Callable[[Records], Value], marks: Marks | None = None) -> Iterator[Value]:
-        """What ``form`` makes, in other threads, of arrays that hold all records in order.
+    def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
+        """What ``form`` makes, in other threads, of arrays that hold all records in order, and of the bytes of records
+        before each; the array's memory is used again afterwards.
 
         Raises:
             GpualignError: a temporary file cannot be read.
         """
         self._await_run()
-        ranges = _ranges(self._pile, self._runs, self._range_bytes)
-        yield from run_ordered(ranges, lambda bounds: form(self._merge_range(marks, bounds)), self._threads)
+        turns = _turns(_ranges(self._pile, self._runs, self._range_bytes))
+        yield from run_ordered(turns, lambda turn: self._formed(form, marks, turn), self._threads)
 
+    def _formed(self, form: Callable[[Records, int], Value], marks: Marks | None, turn: _Turn) -> Value:
+        try:
+            records = self._merge_range(marks, turn.bounds)
+            with HOST.waiting():
+                before = turn.before.result()
+            turn.after.set_result(before + len(records))
+        except BaseException as error:
+            turn.after.set_exception(error)
+            raise
+        return form(records, before)
+
+    @STEPS.at("merge")
     def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
             others = [block for run in self._runs for block in run.read(*bounds)]
-        except (OSError, _DAMAGE) as error:
+        except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
-        records, _ = self._pile.merge(*bounds, others, of_templates, remove, False)
+        records, _ = self._pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
         return np.asarray(records)
 
     def _spill(self, pile: Any) -> None:
@@ -182,11 +222,29 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes)
-            for parts in run_ordered(ranges, partial(_packed_range, pile), self._threads):
+            for parts in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
                 for part in parts:
                     run.append(*part)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
+
+    @STEPS.at("sort")
+    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes | memoryview, _Block]]:
+        """The blocks of a range, compressed; where they lie in the file is not known yet."""
+        records, words = pile.merge(self._buffers.range, *bounds, [], None, False, True)
+        keys = words.reshape(-1, 3)
+        offsets = keys[:, 2] & 0xFFFFFFFF
+        starts = np.flatnonzero(np.diff(offsets // np.uint64(self._block_bytes), prepend=np.uint64(1 << 40)))
+        parts = []
+        for begin, end in pairwise([*starts.tolist(), len(keys)]):
+            start = int(offsets[begin])
+            stop = int(offsets[end]) if end < len(keys) else len(records)
+            first, last = keys[begin, :2].tolist(), keys[end - 1, :2].tolist()
+            keys[begin:end, 2] -= np.uint64(start)
+            data = np.concatenate([keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]])
+            blocks = packed(data)
+            parts.append((blocks, _Block(0, len(blocks), 24 * (end - begin), len(data), tuple(first), tuple(last))))
+        return parts
 
     def _await_run(self) -> None:
         if self._spilling is not None:
@@ -194,9 +252,18 @@ class RecordSorter:
             self._spilling = None
 
 
+def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
+    before: Future[int] = Future()
+    before.set_result(0)
+    for bounds in ranges:
+        after: Future[int] = Future()
+        yield _Turn(bounds, before, after)
+        before = after
+
+
 def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
-    samples = [pile.sample(max(1, size // _SAMPLES)).reshape(-1, 3)]
+    samples = [pile.samples().reshape(-1, 3)]
     samples += [np.array([(*block.first, block.size) for block in run.blocks], np.uint64) for run in runs]
     coordinates, templates, sizes = np.concatenate(samples).T
     order = np.lexsort((templates, coordinates))
@@ -206,24 +273,6 @@ def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]
     for high in (*dict.fromkeys(zip(coordinates[cuts].tolist(), templates[cuts].tolist(), strict=True)), _BEYOND_LAST):
         yield low, high
         low = high
-
-
-def _packed_range(pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes, _Block]]:
-    """The blocks of a range, compressed; where they lie in the file is not known yet."""
-    records, words = pile.merge(*bounds, [], None, False, True)
-    keys = words.reshape(-1, 3)
-    offsets = keys[:, 2] & 0xFFFFFFFF
-    starts = np.flatnonzero(np.diff(offsets // _BLOCK_BYTES, prepend=np.uint64(1 << 40)))
-    parts = []
-    for begin, end in pairwise([*starts.tolist(), len(keys)]):
-        start = int(offsets[begin])
-        stop = int(offsets[end]) if end < len(keys) else len(records)
-        first, last = keys[begin, :2].tolist(), keys[end - 1, :2].tolist()
-        keys[begin:end, 2] -= np.uint64(start)
-        data = np.concatenate([keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]])
-        packed = isal_zlib.compress(data.data, _LEVEL)
-        parts.append((packed, _Block(0, len(packed), 24 * (end - begin), len(data), tuple(first), tuple(last))))
-    return parts
 
 
 def _reason(error: Exception) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
+from gpualign.streaming.clock import STEPS
 
 #: what Picard calls the library of reads whose read group names none
 UNKNOWN_LIBRARY = "Unknown Library"
@@ -56,6 +57,7 @@ class DuplicateMarking:
         if self.barcode_tags and self.barcode_in_name:
             raise UsageError("barcodes are in a tag or in the names, not in both")
 
+    @STEPS.at("mark")
     def ends(self, records: NDArray[np.uint8], libraries: Libraries) -> BatchEnds:
         """What :class:`Duplicates` needs of the BAM records of a batch; all records of a template are adjacent.
 
@@ -112,6 +114,7 @@ class Duplicates:
         self._libraries = libraries
         self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance)
 
+    @STEPS.at("mark")
     def add(self, ends: BatchEnds) -> None:
         """Take what :meth:`DuplicateMarking.ends` made of the next batch."""
         self._finder.add(ends)

@@ -14,6 +14,7 @@ from gpualign.map.coverage import CoverageWriter, open_coverage
 from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 
 
 class RecordObserver:
@@ -45,7 +46,12 @@ class RecordObserver:
     def marks(self) -> Marks | None:
         if self._duplicates is None or self._marking is None:
             return None
-        return Marks(self._duplicates.finish(self._threads), self._marking.remove)
+        with STEPS.at("mark"):
+            return Marks(self._duplicates.finish(self._threads), self._marking.remove)
+
+    @property
+    def sees(self) -> bool:
+        return self._coverage is not None
 
     def see(self, records: Records) -> None:
         if self._coverage is not None:

@@ -10,7 +10,7 @@ import click
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
 from gpualign.map.duplicates import DuplicateMarking
 from gpualign.map.inputs import CS_FORMS, TagOptions
-from gpualign.options import default_of, size_option, together
+from gpualign.options import SIZE, default_of, together
 
 #: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`
 output_options = together(
@@ -22,10 +22,12 @@ output_options = together(
     click.option("--bam", is_flag=True, help="Same as --output-format bam."),
     click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
     click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
-    size_option(
-        AlignmentLayout,
+    click.option(
         "--sort-memory",
-        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.",
+        type=SIZE,
+        metavar="SIZE",
+        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
+        "[default: 768M a thread, at most a quarter of the memory that is free]",
     ),
     click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
 )

@@ -39,7 +39,7 @@ def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3)
             index.start(len(header))
             for begin in range(0, len(lines), max(1, len(lines) // pieces)):
                 records = bam_records(lines[begin : begin + max(1, len(lines) // pieces)], len(lengths))
-                index.add(records)
+                index.add(index.spans(records))
                 out.write(cast(Any, records.data))
     index.save(str(path))
 

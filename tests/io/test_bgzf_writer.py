@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from isal import igzip_lib
 
+from gpualign import _native
 from gpualign.io import bgzf
 
 TEXTS = [
@@ -40,13 +43,37 @@ def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text
     monkeypatch.setattr(bgzf, "_isal", lambda: None)
     assert blocks(text) == blocks(text, 1) == native
     assert gzip.decompress(native) == text
-    sizes = list(bgzf.block_sizes(native))
-    assert sum(sizes) == len(native)
-    assert len(sizes) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    ends = _native.bgzf_block_ends(np.frombuffer(native, np.uint8), 7).tolist()
+    assert len(ends) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    assert [7 + found.start() for found in re.finditer(rb"\x1f\x8b\x08\x04.{8}BC", native, re.DOTALL)] == [
+        7,
+        *ends[:-1],
+    ]
+    assert ends[-1] == 7 + len(native)
     assert inflated is not None
     assert (inflated.text.tobytes(), inflated.newlines) == (text, text.count(b"\n"))
     again = bgzf._inflated(native)
     assert (again.text.tobytes(), again.newlines) == (text, text.count(b"\n"))
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("pieces", [1, 65_280, 70_001, 400_000])
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_pieces_that_are_cut_where_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, text: bytes, pieces: int, native: bool
+) -> None:
+    if not native:
+        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    if pieces == 1:
+        text = text[:300]
+    parts: list[bytes] = []
+    header = b"header" * 20_000
+    with bgzf.bgzf_writer(lambda part: parts.append(bytes(part)), 2) as writer:
+        writer.write(header)
+        for at in range(0, len(text), pieces):
+            piece = np.frombuffer(text[at : at + pieces], np.uint8)
+            writer.write_cut(bgzf.CutBlocks.of(piece, len(header) + at))
+    assert b"".join(parts) == blocks(header + text)
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -10,7 +10,9 @@ import numpy as np
 import pysam
 import pytest
 
+from gpualign import params
 from gpualign.errors import GpualignError
+from gpualign.io import record_sorter
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
 from tests.helpers.bam import bam_records, coordinate_of, random_templates, sam_lines
 
@@ -35,7 +37,9 @@ def sort(
         for part in parts:
             sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), by_coordinate))
         assert list(folder.iterdir()) == [], "a temporary file has a name"
-        return list(chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r: r, marks))))
+        return list(
+            chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r, _: r.copy(), marks)))
+        )
 
 
 def samtools_sort(folder: Path, lines: list[str]) -> list[str]:
@@ -127,3 +131,37 @@ def test_damaged_records_are_refused(records: bytes) -> None:
         RecordBatch.of(array, True)
     with pytest.raises(ValueError, match="cut short"):
         sam_lines(array, 1)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "free", "expected"),
+    [
+        (2, 2, 100 << 30, 2 * (768 << 20)),  # as samtools sort
+        (16, 16, 20 << 30, 5 << 30),  # a quarter of what is free
+        (1, 16, 32 << 30, 512 << 20),  # and of that the thread's share
+        (8, 2, 8 << 30, 2 << 30),
+        (1, 64, 1 << 30, 256 << 20),
+    ],
+)
+def test_memory_that_nobody_asked_for(
+    monkeypatch: pytest.MonkeyPatch, threads: int, cores: int, free: int, expected: int
+) -> None:
+    monkeypatch.setattr(record_sorter, "available_memory", lambda: free)
+    monkeypatch.setattr(record_sorter, "available_cores", lambda: cores)
+    assert record_sorter.usual_memory(threads) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("1073741824", (1 << 30) - (300 << 20)), ("314572800", 0), ("max", None)]
+)
+def test_memory_of_a_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, expected: int | None
+) -> None:
+    (tmp_path / "memory.max").write_text(limit + "\n")
+    (tmp_path / "memory.current").write_text(f"{300 << 20}\n")
+    monkeypatch.setattr(params, "_CONTAINER", str(tmp_path))
+    found = params.available_memory()
+    if expected is not None:
+        assert found == expected
+    else:
+        assert found > 128 << 20, "what the system has"

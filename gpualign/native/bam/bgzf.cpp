@@ -20,22 +20,39 @@ struct IsalLibrary {
         isal.crc32 = reinterpret_cast<decltype(isal.crc32)>(crc32);
     }
 
+    // Each thread's own, for all that it compresses; there is one library in a process.
+    bgzf::Compressor& compressor() const {
+        thread_local bgzf::Compressor own(isal);
+        return own;
+    }
+
     Output<uint8_t> compress(Input<uint8_t> content) const {
         Text out;
         {
             nb::gil_scoped_release release;
-            bgzf::Compressor compress(isal);
-            compress(content.data(), content.size(), out);
+            compressor()(content.data(), content.size(), out);
         }
         return to_numpy(std::move(out));
     }
 
-    nb::tuple inflate(Input<uint8_t> blocks) const {
+    nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
+        const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
+        const size_t tail = (content.size() - head) % bgzf::kContent;
+        const auto* begin = reinterpret_cast<const char*>(content.data());
+        Text blocks;
+        {
+            nb::gil_scoped_release release;
+            compressor()(content.data() + head, content.size() - head - tail, blocks);
+        }
+        return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
+    }
+
+    nb::tuple inflate(Input<uint8_t> blocks, size_t space) const {
         Text out;
         int64_t lines = 0;
         {
             nb::gil_scoped_release release;
-            out.reserve(4 * blocks.size());
+            out.reserve(space ? space + bgzf::kLargestBlock + 1 : 4 * blocks.size());
             bgzf::inflate(isal, blocks.data(), blocks.size(), out);
             lines = newlines(out.data(), out.data() + out.size());
         }
@@ -54,6 +71,16 @@ nb::tuple whole_blocks(const nb::bytes& data) {
         at += size_t(last) + 1;
     }
     return nb::make_tuple(at - begin, size_t(end - at) >= bgzf::kHeader);
+}
+
+// Where in a file each of the whole blocks ends that begin at `begin`.
+Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
+    std::vector<uint64_t> ends;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+        at += bgzf::Block::at(at, end).bytes;
+        ends.push_back(begin + uint64_t(at - blocks.data()));
+    }
+    return to_numpy(std::move(ends));
 }
 
 // (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
@@ -90,6 +117,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 void bind_bgzf(nb::module_& m) {
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
           "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
+    m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
+          "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
@@ -97,8 +126,11 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
-        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
-             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.");
+        .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
+             "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
+        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("space") = 0,
+             "The text of whole blocks, and its newlines. space: its bytes, where they are known. Raises ValueError where they "
+             "are damaged.");
 }
 
 }  // namespace gpualign

@@ -100,7 +100,7 @@ private:
         out.extend(size_t(last) + 1);
     }
 
-    const Isal& isal_;
+    Isal isal_;
     Opaque<IsalDeflate> stream_;
     std::unique_ptr<uint8_t[]> level_buf_, padded_;
 };

@@ -7,6 +7,11 @@
 #include "bindings.hpp"
 
 namespace gpualign {
+namespace {
+
+constexpr size_t kWords = sizeof(BamIndexBuilder::Span) / sizeof(uint64_t);
+
+}  // namespace
 
 void bind_bam_index(nb::module_& m) {
     nb::class_<BamIndexBuilder>(m, "BamIndexBuilder", "The .bai or .csi of records that are added in order.")
@@ -17,12 +22,25 @@ void bind_bam_index(nb::module_& m) {
             },
             nb::arg("contig_lengths"), nb::arg("csi"), nb::arg("start"), "start: uncompressed bytes before the first record.")
         .def(
-            "add",
-            [](BamIndexBuilder& self, Input<uint8_t> records) {
-                nb::gil_scoped_release release;
-                self.add(records.data(), records.size());
+            "spans",
+            [](const BamIndexBuilder& self, Input<uint8_t> records) {
+                std::vector<uint64_t> words;
+                {
+                    nb::gil_scoped_release release;
+                    const std::vector<BamIndexBuilder::Span> spans = self.spans(records.data(), records.size());
+                    words.resize(kWords * spans.size());
+                    if (!spans.empty()) std::memcpy(words.data(), spans.data(), sizeof(uint64_t) * words.size());
+                }
+                return to_numpy(std::move(words));
             },
-            nb::arg("records"), "The next BAM records. Raises ValueError where they are not sorted.")
+            nb::arg("records"), "What `add` takes of BAM records, from any thread. Raises ValueError where they are not sorted.")
+        .def(
+            "add",
+            [](BamIndexBuilder& self, Input<uint64_t> spans) {
+                if (spans.size() % kWords) throw nb::value_error("spans are cut short");
+                self.add(reinterpret_cast<const BamIndexBuilder::Span*>(spans.data()), spans.size() / kWords);
+            },
+            nb::arg("spans"), "Those of the next records. Raises ValueError where they are not sorted.")
         .def(
             "finish",
             [](BamIndexBuilder& self, Input<uint64_t> blocks, uint64_t content) {

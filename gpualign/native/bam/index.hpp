@@ -3,6 +3,8 @@
 //
 // Until all is compressed nobody knows where a record will lie in the file. So offsets are those in the uncompressed bytes, and
 // become virtual ones at the end: blocks but the last hold equally many. What bins are merged is as in htslib.
+//
+// Many records in a row lie in the same bin and windows. Threads find such spans in pieces of the file, and one adds them up.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -27,9 +29,42 @@ public:
         for (int64_t covered = int64_t(1) << kMinShift; longest + kSlack > covered; covered <<= 3) depth_++;
     }
 
-    // The next records, sorted by coordinate.
-    void add(const uint8_t* records, size_t size) {
-        for (BamRecords rest(records, size); rest.more();) add(rest.next());
+    // Records in a row that lie in the same bin and windows; all of those without a contig.
+    struct Span {
+        int32_t contig, first_position, last_position;
+        uint32_t bin;
+        uint64_t first_window, last_window, bytes, mapped, unmapped;
+
+        bool same_place(const Span& other) const {
+            return contig == other.contig && bin == other.bin && first_window == other.first_window && last_window == other.last_window;
+        }
+        bool after(const Span& other) const {
+            if (contig < 0 || other.contig < 0) return contig < 0;
+            return contig != other.contig ? contig > other.contig : first_position >= other.last_position;
+        }
+    };
+    static_assert(sizeof(Span) == 56);
+
+    // Those of records sorted by coordinate, from any thread. Throws std::invalid_argument.
+    std::vector<Span> spans(const uint8_t* records, size_t size) const {
+        std::vector<Span> spans;
+        for (BamRecords rest(records, size); rest.more();) {
+            const Span span = span_of(rest.next());
+            if (!spans.empty()) check_order(spans.back(), span);
+            if (spans.empty() || !spans.back().same_place(span)) {
+                spans.push_back(span);
+                continue;
+            }
+            Span& same = spans.back();
+            same.last_position = span.last_position;
+            same.bytes += span.bytes, same.mapped += span.mapped, same.unmapped += span.unmapped;
+        }
+        return spans;
+    }
+
+    // The next records. Throws std::invalid_argument.
+    void add(const Span* spans, size_t count) {
+        for (size_t i = 0; i < count; i++) add(spans[i]);
     }
 
     // The index. `blocks`: where in the file each block of `content` uncompressed bytes begins, and where the last one ends.
@@ -113,33 +148,41 @@ private:
         }
     };
 
-    void add(const BamRecord& record) {
+    Span span_of(const BamRecord& record) const {
+        const bool unmapped = record.is(kFlagUnmapped);
+        if (record.contig() < 0) return {-1, -1, -1, 0, 0, 0, record.size(), !unmapped, unmapped};
+        const int64_t from = std::max(0, record.position());
+        const int64_t to = std::max<int64_t>(from + 1, unmapped ? 0 : record.position() + record.span());
+        const int32_t position = record.position();
+        return {record.contig(),           position, position, bin_of(from, to), uint64_t(from) >> kMinShift, uint64_t(to - 1) >> kMinShift,
+                record.size(), !unmapped, unmapped};
+    }
+
+    static void check_order(const Span& before, const Span& span) {
+        if (!span.after(before)) throw std::invalid_argument("records are not sorted by coordinate");
+    }
+
+    void add(const Span& span) {
+        if (any_) check_order(before_, span);
+        any_ = true, before_ = span;
         const uint64_t begin = last_;
-        last_ += record.size();
-        if (record.contig() < 0) {
+        last_ += span.bytes;
+        if (span.contig < 0) {
             end_bin(begin);
-            contig_ = -1;
-            without_contig_++;
+            without_contig_ += span.mapped + span.unmapped;
             return;
         }
-        if (size_t(record.contig()) >= contigs_.size()) throw std::invalid_argument("a record of a contig that the header has not");
-        if (without_contig_ || record.contig() < contig_ || (record.contig() == contig_ && record.position() < position_))
-            throw std::invalid_argument("records are not sorted by coordinate");
-        const int64_t from = std::max(0, record.position());
-        const int64_t to = std::max<int64_t>(from + 1, record.is(kFlagUnmapped) ? 0 : record.position() + record.span());
-        const uint32_t bin = bin_of(from, to);
-        if (record.contig() != contig_ || bin != bin_) {
+        if (size_t(span.contig) >= contigs_.size()) throw std::invalid_argument("a record of a contig that the header has not");
+        if (!open_ || span.contig != contig_ || span.bin != bin_) {
             end_bin(begin);
-            contig_ = record.contig(), bin_ = bin, bin_begin_ = begin, open_ = true;
+            contig_ = span.contig, bin_ = span.bin, bin_begin_ = begin, open_ = true;
         }
-        position_ = record.position();
         Contig& contig = contigs_[size_t(contig_)];
-        const auto last_window = size_t((to - 1) >> kMinShift);
-        if (contig.windows.size() <= last_window) contig.windows.resize(last_window + 1, kNowhere);
-        for (auto window = size_t(from >> kMinShift); window <= last_window; window++)
+        if (contig.windows.size() <= span.last_window) contig.windows.resize(span.last_window + 1, kNowhere);
+        for (uint64_t window = span.first_window; window <= span.last_window; window++)
             contig.windows[window] = std::min(contig.windows[window], begin);
         contig.all = {std::min(contig.all.begin, begin), last_};
-        (record.is(kFlagUnmapped) ? contig.unmapped : contig.mapped)++;
+        contig.mapped += span.mapped, contig.unmapped += span.unmapped;
     }
 
     void end_bin(uint64_t at) {
@@ -194,12 +237,13 @@ private:
         out.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
 
-    bool csi_, open_ = false;
+    bool csi_, open_ = false, any_ = false;
     int depth_ = 5;
     uint64_t last_;  // where the next record begins
     std::vector<int64_t> lengths_;
     std::vector<Contig> contigs_;
-    int32_t contig_ = -1, position_ = -1;
+    Span before_{};
+    int32_t contig_ = -1;
     uint32_t bin_ = 0;
     uint64_t bin_begin_ = 0, without_contig_ = 0;
 };

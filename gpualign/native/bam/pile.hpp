@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "bam/record.hpp"
@@ -62,57 +63,73 @@ struct DuplicateMarks {
     }
 };
 
+// visit(key, bytes up to the next one) for keys about `apart` bytes of records apart, the first one among them.
+template <class Visit>
+void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit) {
+    size_t from = 0;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += keys[i].size;
+        if (sum < apart && i + 1 < count) continue;
+        visit(keys[from], sum);
+        from = i + 1, sum = 0;
+    }
+}
+
 class RecordPile {
 public:
-    // Records sorted by `keys`; they lie in memory as long as they are in the pile. `first`: number of the first template.
+    // Records sorted by `keys`; in the input they follow those that are there. They lie in memory as long as they are in the
+    // pile. `first`: number of the first template.
     void add(const uint8_t* records, const SortKey* keys, size_t count, uint64_t first) {
         if (count) pieces_.push_back({records, keys, count, first});
     }
     void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
 
-    // Keys about `bytes` of records apart, the first of each piece among them; `offset`: the bytes up to the next one.
-    template <class Visit>
-    void sample(uint64_t bytes, Visit visit) const {
-        for (const Piece& piece : pieces_) {
-            size_t from = 0;
-            uint64_t sum = 0;
-            for (size_t i = 0; i < piece.count; i++) {
-                sum += piece.keys[i].size;
-                if (sum < bytes && i + 1 < piece.count) continue;
-                visit(piece.keys[from].coordinate, piece.keys[from].number + piece.first, sum);
-                from = i + 1, sum = 0;
-            }
-        }
-    }
-
     struct Bound {
         uint64_t coordinate, number;
     };
 
-    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
-    void merge(Bound low, Bound high, const DuplicateMarks& marks, Text& out, std::vector<SortKey>* keys) const {
+    // Of a record in a range, and by what it is put in order: its coordinate beyond the least, and which of the items it is.
+    struct Item {
+        uint64_t coordinate, number;
+        const uint8_t* record;
+        uint32_t size;
+    };
+    struct Place {
+        uint32_t coordinate, index;
+    };
+    struct Scratch {
         std::vector<Item> items;
+        std::vector<Place> places, other;
+    };
+
+    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
+    void merge(Bound low, Bound high, const DuplicateMarks& marks, Scratch& scratch, Text& out, std::vector<SortKey>* keys) const {
+        std::vector<Item>& items = scratch.items;
+        items.clear();
         uint64_t bytes = 0;
-        for (size_t p = 0; p < pieces_.size(); p++) {
-            const Piece& piece = pieces_[p];
+        for (const Piece& piece : pieces_) {
             const SortKey *end = piece.bound(high), *key = piece.bound(low);
             for (; key < end; key++) {
-                items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size, uint32_t(p)});
+                items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size});
                 bytes += key->size;
             }
         }
-        std::sort(items.begin(), items.end());
-        out.reserve(bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
-        for (size_t i = 0; i < items.size(); i++) {
-            if (i + kAhead < items.size()) prefetch(items[i + kAhead]);
+        put_in_order(scratch);
+        const std::vector<Place>& places = scratch.places;
+        out.reserve(Text::kSpare + bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
+        for (size_t i = 0; i < places.size(); i++) {
+            if (i + kAhead < places.size()) prefetch(items[places[i + kAhead].index]);
+            const Item& item = items[places[i].index];
             const size_t offset = out.size();
-            copy(items[i], marks, out);
-            if (keys) keys->push_back({items[i].coordinate, items[i].number, uint32_t(offset), uint32_t(out.size() - offset)});
+            copy(item, marks, out);
+            if (keys) keys->push_back({item.coordinate, item.number, uint32_t(offset), uint32_t(out.size() - offset)});
         }
     }
 
 private:
     static constexpr size_t kAhead = 8, kCacheLine = 64;
+    static constexpr int kDigitBits = 11;
 
     struct Piece {
         const uint8_t* records;
@@ -127,18 +144,30 @@ private:
         }
     };
 
-    struct Item {
-        uint64_t coordinate, number;
-        const uint8_t* record;
-        uint32_t size, piece;
+    // Items of equal coordinate stay as they are: pieces follow each other in input order, and so do such records in a piece. A
+    // range is narrow, so that a few digits of 11 bits tell coordinates apart.
+    static void put_in_order(Scratch& scratch) {
+        std::vector<Item>& items = scratch.items;
+        const auto less = [](const Item& a, const Item& b) { return a.coordinate < b.coordinate; };
+        const auto [least, largest] = std::minmax_element(items.begin(), items.end(), less);
+        const uint64_t base = items.empty() ? 0 : least->coordinate, width = items.empty() ? 0 : largest->coordinate - base;
+        const bool narrow = width <= UINT32_MAX;  // but from the last contig to records without one
+        if (!narrow) std::stable_sort(items.begin(), items.end(), less);
+        scratch.places.resize(items.size());
+        for (size_t i = 0; i < items.size(); i++) scratch.places[i] = {narrow ? uint32_t(items[i].coordinate - base) : 0, uint32_t(i)};
+        for (int shift = 0; narrow && shift < 32 && width >> shift; shift += kDigitBits) sort_by_digit(scratch, shift);
+    }
 
-        // Records of one template and coordinate are in input order in a piece, and in pieces that follow each other.
-        bool operator<(const Item& other) const {
-            if (coordinate != other.coordinate) return coordinate < other.coordinate;
-            if (number != other.number) return number < other.number;
-            return piece != other.piece ? piece < other.piece : record < other.record;
-        }
-    };
+    static void sort_by_digit(Scratch& scratch, int shift) {
+        constexpr uint32_t kDigits = 1 << kDigitBits;
+        const auto digit = [&](const Place& place) { return place.coordinate >> shift & (kDigits - 1); };
+        uint32_t begins[kDigits] = {}, sum = 0;
+        for (const Place& place : scratch.places) begins[digit(place)]++;
+        for (uint32_t& begin : begins) sum += std::exchange(begin, sum);
+        scratch.other.resize(scratch.places.size());
+        for (const Place& place : scratch.places) scratch.other[begins[digit(place)]++] = place;
+        scratch.places.swap(scratch.other);
+    }
 
     static void prefetch(const Item& item) {
         for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);

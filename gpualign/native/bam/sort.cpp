@@ -33,7 +33,7 @@ nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     {
         nb::gil_scoped_release release;
         templates = make_sort_keys(records.data(), records.size(), by_coordinate, keys);
-        sorted.reserve(records.size());
+        sorted.reserve(records.size() + Text::kSpare);
         for (SortKey& key : keys) {
             const size_t offset = sorted.size();
             sorted.put(reinterpret_cast<const char*>(records.data()) + key.offset, key.size);
@@ -54,27 +54,31 @@ void add_to(RecordPile& pile, const Input<uint8_t>& records, const Input<uint64_
     pile.add(records.data(), keys, count, first);
 }
 
+// Memory for a range of records, which the next range takes again: new memory costs more than what is done in it.
+struct RangeBuffer {
+    Text records;
+    RecordPile::Scratch scratch;
+};
+
 // Pieces as arrays, which it keeps.
 class Pile {
 public:
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first) {
         add_to(pile_, records, keys, first);
+        const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
+        sample_keys(sorted, keys.size() / kWords, kApart, [&](const SortKey& key, uint64_t bytes) {
+            samples_.insert(samples_.end(), {key.coordinate, key.number + first, bytes});
+        });
         bytes_ += records.size() + 8 * keys.size();
         kept_.emplace_back(std::move(records), std::move(keys));
     }
     uint64_t bytes() const { return bytes_; }
 
-    Output<uint64_t> sample(uint64_t every) const {
-        std::vector<uint64_t> samples;
-        pile_.sample(every, [&](uint64_t coordinate, uint64_t number, uint64_t bytes) {
-            samples.insert(samples.end(), {coordinate, number, bytes});
-        });
-        return to_numpy(std::move(samples));
-    }
+    Output<uint64_t> samples() const { return to_numpy(std::vector<uint64_t>(samples_)); }
 
-    nb::tuple merge(const Bound& low, const Bound& high, const Pieces& others, const std::optional<Input<uint8_t>>& marks,
-                    bool remove, bool with_keys) const {
-        Text out;
+    nb::tuple merge(RangeBuffer& buffer, const Bound& low, const Bound& high, const Pieces& others,
+                    const std::optional<Input<uint8_t>>& marks, bool remove, bool with_keys) const {
+        Text& out = buffer.records;
         std::vector<SortKey> keys;
         DuplicateMarks given;
         if (marks) given = {marks->data(), marks->size(), remove};
@@ -83,14 +87,20 @@ public:
             RecordPile pile;
             for (const auto& [records, words] : others) add_to(pile, records, words, 0);
             pile.add_all(pile_);
-            pile.merge({low.first, low.second}, {high.first, high.second}, given, out, with_keys ? &keys : nullptr);
+            out.clear();
+            out.reserve(Text::kSpare);
+            pile.merge({low.first, low.second}, {high.first, high.second}, given, buffer.scratch, out, with_keys ? &keys : nullptr);
         }
-        return nb::make_tuple(to_numpy(std::move(out)), to_numpy_words(std::move(keys)));
+        const Output<uint8_t> records(reinterpret_cast<uint8_t*>(out.at(0)), {out.size()}, nb::find(buffer));
+        return nb::make_tuple(records, to_numpy_words(std::move(keys)));
     }
 
 private:
+    static constexpr uint64_t kApart = 1 << 16;  // bytes of records between samples
+
     RecordPile pile_;
     Pieces kept_;
+    std::vector<uint64_t> samples_;
     uint64_t bytes_ = 0;
 };
 
@@ -99,17 +109,18 @@ private:
 void bind_bam_sort(nb::module_& m) {
     m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("by_coordinate"),
           "Records of a batch by coordinate, or as they are: (records, keys as uint64 (3 n,), number of templates).");
+    nb::class_<RangeBuffer>(m, "RangeBuffer", "Memory for one range of records after the other.").def(nb::init<>());
     nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
         .def(nb::init<>())
         .def_prop_ro("bytes", &Pile::bytes)
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
-        .def("sample", &Pile::sample, nb::arg("every"),
-             "uint64 (3 n,): coordinate and template of a record, and the bytes up to the next one, about `every`.")
-        .def("merge", &Pile::merge, nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
+        .def("samples", &Pile::samples, "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
+        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
              nb::arg("with_keys"),
              "Records from low to before high (coordinate, template), of these pieces and others, in order: (records, keys). marks: "
-             "uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged or, if so wished, left out.");
+             "uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged or, if so wished, left out. The records are "
+             "in the buffer's memory, until it is used again.");
 }
 
 }  // namespace gpualign

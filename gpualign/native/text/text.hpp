@@ -9,12 +9,15 @@
 #include <memory>
 #include <string>
 
+#include "common/large_pages.hpp"
 #include "simd/blocks.hpp"
 
 namespace gpualign {
 
 class Text {
 public:
+    static constexpr size_t kSpare = 32;  // what `put` wants beyond what it puts
+
     void reserve(size_t more) {
         if (size_ + more > capacity_) grow(std::max(capacity_ * 2, size_ + more));
     }
@@ -73,6 +76,7 @@ public:
     char* at(size_t offset) { return data_.get() + offset; }
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
+    void clear() { size_ = 0; }
     // Hands the characters over.
     std::unique_ptr<char[]> release() {
         size_ = capacity_ = 0;
@@ -89,10 +93,9 @@ public:
     void store(int32_t* at, int32_t value) const { *at = value; }
 
 private:
-    static constexpr size_t kSpare = 32;
-
     void grow(size_t capacity) {
         std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
+        prefer_large_pages(larger.get(), capacity);
         if (size_) std::memcpy(larger.get(), data_.get(), size_);
         data_ = std::move(larger);
         capacity_ = capacity;
