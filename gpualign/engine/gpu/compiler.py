@@ -53,12 +53,25 @@ def modules() -> list[str]:
 
 def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
     """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
-    return _key(_text_digest(source), defines or {})
+    return _key(_text_digest(source_root() / f"{source}.cu"), defines or {})
 
 
-def _text_digest(source: str) -> bytes:
+def read_ahead(source: str) -> None:
+    """Begin, in a thread, to read by what the machine code of a module, and of those whose names begin with its name,
+    is looked for: dozens of small files."""
+
+    def read() -> None:
+        for path in sorted(source_root().glob(f"{source}*.cu")):
+            with contextlib.suppress(DeviceError):  # said when it is looked for
+                _text_digest(path)
+
+    threading.Thread(target=read, daemon=True, name="gpualign-sources").start()
+
+
+@functools.lru_cache
+def _text_digest(source: Path) -> bytes:
     digest = hashlib.sha256()
-    for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
+    for path, text in sorted(_sources(source).items()):
         digest.update(f"{path}\0{len(text)}\0".encode())
         digest.update(text)
     return digest.digest()
@@ -127,7 +140,7 @@ def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
         cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
     except OSError:
         cached = set()
-    text_digest = _text_digest(source)
+    text_digest = _text_digest(source_root() / f"{source}.cu")
     keys = [_key(text_digest, defines) for defines in macros]
     return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
 

@@ -106,12 +106,12 @@ class VerifyKernel:
     def _arrays(self, slot: Slot, item: VerifyPairs, made: Plan) -> dict[str, int]:
         """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
         text, known, placed = self._text(slot, item, made)
-        bases = slot.upload_staged("bases", item.bases)
+        bases = slot.upload("bases", item.bases)
         offsets = slot.upload("offsets", item.offsets)
         plane_offsets = slot.upload("plane offsets", made.plane_offsets)
         tile_words, tiles = slot.upload("tile words", made.tile_words), slot.upload("tiles", made.tiles)
         lengths = slot.upload("lengths", np.diff(item.offsets).astype(np.int32))
-        tasks = slot.upload_staged("tasks", placed)
+        tasks = slot.upload("tasks", placed)
         planes = slot.device_array("planes", 4 * made.plane_words)
         build = self.device.function("verify_planes", "build_planes")
         slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
