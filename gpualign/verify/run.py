@@ -25,8 +25,8 @@ from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
-from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
-from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
+from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, prepare_lines, write_lines
+from gpualign.verify.candidates import CandidateChunk, Candidates, read_candidates
 from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned, staged
@@ -108,7 +108,7 @@ class _Source:
             reference = in_thread.submit(read_reference, files.reference)
             queries = read_queries(files.queries, _fasta(files.reference), options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
-        self.texts = Texts.of_reference(queries, reference.result())
+        self.texts = Texts.of_reference(params, queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
@@ -139,7 +139,7 @@ class _Source:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
         if isinstance(step, CandidateChunk):
-            step = parse_chunk(step, self.query_index, self.target_index)
+            return prepare_lines(self.params, self.texts, step, self.query_index, self.target_index)
         return prepare(self.params, self.texts, step)
 
 
