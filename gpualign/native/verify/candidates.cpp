@@ -21,12 +21,15 @@ public:
         const int64_t* at = offsets.data();
         const size_t n = offsets.size() - 1;
         nb::gil_scoped_release release;
-        while (slots_.size() < 2 * n) slots_.resize(2 * slots_.size());
-        for (size_t i = 0; i < n; i++) {
-            const std::string_view name(text + at[i], size_t(at[i + 1] - at[i]));
-            const size_t hash = std::hash<std::string_view>()(name), slot = slot_of(name, hash);
-            if (slots_[slot].number >= 0 && repeated_ < 0) repeated_ = int64_t(i);
-            if (slots_[slot].number < 0) slots_[slot] = {uint32_t(hash >> 32), int32_t(i)};
+        size_t size = slots_.size();
+        while (size < 2 * n) size *= 2;
+        slots_.resize(size);
+        size_t hashes[kAhead] = {};
+        for (size_t i = 0; i < n + kAhead; i++) {  // a slot is asked for some names before it is needed
+            if (i >= kAhead) add(int32_t(i - kAhead), hashes[i % kAhead]);
+            if (i >= n) continue;
+            hashes[i % kAhead] = std::hash<std::string_view>()(std::string_view(text + at[i], size_t(at[i + 1] - at[i])));
+            __builtin_prefetch(&slots_[hashes[i % kAhead] & (size - 1)], 1);
         }
     }
     // Number of a name, -1 when there is none.
@@ -43,6 +46,13 @@ private:
         int32_t number = -1;
     };
 
+    static constexpr size_t kAhead = 16;
+
+    void add(int32_t i, size_t hash) {
+        Entry& entry = slots_[slot_of(name(i), hash)];
+        if (entry.number < 0) entry = {uint32_t(hash >> 32), i};
+        else if (repeated_ < 0) repeated_ = i;
+    }
     std::string_view name(int32_t i) const {
         const int64_t begin = offsets_.data()[i], end = offsets_.data()[i + 1];
         return {reinterpret_cast<const char*>(names_.data()) + begin, size_t(end - begin)};
@@ -103,7 +113,7 @@ nb::tuple to_python(Windows&& out) {
 
 nb::tuple windows_of_lines(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets,
                            const NamedArrays& texts, int strands) {
-    Windows out(texts.view(), Strands(strands), kind[0] == 'p');
+    Windows out(texts.view(), WindowStrands(strands), kind[0] == 'p');
     const std::string_view text(begin_of(data), data.size());
     {
         nb::gil_scoped_release release;
@@ -122,7 +132,7 @@ nb::tuple windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t>
     for (size_t i = 0; i < n; i++)
         if (size_t(query.data()[i]) >= view.queries || size_t(target.data()[i]) >= view.targets || strand.data()[i] > 2)
             throw nb::value_error("a pair names no query or target");
-    Windows out(view, Strands(strands), widen);
+    Windows out(view, WindowStrands(strands), widen);
     {
         nb::gil_scoped_release release;
         out.reserve(n);

@@ -9,7 +9,7 @@
 namespace gpualign {
 
 // Which strands of the queries are compared: as the candidates say, or one, or both of all.
-enum class Strands : uint8_t { plus = 0, minus = 1, both = 2, given = 3 };
+enum class WindowStrands : uint8_t { plus = 0, minus = 1, both = 2, given = 3 };
 
 // What candidates name.
 struct NamedTexts {
@@ -24,7 +24,7 @@ struct NamedTexts {
 // The pairs of a batch, in columns; a candidate on both strands has two of them, one after the other.
 class Windows {
 public:
-    Windows(const NamedTexts& texts, Strands strands, bool widen) : texts_(texts), strands_(strands), widen_(widen) {}
+    Windows(const NamedTexts& texts, WindowStrands strands, bool widen) : texts_(texts), strands_(strands), widen_(widen) {}
 
     void reserve(size_t candidates) {
         for (auto* column : {&query, &target, &local}) column->reserve(candidates);
@@ -48,8 +48,8 @@ public:
         to = std::min(std::max(to, from), length);
         query.push_back(q);
         target.push_back(t);
-        if (strands_ != Strands::given) sign = uint8_t(strands_);
-        const bool twice = sign == uint8_t(Strands::both);
+        if (strands_ != WindowStrands::given) sign = uint8_t(strands_);
+        const bool twice = sign == uint8_t(WindowStrands::both);
         if (twice && first.empty()) number_pairs();
         if (!first.empty()) first.push_back(int64_t(local.size()) + 1 + twice);
         for (int copy = 0; copy <= int(twice); copy++) {
@@ -91,7 +91,7 @@ private:
     }
 
     NamedTexts texts_;
-    Strands strands_;
+    WindowStrands strands_;
     bool widen_;
     std::unordered_map<int32_t, int32_t> seen_;
 };
