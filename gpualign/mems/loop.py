@@ -40,8 +40,9 @@ class PieceSize(NamedTuple):
 
 #: of threads, which write text: of 2 MB, about
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
-#: of devices; of sorted positions, each with space for a match; positions are a multiple of the step: whole tiles
-DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 24, 2)
+#: of devices, to which a batch's text goes for each of its pieces: both strands of one are a piece, but of sorted
+#: positions, each with space for a match; positions are a multiple of the step: whole tiles
+DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 25, 2)
 SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
 #: a device wants batches this much larger

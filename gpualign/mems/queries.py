@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
 
 #: read of a long record at a time
@@ -155,12 +157,22 @@ class QueryFiles:
 
 
 @contextmanager
-def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
+def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -> Iterator[Iterator[Batch]]:
     """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
     be stopped.
+
+    Args:
+        packed: tells whether they are parsed and packed ahead, by so many threads, as devices want them.
     """
-    if all(map(os.path.isfile, files.paths)):
-        with closing(Prefetch(files.batches())) as ahead:
-            yield iter(ahead)
-    else:
+    if not all(map(os.path.isfile, files.paths)):
         yield files.batches()
+        return
+
+    def batches() -> Generator[Batch, None, None]:
+        if packed():
+            yield from run_ordered(files.batches(), partial(pack_batch, strands=files.strands), threads)
+        else:
+            yield from files.batches()
+
+    with closing(Prefetch(batches())) as ahead:
+        yield iter(ahead)

@@ -111,9 +111,7 @@ def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch
     """Clip and widen the regions, settle the strands, gather the queries that occur."""
     names = ("query", "target", "begin", "end", "before", "after", "strand")
     columns = [getattr(candidates, name) for name in names]
-    return _batch(
-        params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], candidates.widen)
-    )
+    return _batch(params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], candidates.widen))
 
 
 def prepare_lines(params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: Any, targets: Any) -> Batch:
