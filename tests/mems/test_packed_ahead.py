@@ -40,5 +40,5 @@ def test_they_are_packed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_malformed_record_is_told_when_it_is_reached(tmp_path: Path) -> None:
     path = tmp_path / "reads.fa"
     path.write_text(f">r\n{'ACGT' * 20}\n>s\nAC!T\n")
-    with batches_ahead(files(path), lambda: True, 3) as batches, pytest.raises(InputError, match="line 4|:4"):
+    with batches_ahead(files(path), lambda: True, 3) as batches, pytest.raises(InputError, match=r":4"):
         list(batches)
