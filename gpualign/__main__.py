@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -28,7 +29,10 @@ def main() -> None:
     early.begin(arguments)
     _import_ahead(arguments)
     run = importlib.import_module("gpualign.cli").main  # not before: click takes as long as a third of NumPy
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # the interpreter looks for cycles in all that is left, which goes with the process anyway
 
 
 if __name__ == "__main__":

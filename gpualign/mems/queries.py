@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
@@ -170,6 +171,7 @@ def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -
 
     def batches() -> Generator[Batch, None, None]:
         if packed():
+            reuse_memory()
             yield from run_ordered(files.batches(), partial(pack_batch, strands=files.strands), threads)
         else:
             yield from files.batches()

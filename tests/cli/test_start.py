@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -44,6 +45,8 @@ def test_devices_are_begun_with_the_process(monkeypatch: pytest.MonkeyPatch) -> 
         start.main()
     assert ended.value.code == 0
     assert seen == [["--version"]]
+    assert gc.get_freeze_count() > 0  # what is left is not searched for cycles at the end
+    gc.unfreeze()
 
 
 def test_the_version_needs_no_numpy() -> None:

@@ -95,12 +95,29 @@ public:
     // The number, if the text at p is the name of the line before and a tab, which are skipped then; else -1.
     int32_t again(const char*& p, const char* end) const {
         const size_t size = last_.size();
-        if (!known_ || size_t(end - p) <= size || p[size] != '\t' || std::memcmp(p, last_.data(), size) != 0) return -1;
+        if (!known_ || size_t(end - p) <= size || p[size] != '\t' || !same(p, last_.data(), size)) return -1;
         p += size + 1;
         return number_;
     }
 
 private:
+    // As std::memcmp, whose call takes longer than to compare a name of usual length.
+    static bool same(const char* a, const char* b, size_t size) {
+        if (size < 8) {
+            for (size_t i = 0; i < size; i++)
+                if (a[i] != b[i]) return false;
+            return true;
+        }
+        const auto eight = [](const char* text) {
+            uint64_t value;
+            std::memcpy(&value, text, 8);
+            return value;
+        };
+        for (size_t i = 0; i + 8 < size; i += 8)
+            if (eight(a + i) != eight(b + i)) return false;
+        return eight(a + size - 8) == eight(b + size - 8);
+    }
+
     const Names& names_;
     std::string_view last_;
     int32_t number_ = -1;
