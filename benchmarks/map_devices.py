@@ -21,12 +21,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import data
 import harness
@@ -38,7 +38,6 @@ from numpy.typing import NDArray
 
 from gpualign.io.bgzf import bgzf_writer
 
-Value = TypeVar("Value")
 LENGTH = 150
 _PART = 500_000
 _NAME_DIGITS = 9
@@ -145,16 +144,6 @@ def gzipped(path: Path) -> Path:
     return packed
 
 
-def on_cores(count: int, case: Callable[[], Value]) -> Value:
-    """A case with so many of the cores, its threads included."""
-    all_cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(all_cores)[:count])
-    try:
-        return case()
-    finally:
-        os.sched_setaffinity(0, all_cores)
-
-
 def without_program(path: Path) -> list[bytes]:
     """The lines of a SAM file but @PG, which holds the options."""
     return [line for line in open(path, "rb") if not line.startswith(b"@PG")]
@@ -209,10 +198,8 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         cases[f"{devices[0]} gzip to BAM file"] = partial(on_device, devices[0], streams, folder / "gzip.bam")
     for options, device in itertools.product(arguments.also, devices):
         cases[f"{device} {options}"] = partial(on_device, device, one.files, os.devnull, options.split())
-    if arguments.cores:
-        cases |= {
-            f"{name}, {arguments.cores} cores": partial(on_cores, arguments.cores, case) for name, case in cases.items()
-        }
+    for name, case in list(cases.items()) if arguments.cores else ():
+        cases[f"{name}, {arguments.cores} cores"] = partial(harness.on_cores, arguments.cores, case)
     cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
     if shutil.which("minimap2"):
         cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
