@@ -262,6 +262,7 @@ def test_other_threads_lock_pages_within_the_devices_context(library: Library) -
     memory.clear()
     gc.collect()
     assert library.kept == {}
+    assert memory._locker.locked == 0
     assert library.within == [0xC0, 0xC0]
 
 

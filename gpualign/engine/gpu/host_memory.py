@@ -44,16 +44,15 @@ class HostMemory:
         self._locker = PageLocker(driver)
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
         self._rest = np.zeros(0, np.uint8)
-        self._locked = 0
         self._cutting = threading.Lock()  # of the chunk, and of a new one
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
-            self._rest = self._lock(chunk)
+            self._rest = self._locker.lock(chunk)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """uint8 (nbytes,) of whatever content; None where the host has no more of it, or lent enough."""
         size = _rounded(nbytes)
         try:
-            array = self._found(size) if self._locked + size > self._most else self._made(size)
+            array = self._found(size) if self._locker.locked + size > self._most else self._made(size)
         except self._driver.MemoryError:
             return None
         return None if array is None else array[:nbytes]
@@ -89,15 +88,10 @@ class HostMemory:
         """A part of the chunk, or of a new one; what is large has its own."""
         if size > len(self._rest):
             if 2 * size > self._chunk:
-                return self._lock(size)
-            self._rest = self._lock(self._chunk)
+                return self._locker.lock(size)
+            self._rest = self._locker.lock(self._chunk)
         part, self._rest = self._rest[:size], self._rest[size:]
         return part
-
-    def _lock(self, size: int) -> NDArray[np.uint8]:
-        memory = self._locker.lock(size)
-        self._locked += size
-        return memory
 
     def clear(self) -> None:
         """Free the buffers that are not lent, and chunks of which no part is."""

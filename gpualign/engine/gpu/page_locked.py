@@ -19,10 +19,13 @@ class PageLocker:
 
     Args:
         driver: PyCUDA's; what stands in for it in tests is asked itself.
+
+    Attributes:
+        locked: bytes that are page-locked now.
     """
 
     def __init__(self, driver: Any) -> None:
-        self._driver, self._closed = driver, False
+        self._driver, self._closed, self.locked = driver, False, 0
         self._cuda = ctypes.CDLL("libcuda.so.1") if isinstance(driver, ModuleType) else None
         self._context = self._current()
 
@@ -36,16 +39,19 @@ class PageLocker:
             return np.zeros(0, np.uint8)
         if self._cuda is None:
             memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8)
+            self.locked += size
             return memory
         address = ctypes.c_void_p()
         if self._within("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(size), _PORTABLE) or not address.value:
             raise self._driver.MemoryError(f"{size} bytes cannot be page-locked")
+        self.locked += size
         return np.asarray(_Pages(self, address.value, size))
 
-    def free(self, address: int) -> None:
+    def free(self, address: int, size: int) -> None:
         """Give back pages that :meth:`lock` gave."""
         if not self._closed:
             self._within("cuMemFreeHost", ctypes.c_void_p(address))
+            self.locked -= size
 
     def close(self) -> None:
         """Before the context goes, with which all of it does."""
@@ -69,8 +75,8 @@ class _Pages:
     """What the views of page-locked memory keep alive."""
 
     def __init__(self, locker: PageLocker, address: int, size: int) -> None:
-        self._locker, self._address = locker, address
+        self._locker, self._given = locker, (address, size)
         self.__array_interface__ = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
-        self._locker.free(self._address)
+        self._locker.free(*self._given)
