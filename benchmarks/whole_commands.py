@@ -81,7 +81,7 @@ def measure(
     for device in devices:
         run(command, device, outputs[device])
     cases = {device: partial(run, command, device, outputs[device]) for device in devices}
-    for device in devices if cores else ():
+    for device in set(devices) - {"cpu"} if cores else ():
         cases[f"{device}, {cores} cores"] = partial(harness.on_cores, cores, cases[device])
     runs = harness.interleave(cases, rounds)
     walls = {case: [timing.wall_s for timing, _ in runs[case]] for case in cases}
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--devices", default="cpu", help="cases joined by +, such as cpu+cuda:0+cuda:0,1")
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the work")
-    parser.add_argument("--cores", type=int, help="all of that with so few cores as well")
+    parser.add_argument("--cores", type=int, help="GPUs with so few cores as well")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where inputs stay for the next time")
     arguments = parser.parse_args()

@@ -268,5 +268,6 @@ class Run:
 def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
     """Where parts of the matches end, and after which start: a start's matches stay together."""
     last = np.append(starts[_REPORTED - 1 : -1 : _REPORTED], starts[-1:])
-    ends = np.unique(np.searchsorted(starts, last, "right"))
+    # each once, as they ascend; the first np.unique of a process imports all of numpy.ma
+    ends = np.array(list(dict.fromkeys(np.searchsorted(starts, last, "right").tolist())), np.int64)
     return zip(ends.tolist(), (starts[ends - 1].astype(np.int64) + 1).tolist(), strict=True)

@@ -24,6 +24,8 @@ from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
 
+#: batches that wait to be taken
+_AHEAD = 4
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
 
@@ -159,8 +161,8 @@ class QueryFiles:
 
 @contextmanager
 def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -> Iterator[Iterator[Batch]]:
-    """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped.
+    """Their batches, of files on disk some ahead in a thread of its own. Not of pipes: where nobody writes, it could
+    not be stopped.
 
     Args:
         packed: tells whether they are parsed and packed ahead, by so many threads, as devices want them.
@@ -176,5 +178,5 @@ def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -
         else:
             yield from files.batches()
 
-    with closing(Prefetch(batches())) as ahead:
+    with closing(Prefetch(batches(), _AHEAD)) as ahead:
         yield iter(ahead)

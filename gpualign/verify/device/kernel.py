@@ -136,9 +136,10 @@ class VerifyKernel:
             return 0, 0
         profiles = slot.device_array("band profiles", 4 * made.band_words)
         of_bands = [queries[name] for name in ("offsets", "limits", "band_offsets")]
-        for words in np.unique(made.bands[made.bands > 0]).tolist():
-            build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
-            slot.launch(build, len(made.bands), 32, bases, *of_bands, queries[f"band {words}"], profiles)
+        for words in tuning.VERIFY_BANDS:
+            if (wanted := queries.get(f"band {words}")) is not None:
+                build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
+                slot.launch(build, len(made.bands), 32, bases, *of_bands, wanted, profiles)
         return int(profiles), int(queries["band_offsets"])
 
     def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:

@@ -156,7 +156,7 @@ def plan(pairs: VerifyPairs) -> Plan:
             "lengths": lengths,
             "limits": pairs.limits,
             "band_offsets": band_offsets,
-            **{f"band {size}": (bands == size).astype(np.uint8) for size in np.unique(bands[bands > 0]).tolist()},
+            **{f"band {size}": (bands == size).astype(np.uint8) for size in tuning.VERIFY_BANDS if size in bands},
         }
     )
     return Plan(
