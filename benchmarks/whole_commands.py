@@ -81,7 +81,7 @@ def measure(
     for device in devices:
         run(command, device, outputs[device])
     cases = {device: partial(run, command, device, outputs[device]) for device in devices}
-    for device in set(devices) - {"cpu"} if cores else ():
+    for device in (one for one in devices if cores and one != "cpu"):
         cases[f"{device}, {cores} cores"] = partial(harness.on_cores, cores, cases[device])
     runs = harness.interleave(cases, rounds)
     walls = {case: [timing.wall_s for timing, _ in runs[case]] for case in cases}
