@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,3 +23,11 @@ def substitute(bases: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np
     known = (codes < 4) & (BASES[np.minimum(codes, 3)] == bases)
     other = BASES[(codes + rng.integers(1, 4, bases.shape)) % 4]
     return np.where(known, other, bases)
+
+
+def bases_of(path: Path) -> NDArray[np.uint8]:
+    """The upper-case bases of a FASTA file, its records one after another."""
+    records = path.read_bytes().split(b">")[1:]
+    return np.frombuffer(
+        b"".join(record.partition(b"\n")[2].replace(b"\n", b"").upper() for record in records), np.uint8
+    )

@@ -61,6 +61,16 @@ class Timing:
         return self.user_s + self.system_s
 
 
+def on_cores(count: int, case: Callable[[], Value]) -> Value:
+    """A case with so many of the cores, its threads included."""
+    all_cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(all_cores)[:count])
+    try:
+        return case()
+    finally:
+        os.sched_setaffinity(0, all_cores)
+
+
 def run_timed(command: Sequence[str | Path], output: str | Path = os.devnull) -> Timing:
     """Run a command, standard output to a file, and time it.
 

@@ -4,10 +4,12 @@
     python benchmarks/map_devices.py [--reads 20000000] [--pairs 10000000] [--device cuda] [--threads 16] [--rounds 3]
     python benchmarks/map_devices.py --device cuda:0+cuda:0,1 --also "-x sr-sensitive --paf"    one GPU against two
 
-Reads of 150 bases are drawn from chr20 with 0.4 % of substitutions and, in one of twenty,
-a gap of one to three bases; pairs have inserts of 400 ± 50. minimap2 and the CPU map a share of them
-(--share), all from indexes made before, and rates are compared. Output goes to /dev/null, and once to files whose bytes
-are compared.
+    python benchmarks/map_devices.py --realistic --reads "" --packed --cores 4          realistic_reads.py's pairs
+
+Reads of 150 bases are drawn from chr20 with 0.4 % of substitutions and, in one of twenty, a gap of one to three bases;
+pairs have inserts of 400 ± 50; or they are those of realistic_reads.py. minimap2, minibwa and the CPU map a share of
+them (--share), all from indexes made before, and rates are compared. Output goes to /dev/null, and once to files whose
+bytes are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from bases import BASES, complement
+import realistic_reads
+from bases import BASES, bases_of, complement
+from isal import igzip
 from numpy.typing import NDArray
 
 from gpualign.io.bgzf import bgzf_writer
@@ -37,14 +41,6 @@ from gpualign.io.bgzf import bgzf_writer
 LENGTH = 150
 _PART = 500_000
 _NAME_DIGITS = 9
-
-
-def bases_of(path: Path) -> NDArray[np.uint8]:
-    """The upper-case bases of a FASTA file, its records one after another."""
-    records = path.read_bytes().split(b">")[1:]
-    return np.frombuffer(
-        b"".join(record.partition(b"\n")[2].replace(b"\n", b"").upper() for record in records), np.uint8
-    )
 
 
 def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -125,11 +121,9 @@ def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], proces
 
 
 def head(path: Path, records: int, output: Path) -> Path:
-    """The first records of a file whose records have one width."""
-    with open(path, "rb") as file:
-        width = sum(len(file.readline()) for _ in range(4))
-        file.seek(0)
-        output.write_bytes(file.read(records * width))
+    """The first records of a FASTQ file."""
+    with open(path, "rb") as file, open(output, "wb") as out:
+        out.writelines(itertools.islice(file, 4 * records))
     return output
 
 
@@ -139,6 +133,14 @@ def pack(path: Path, threads: int) -> Path:
     with open(packed, "wb") as out, bgzf_writer(out.write, threads) as writer, open(path, "rb") as file:
         while text := file.read(1 << 26):
             writer.write(text)
+    return packed
+
+
+def gzipped(path: Path) -> Path:
+    """The file as one stream of gzip."""
+    packed = path.with_name(path.name + ".one.gz")
+    with open(path, "rb") as file, igzip.open(packed, "wb", compresslevel=1) as out:
+        shutil.copyfileobj(file, out, 1 << 24)
     return packed
 
 
@@ -191,11 +193,22 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         cases[f"{devices[0]} bgzf to SAM"] = partial(on_device, devices[0], packed)
         cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, os.devnull, ["--bam"])
         cases[f"{devices[0]} bgzf to BAM file"] = partial(on_device, devices[0], packed, folder / "packed.bam")
+    if arguments.gzip:
+        streams = [gzipped(path) for path in one.files]
+        cases[f"{devices[0]} gzip to BAM file"] = partial(on_device, devices[0], streams, folder / "gzip.bam")
     for options, device in itertools.product(arguments.also, devices):
         cases[f"{device} {options}"] = partial(on_device, device, one.files, os.devnull, options.split())
+    for name, case in list(cases.items()) if arguments.cores else ():
+        cases[f"{name}, {arguments.cores} cores"] = partial(harness.on_cores, arguments.cores, case)
     cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
     if shutil.which("minimap2"):
         cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
+    if shutil.which("minibwa"):
+        peer = index.with_suffix(".bwa")
+        if not peer.exists():
+            harness.run_timed(["minibwa", "index", "-t", threads, genome, peer])
+            peer.touch()
+        cases["minibwa"] = lambda: rate(one.share, ["minibwa", "map", "-t", threads, peer, *one.few])
     found = harness.interleave(cases, arguments.rounds)
     for device in ("cpu", *devices):
         harness.run_timed([*gpualign, *one.few, "-t", threads, "--device", device, "-q"], folder / f"{device}.sam")
@@ -232,6 +245,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--packed", action="store_true", help="from bgzf to SAM and BAM as well")
+    parser.add_argument("--gzip", action="store_true", help="from one stream a file as well")
+    parser.add_argument("--cores", type=int, help="all of that with so few cores as well")
+    parser.add_argument("--realistic", action="store_true", help="the pairs are those of realistic_reads.py")
     parser.add_argument("--also", action="append", default=[], metavar="OPTIONS", help="cases with options of map")
     parser.add_argument("--folder", type=Path, help="for reads and index, kept")
     arguments = parser.parse_args()
@@ -247,16 +263,20 @@ def main() -> None:
         sets += [("single", int(n), False) for n in arguments.reads.split(",") if n]
         for kind, reads, paired in sets:
             files = [folder / f"{kind}_{end}.fq" for end in range(2 if paired else 1)]
-            simulate(genome, reads // len(files), paired, files, arguments.threads)
+            if paired and arguments.realistic:
+                realistic_reads.write(genome, reads // 2, files, arguments.threads)
+            else:
+                simulate(genome, reads // len(files), paired, files, arguments.threads)
             one = Set(f"{kind} {reads:,}", files, reads, arguments.share)
             figures[one.name] = measure(one, index, genome, arguments, folder)
-            record(figures, "map-scaling" if "," in arguments.device else "map-devices")
+            kind_of_reads = "realistic" if arguments.realistic else "devices"
+            record(figures, "map-scaling" if "," in arguments.device else f"map-{kind_of_reads}")
 
 
 def record(figures: dict[str, Any], name: str) -> None:
     """Write what there is so far."""
     gpus = harness.gpu_names()
-    facts = harness.machine(("minimap2",), ("pycuda",), gpus)
+    facts = harness.machine(("minimap2", "minibwa"), ("pycuda",), gpus)
     machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
     harness.save(name, facts, {"minimap2_index": "made before", "map_devices": figures}, machine)
 

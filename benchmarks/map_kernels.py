@@ -21,7 +21,8 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from map_devices import LENGTH, bases_of, draw, known_starts, reverse, single
+from bases import bases_of
+from map_devices import LENGTH, draw, known_starts, reverse, single
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.buffers import slots_of

@@ -20,7 +20,8 @@ from typing import Any
 import data
 import harness
 import synthetic_genome
-from map_devices import bases_of, head, simulate, without_program
+from bases import bases_of
+from map_devices import head, simulate, without_program
 
 GPUALIGN = [sys.executable, "-m", "gpualign"]
 

@@ -20,8 +20,8 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from bases import BASES, complement
-from map_devices import bases_of, simulate
+from bases import BASES, bases_of, complement
+from map_devices import simulate
 from numpy.typing import NDArray
 
 GPUALIGN = [sys.executable, "-m", "gpualign", "mem", "-v", "1"]

@@ -71,6 +71,12 @@ BENCHMARKS = {
         quick="--reads 200000 --pairs 100000 --share 100000 --rounds 1",
         genomes=("chr20",),
     ),
+    "map-realistic": Benchmark(
+        "map_devices.py",
+        cuda=("--realistic --device {device} --reads= --packed --gzip --cores 4",),
+        quick="--pairs 100000 --share 100000 --rounds 1",
+        genomes=("chr20",),
+    ),
     "map-kernels": Benchmark("map_kernels.py", cuda=("--profile",), quick="--reads 30000", genomes=("chr20",)),
     "map-references": Benchmark(
         "map_references.py",
@@ -144,7 +150,7 @@ BENCHMARKS = {
     "whole-commands": Benchmark(
         "whole_commands.py",
         cpu=("--scale 0.1",),
-        cuda=("--devices cpu+cuda --rows verify,lcs-filter,mems", "--devices cuda --rows pairwise"),
+        cuda=("--devices cpu+cuda --cores 4",),
         quick="--scale 0.01 --rounds 1",
     ),
     "cluster": Benchmark("cluster.py", quick="--copies 2 --rounds 1"),

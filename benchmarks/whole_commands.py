@@ -1,6 +1,6 @@
 """Whole commands whose kernels take a fraction of a second: what the GPU's rate leaves for reading and writing.
 
-    python benchmarks/whole_commands.py [--devices cpu+cuda] [--rows verify,lcs-filter,mems,pairwise] [--scale 1.0]
+    python benchmarks/whole_commands.py [--devices cpu+cuda] [--rows verify,lcs-filter,mems,pairwise] [--cores 4]
 
 Inputs are random with a fixed seed. Each row is run on each device in turns, once before to load what is compiled; a
 device's speed is the ratio of the first one's seconds to its own within a round, then the median. Outputs are compared
@@ -61,6 +61,8 @@ def pairwise(folder: Path, scale: float) -> list[str | Path]:
     return ["pairwise", path, "--id", "0.97"]
 
 
+#: rows that take cores minutes
+_LONG_ON_CORES = {"pairwise"}
 ROWS = {"verify": verify, "lcs-filter": lcs_filter, "mems": mems, "pairwise": pairwise}
 
 
@@ -72,21 +74,25 @@ def run(command: list[str | Path], device: str, output: Path) -> tuple[harness.T
     return harness.run_timed(program), json.loads(report.read_text())
 
 
-def measure(folder: Path, command: list[str | Path], devices: list[str], rounds: int) -> dict[str, Any]:
+def measure(
+    folder: Path, command: list[str | Path], devices: list[str], rounds: int, cores: int | None
+) -> dict[str, Any]:
     outputs = {device: folder / f"{device.replace(':', '-').replace(',', '-')}.out" for device in devices}
     for device in devices:
         run(command, device, outputs[device])
     cases = {device: partial(run, command, device, outputs[device]) for device in devices}
+    for device in (one for one in devices if cores and one != "cpu"):
+        cases[f"{device}, {cores} cores"] = partial(harness.on_cores, cores, cases[device])
     runs = harness.interleave(cases, rounds)
-    walls = {device: [timing.wall_s for timing, _ in runs[device]] for device in devices}
+    walls = {case: [timing.wall_s for timing, _ in runs[case]] for case in cases}
     return {
-        device: harness.summary([timing for timing, _ in runs[device]])
+        case: harness.summary([timing for timing, _ in runs[case]])
         | {
-            "speed_to_first": harness.ratio(walls[device], walls[devices[0]]),
-            "same_bytes": filecmp.cmp(outputs[devices[0]], outputs[device], shallow=False),
-            "report": runs[device][-1][1],
+            "speed_to_first": harness.ratio(walls[case], walls[devices[0]]),
+            "same_bytes": filecmp.cmp(outputs[devices[0]], outputs[case.split(", ")[0]], shallow=False),
+            "report": runs[case][-1][1],
         }
-        for device in devices
+        for case in cases
     }
 
 
@@ -94,7 +100,7 @@ def shown(row: str, device: str, figures: dict[str, Any]) -> str:
     report = figures["report"]
     kernels = sum(one["kernel_s"] for one in report.get("devices", ()))
     return (
-        f"{row:<11} {device:<12} {figures['wall_s']:7.2f} s  {figures['cpu_s']:7.2f} CPU s  reported "
+        f"{row:<11} {device:<20} {figures['wall_s']:7.2f} s  {figures['cpu_s']:7.2f} CPU s  reported "
         f"{report['wall_s']:6.2f} s  kernels {kernels:5.2f} s  speed {figures['speed_to_first']:6.2f}  "
         f"{'same bytes' if figures['same_bytes'] else 'OTHER BYTES'}  {report.get('seconds', '')}"
     )
@@ -105,6 +111,7 @@ def main() -> None:
     parser.add_argument("--devices", default="cpu", help="cases joined by +, such as cpu+cuda:0+cuda:0,1")
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the work")
+    parser.add_argument("--cores", type=int, help="GPUs with so few cores as well")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where inputs stay for the next time")
     arguments = parser.parse_args()
@@ -116,8 +123,8 @@ def main() -> None:
             words = folder / "command.json"
             if not words.exists():
                 words.write_text(json.dumps([str(word) for word in ROWS[row](folder, arguments.scale)]))
-            devices = arguments.devices.split("+")
-            results[row] = measure(folder, json.loads(words.read_text()), devices, arguments.rounds)
+            devices = [one for one in arguments.devices.split("+") if one != "cpu" or row not in _LONG_ON_CORES]
+            results[row] = measure(folder, json.loads(words.read_text()), devices, arguments.rounds, arguments.cores)
         for device, figures in results[row].items():
             print(shown(row, device, figures), flush=True)
     harness.record("whole-commands", {"scale": arguments.scale, "rows": results})

@@ -1,4 +1,39 @@
-from gpualign.cli import main
+"""Where a process of the command line begins: what takes long is begun before anything else is imported."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+import threading
+
+from gpualign.engine.gpu import early
+
+#: words that compute nothing
+_QUICK = {"-h", "--help", "-V", "--version", "help", "version", "completion"}
+
+
+def _import_ahead(arguments: list[str]) -> None:
+    """Import NumPy in a thread, while the main one imports what does not need it: much of an import is waiting for
+    files."""
+    # its linear algebra is not used; that one's threads would only cost start-up time
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if len(arguments) > 1 and _QUICK.isdisjoint(arguments) and "_GPUALIGN_COMPLETE" not in os.environ:
+        threading.Thread(target=importlib.import_module, args=("numpy",), daemon=True, name="gpualign-import").start()
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    arguments = sys.argv[1:]
+    early.begin(arguments)
+    _import_ahead(arguments)
+    run = importlib.import_module("gpualign.cli").main  # not before: click takes as long as a third of NumPy
+    try:
+        run()
+    finally:
+        gc.freeze()  # the interpreter looks for cycles in all that is left, which goes with the process anyway
+
 
 if __name__ == "__main__":
     main()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.sequences.encoded import EncodedSequences
+from gpualign.streaming.clock import STEPS
 
 #: the largest K; more gaps than this are affine alignment in all but name
 MAX_GAPS = 64
@@ -142,6 +143,7 @@ class GapAlignments:
         )
 
 
+@STEPS.at("compute")
 def align_on_cpu(block: PairBlock, model: GapModel) -> GapAlignments:
     """Align a block in the calling thread; the GIL is released."""
     score, gaps, start, end, gap_list = _native.gapsmis_align(

@@ -28,6 +28,7 @@ from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock as PairIds
 from gpualign.sequences.pairs import PairSource
+from gpualign.streaming.clock import STEPS
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
 SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
@@ -167,6 +168,7 @@ class RowFormat:
         self.patterns, self.texts, self.scoring, self.model = patterns, texts, scoring, model
         self._names = (*_joined(patterns.names), *_joined(texts.names))
 
+    @STEPS.at("format")
     def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
         """One row a pair."""
         gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)

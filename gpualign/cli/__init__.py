@@ -19,7 +19,6 @@ import click
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
 from gpualign.cli.usage import short_usage
-from gpualign.engine.gpu import early
 from gpualign.errors import GpualignError
 from gpualign.version import __version__
 
@@ -112,10 +111,6 @@ def main(arguments: list[str] | None = None) -> None:
     if own_process:
         end_soon_after_signals(prefix)
     handle_signals()
-    if own_process and command:
-        early.begin(arguments)
-    # NumPy's linear algebra is not used; its threads would only cost start-up time
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         # not cli.main(): click would turn a closed pipe into exit code 1
         with cli.make_context("gpualign", arguments) as context:

@@ -118,6 +118,8 @@ def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> R
 
 
 def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
+    if work is not None:
+        compiler.read_ahead(work.kernels.source)
     infos = device.list_devices()
     if not infos:
         raise DeviceError("the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES empty?)")

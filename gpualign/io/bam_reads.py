@@ -5,14 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
-from gpualign.io.cram_input import CramInput
-from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
 
 #: bytes that are read at once, at most, as all of a file may be asked for
@@ -58,6 +56,16 @@ class BamChunk:
         return batch
 
 
+class BamStream(Protocol):
+    """The part of :class:`InputFile` that is read here; CRAM has it as well, once it is decoded."""
+
+    path: str
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def marked_end(self) -> bool: ...
+
+
 class BamReads:
     """The records of a BAM file or of what comes as one.
 
@@ -73,7 +81,7 @@ class BamReads:
         InputError: its header is damaged.
     """
 
-    def __init__(self, file: InputFile | CramInput, dropped: str) -> None:
+    def __init__(self, file: BamStream, dropped: str) -> None:
         import pysam  # slow to import
 
         self._file, self._dropped = file, dropped

@@ -276,16 +276,19 @@ class LongRecord:
 
     def parts(self, part_bytes: int) -> Iterator[SequenceBatch]:
         """The record's sequence in parts: batches of one record each, all under its name."""
+        return map(parse, self.chunks(part_bytes))
+
+    def chunks(self, part_bytes: int) -> Iterator[Chunk]:
+        """The same, each still to be parsed."""
         header = b""
         while not (header and self.rest.startswith(b">")):
             border = _next_header(self.rest)
             cut = border if border > 0 else len(self.rest) if self.at_end else self._last_cut()
             text, self.rest = self.rest[:cut], self.rest[cut:]
             if text:
-                part = parse(Chunk(header + text, "fasta", self.path, self.line + self.lines_read - bool(header)))
+                yield Chunk(header + text, "fasta", self.path, self.line + self.lines_read - bool(header))
                 self.lines_read += _native.count_newlines(text)
-                header = header or b">" + part.names.tobytes() + b"\n"
-                yield part
+                header = header or text[: text.find(b"\n") + 1]
             if border > 0 or self.at_end:
                 return
             block = self._file.read(part_bytes)

@@ -9,7 +9,6 @@ import lzma
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
@@ -409,7 +408,11 @@ def is_file(path: str | None) -> bool:
 
 def folder_next_to(path: str | None) -> str:
     """The folder for temporary files of an output: its own where it is a file, as there is space there."""
-    return os.path.dirname(os.path.realpath(str(path))) if is_file(path) else tempfile.gettempdir()
+    if is_file(path):
+        return os.path.dirname(os.path.realpath(str(path)))
+    import tempfile  # few outputs need it
+
+    return tempfile.gettempdir()
 
 
 def is_special(path: str) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, Literal, overload
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
-from gpualign.io.cram_input import CramInput
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
@@ -75,7 +74,7 @@ class ReadSource:
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
-        self._cram: CramInput | None = None
+        self._cram: Any = None
         self._file = InputFile(path, threads)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
@@ -92,6 +91,8 @@ class ReadSource:
         if self._file.magic.startswith(_BAM_MAGIC):
             return BamReads(self._file, dropped_tags(keep_read_groups))
         if self._file.magic.startswith(_CRAM_MAGIC):
+            from gpualign.io.cram_input import CramInput  # and what runs samtools
+
             self._cram = CramInput(self._file, reference_path, threads)
             return BamReads(self._cram, dropped_tags(keep_read_groups))
         return AlignmentReads(self._file, keep_read_groups)

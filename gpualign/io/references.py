@@ -15,8 +15,11 @@ from gpualign.io.fastx import LongRecord, parse, read_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
 
-_CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 20
+#: threads that parse a long record, which one packs
+_PARSERS = 2
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 
@@ -70,7 +73,7 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             return
         for chunk in read_chunks(file, _CHUNK_BYTES, head, long_records=True):
             if isinstance(chunk, LongRecord):
-                parts = chunk.parts(_CHUNK_BYTES)
+                parts = run_ordered(chunk.chunks(_CHUNK_BYTES), parse, _PARSERS)
                 first = next(parts)
                 yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
                 continue

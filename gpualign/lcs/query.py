@@ -59,8 +59,8 @@ class LcsQuery:
 def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
     """Give the query's symbols their codes."""
     classes = _classes(alphabet)
-    present = np.unique(classes[np.frombuffer(text, np.uint8)])
-    present = present[present != _NO_CLASS]
+    found = classes[np.frombuffer(text, np.uint8)]
+    present = np.flatnonzero(np.bincount(found[found != _NO_CLASS]))
     symbols = len(present)
     table = np.full(256, symbols, np.uint16)
     for code, symbol_class in enumerate(present):

@@ -40,12 +40,16 @@ class PieceSize(NamedTuple):
 
 #: of threads, which write text: of 2 MB, about
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
-#: of devices; of sorted positions, each with space for a match; positions are a multiple of the step: whole tiles
-DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 24, 2)
+#: of devices, to which a batch's text goes for each of its pieces: both strands of one are a piece, but of sorted
+#: positions, each with space for a match; positions are a multiple of the step: whole tiles
+DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 25, 2)
 SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
 #: a device wants batches this much larger
 _DEVICE_BATCH = 2
+#: threads that put texts where devices copy from; there are twice as many such texts, as page-locked memory is slow to
+#: get
+_STAGERS = 2
 #: bytes of a match's line, about
 _LINE_BYTES = 30
 #: matches printed at a time: workers that begin and end small parts wait for the interpreter's lock
@@ -172,8 +176,10 @@ class Run:
         """Piece, or None for a batch; the size of its batch; what was found in it."""
         search = self.search
         if not self._cluster:
-            # devices take packed pieces
-            sources = run_ordered(batches, self._prepared, self._threads) if self._by_columns else batches
+            sources = batches
+            if self._by_columns:  # devices take packed pieces
+                texts = run_ordered(batches, search.prepare, self._threads)
+                sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
             at_work = self._find if self._by_columns else partial(match_item, search)
             stage: Stage[Any, Matches] = Stage(at_work, partial(kernel_for, search=search))
             for matches in self.backend.run(self._items(sources), stage):
@@ -190,9 +196,8 @@ class Run:
             item = in_flight.popleft()
             yield item if isinstance(item, Piece) else None, found.size, found.parts
 
-    def _prepared(self, batch: Batch) -> QueryText:
-        text = self.search.prepare(batch)
-        return text.staged(self.backend.lend) if self.backend.on_gpu else text
+    def _staged(self, text: QueryText) -> QueryText:
+        return text.staged(self.backend.lend)
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""
@@ -263,5 +268,6 @@ class Run:
 def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
     """Where parts of the matches end, and after which start: a start's matches stay together."""
     last = np.append(starts[_REPORTED - 1 : -1 : _REPORTED], starts[-1:])
-    ends = np.unique(np.searchsorted(starts, last, "right"))
+    # each once, as they ascend; the first np.unique of a process imports all of numpy.ma
+    ends = np.array(list(dict.fromkeys(np.searchsorted(starts, last, "right").tolist())), np.int64)
     return zip(ends.tolist(), (starts[ends - 1].astype(np.int64) + 1).tolist(), strict=True)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,14 +14,18 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
 
+#: batches that wait to be taken
+_AHEAD = 4
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
 
@@ -155,12 +160,23 @@ class QueryFiles:
 
 
 @contextmanager
-def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
-    """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped.
+def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -> Iterator[Iterator[Batch]]:
+    """Their batches, of files on disk some ahead in a thread of its own. Not of pipes: where nobody writes, it could
+    not be stopped.
+
+    Args:
+        packed: tells whether they are parsed and packed ahead, by so many threads, as devices want them.
     """
-    if all(map(os.path.isfile, files.paths)):
-        with closing(Prefetch(files.batches())) as ahead:
-            yield iter(ahead)
-    else:
+    if not all(map(os.path.isfile, files.paths)):
         yield files.batches()
+        return
+
+    def batches() -> Generator[Batch, None, None]:
+        if packed():
+            reuse_memory()
+            yield from run_ordered(files.batches(), partial(pack_batch, strands=files.strands), threads)
+        else:
+            yield from files.batches()
+
+    with closing(Prefetch(batches(), _AHEAD)) as ahead:
+        yield iter(ahead)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
@@ -17,7 +19,7 @@ from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_of
 from gpualign.mems.loop import Counts, Run, batch_bases
 from gpualign.mems.params import MemsParams
-from gpualign.mems.queries import QueryFiles, batches_ahead
+from gpualign.mems.queries import Batch, QueryFiles, batches_ahead
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
@@ -60,10 +62,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     report = run.report
     strands = 2.0 if params.strands == "both" else 1.0
     work = work_of(product((symbols_in_files(*queries), strands)), params.min_length)
-    with (
-        run.opening(work) as opening,
-        batches_ahead(_query_files(queries, params, options, opening)) as batches,
-    ):
+    with run.opening(work) as opening, _batches(queries, params, options, opening) as batches:
         index = index_of(reference, params, options.threads, _bytes_of(queries))
         report.stage("index")
         search = Search(index, params, options.threads)
@@ -94,13 +93,17 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     )
 
 
-def _query_files(queries: tuple[str, ...], params: MemsParams, options: RunOptions, opening: Opening) -> QueryFiles:
-    return QueryFiles(
+def _batches(
+    queries: tuple[str, ...], params: MemsParams, options: RunOptions, opening: Opening
+) -> AbstractContextManager[Iterator[Batch]]:
+    """The queries; for devices they are packed while the reference is still read and its index made."""
+    files = QueryFiles(
         queries,
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
         by_parser=opening.workers_see,
     )
+    return batches_ahead(files, lambda: options.cluster is None and opening.on_gpu(), options.threads)
 
 
 def _facts(index: MemsIndex) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,12 @@ def offsets_of(lengths: ArrayLike) -> NDArray[np.int64]:
 def join_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Offsets into each of at least one flat array as those into all of them joined."""
     return offsets_of(np.concatenate([np.diff(part) for part in parts]))
+
+
+def joined(parts: Iterable[tuple[NDArray[np.uint8], NDArray[np.int64]]]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """At least one flat array with its offsets as one."""
+    texts, offsets = zip(*parts, strict=True)
+    return np.concatenate(texts), join_offsets(offsets)
 
 
 def positions_of(starts: NDArray[np.integer] | int, lengths: NDArray[np.integer]) -> NDArray[np.int64]:

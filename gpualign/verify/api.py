@@ -81,7 +81,7 @@ def verify(
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
-    texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
+    texts = Texts.of_reference(params, as_batch(queries), packed(as_batch(targets)))
     intervals = _candidates(texts, candidates)
     options = run_options(device, threads)
     batches: list[Batch] = []  # in flight; the backend answers in order
@@ -120,7 +120,7 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
 
 
 def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[str, Column]:
-    _, pair = choose(params, batch, result)
+    _, pair, _ = choose(params, batch, result)
     begin = batch.pairs.begin[pair].astype(np.int64) - batch.texts.reference.contig_offsets[batch.target]
     found = result.distance[pair] >= 0
     columns: dict[str, Column] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,15 @@ from gpualign import _native
 from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
-from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.clock import STEPS
 from gpualign.tables.column import TextColumn
-from gpualign.verify.candidates import Candidates
+from gpualign.verify.candidates import CandidateChunk, Candidates, lines_named
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.verify.params import NO_LIMIT, VerifyParams
 
-_BOTH = 2
-_STRANDS = {"plus": 0, "minus": 1, "both": _BOTH}
+#: --strand, as the native code numbers it (gpualign/native/verify/windows.hpp)
+_STRANDS = {"plus": 0, "minus": 1, "both": 2, "given": 3}
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,33 @@ class Texts:
 
     Attributes:
         queries: all queries.
+        limits: int32 (queries,), most errors of each.
         reference: packed targets.
         target_names, target_name_offsets: uint8 text and int64 (targets + 1,) offsets of their names.
         resident: the same for all batches.
     """
 
     queries: SequenceBatch
+    limits: NDArray[np.int32]
     reference: Reference
     target_names: NDArray[np.uint8]
     target_name_offsets: NDArray[np.int64]
     resident: bool = True
 
     @classmethod
-    def of_reference(cls, queries: SequenceBatch, reference: Reference) -> Texts:
+    def of_reference(cls, params: VerifyParams, queries: SequenceBatch, reference: Reference) -> Texts:
         names, offsets = join_bytes([name.encode("latin-1") for name in reference.names])
-        return cls(queries, reference, names, offsets)
+        return cls(queries, limits_of(params, queries.lengths), reference, names, offsets)
+
+    @cached_property
+    def native(self) -> Any:
+        """The native view."""
+        queries = self.queries
+        return _native.NamedTexts(queries.bases, queries.base_offsets, self.limits, self.reference.contig_offsets)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the native view, which each process makes for itself
+        return Texts, tuple(getattr(self, entry.name) for entry in fields(self))
 
 
 @dataclass(frozen=True)
@@ -54,19 +66,19 @@ class Batch:
     Attributes:
         texts: what they name.
         query, target: int32 (n,), of each candidate.
-        first: int64 (n,), its first pair; candidates on both strands have two.
-        both: bool (n,).
+        first: int64 (n + 1,), its first pair, of which those on both strands have two; empty where all have one.
         pairs: for the backend.
         clipped: how many reached beyond their target.
+        cells: query length times window, of all pairs.
     """
 
     texts: Texts
     query: NDArray[np.int32]
     target: NDArray[np.int32]
     first: NDArray[np.int64]
-    both: NDArray[np.bool_]
     pairs: VerifyPairs
     clipped: int
+    cells: int
 
 
 @dataclass(frozen=True)
@@ -97,71 +109,62 @@ def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.in
 
 def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch:
     """Clip and widen the regions, settle the strands, gather the queries that occur."""
-    queries = texts.queries
-    local, _, bases, offsets = _native.gather_queries(candidates.query, queries.bases, queries.base_offsets)
-    lengths = np.diff(offsets)
-    limits = limits_of(params, lengths)
-    begin, end = candidates.begin, candidates.end
-    target_start = texts.reference.contig_offsets[candidates.target]
-    target_length = texts.reference.contig_offsets[candidates.target + 1] - target_start
-    clipped = 0
-    if candidates.widen:
-        margin = np.minimum(limits, lengths)[local]
-        begin, end = begin - candidates.before - margin, end + candidates.after + margin
-    else:
-        clipped = int((end > target_length).sum())
-    begin = np.minimum(np.maximum(begin, 0), target_length)
-    end = np.minimum(np.maximum(end, begin), target_length)
-    if params.strand == "given":
-        strand = candidates.strand
-    else:
-        strand = np.full(len(candidates), _STRANDS[params.strand], np.uint8)
-    both = strand == _BOTH
-    window_begin, window_end = (target_start + begin).astype(np.uint32), (target_start + end).astype(np.uint32)
-    first = np.arange(len(candidates))
-    if both.any():
-        copies = 1 + both.astype(np.int64)
-        first = offsets_of(copies)[:-1]
-        strand = np.repeat(np.where(both, 0, strand).astype(np.uint8), copies)
-        strand[first[both] + 1] = 1
-        local = np.repeat(local, copies)
-        window_begin, window_end = np.repeat(window_begin, copies), np.repeat(window_end, copies)
+    names = ("query", "target", "begin", "end", "before", "after", "strand")
+    columns = [getattr(candidates, name) for name in names]
+    return _batch(params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], candidates.widen))
+
+
+def prepare_lines(params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: Any, targets: Any) -> Batch:
+    """The same of lines, as they are parsed; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
+
+    Raises:
+        InputError: a malformed line or an unknown name, with its line.
+    """
+    text, kind = chunk.lines.text(), chunk.kind[0]
+    with lines_named(chunk):
+        windows = _native.windows_of_lines(text, kind, queries, targets, texts.native, _STRANDS[params.strand])
+    return _batch(params, texts, windows)
+
+
+def _batch(params: VerifyParams, texts: Texts, windows: Any) -> Batch:
+    """What the native code has made of candidates."""
+    query, target, first, local, begin, end, strand, bases, offsets, limits, clipped, cells = windows
     pairs = VerifyPairs(
         reference=texts.reference,
         bases=bases,
         offsets=offsets,
         limits=limits,
         query=local,
-        begin=window_begin,
-        end=window_end,
+        begin=begin,
+        end=end,
         strand=strand,
         mode=MODES[params.mode],
         resident=texts.resident,
     )
-    return Batch(texts, candidates.query, candidates.target, first, both, pairs, clipped)
+    return Batch(texts, query, target, first, pairs, clipped, cells)
 
 
-def choose(params: VerifyParams, batch: Batch, result: VerifyResult) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """int64 (kept,) candidates in the order of output, and the pair of each: the better strand, forward when equal."""
-    candidate, pair = np.arange(len(batch.query)), batch.first.copy()
-    if batch.both.any():
-        other = np.minimum(batch.first + 1, max(0, len(batch.pairs) - 1))
-        forward, reverse = result.distance[batch.first], result.distance[other]
-        pair += batch.both & (reverse >= 0) & ((forward < 0) | (reverse < forward))
-    if params.all_pairs:
-        return candidate, pair
-    kept = candidate[result.distance[pair] >= 0]
-    if params.best is not None:
-        kept = _best(params.best, batch.query, kept, result.distance[pair])
-    return kept, pair[kept]
+def choose(
+    params: VerifyParams, batch: Batch, result: VerifyResult
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """int64 (kept,) candidates in the order of output, and the pair of each: the better strand, forward when equal; and
+    how many candidates have a hit.
+    """
+    kept, pair, hits = _native.choose_pairs(result.distance, batch.first, len(batch.query), params.all_pairs)
+    if params.best is not None and not params.all_pairs:
+        chosen = _best(params.best, _runs(batch.query)[kept], result.distance[pair])
+        kept, pair = kept[chosen], pair[chosen]
+    return kept, pair, hits
 
 
-def _best(
-    maximum: int, query: NDArray[np.int32], kept: NDArray[np.int64], distance: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """The ``maximum`` nearest of each run of candidates of one query, nearest first, else in their order."""
-    run = np.cumsum(np.concatenate([[0], query[1:] != query[:-1]])) if len(query) else query
-    order = kept[np.lexsort((kept, distance[kept], run[kept]))]
+def _runs(query: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The number of each candidate's run of candidates of one query."""
+    return np.cumsum(np.concatenate([[0], query[1:] != query[:-1]])[: len(query)])
+
+
+def _best(maximum: int, run: NDArray[np.int64], distance: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The ``maximum`` nearest of each run, nearest first, else in their order."""
+    order = np.lexsort((np.arange(len(run)), distance, run))
     ordered = run[order]
     starts = np.searchsorted(ordered, ordered, side="left")
     return order[np.arange(len(order)) - starts < maximum]
@@ -169,7 +172,7 @@ def _best(
 
 def cigars_of(params: VerifyParams, batch: Batch, result: VerifyResult) -> TextColumn:
     """The alignments of the candidates that :func:`choose` keeps; None beyond the limit."""
-    text, offsets = _native.verify_cigars(**_found(batch, result, *choose(params, batch, result)))
+    text, offsets = _native.verify_cigars(**_found(batch, result, *choose(params, batch, result)[:2]))
     return TextColumn(np.frombuffer(text, np.uint8), offsets, np.diff(offsets) > 0)
 
 
@@ -191,8 +194,8 @@ def _found(batch: Batch, result: VerifyResult, kept: NDArray[np.int64], pair: ND
 @STEPS.at("format")
 def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lines:
     """Choose and format."""
-    kept, pair = choose(params, batch, result)
-    texts, pairs = batch.texts, batch.pairs
+    kept, pair, hits = choose(params, batch, result)
+    texts = batch.texts
     text = _native.verify_lines(
         **_found(batch, result, kept, pair),
         target=batch.target[kept],
@@ -203,10 +206,7 @@ def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lin
         cigar=params.cigar,
     )
     check_count("pairs", len(kept), _native.count_newlines(text))
-    lengths = np.diff(pairs.offsets)[pairs.query]
-    cells = int((lengths * (pairs.end - pairs.begin).astype(np.int64)).sum())
-    hits = int((result.distance[pair] >= 0).sum())
-    return Lines(text, len(batch.query), len(kept), hits, batch.clipped, cells)
+    return Lines(text, len(batch.query), len(kept), hits, batch.clipped, batch.cells)
 
 
 def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: SequenceBatch) -> Batch:
@@ -217,5 +217,6 @@ def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: Sequence
     reference = Reference(names, targets.base_offsets, *packer.finish())
     number = np.arange(len(queries), dtype=np.int32)
     candidates = Candidates.of_regions(number, number, np.zeros(len(queries), np.int64), targets.lengths)
-    texts = Texts(queries, reference, targets.names, targets.name_offsets, resident=False)
+    limits = limits_of(params, queries.lengths)
+    texts = Texts(queries, limits, reference, targets.names, targets.name_offsets, resident=False)
     return prepare(params, texts, candidates)

@@ -75,20 +75,14 @@ class CandidateChunk:
     kind: TextKind
 
 
-def parse_chunk(chunk: CandidateChunk, queries: Any, targets: Any) -> Candidates:
-    """Parse lines; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
-
-    Raises:
-        InputError: a malformed line or an unknown name, with its line.
-    """
+@contextlib.contextmanager
+def lines_named(chunk: CandidateChunk) -> Iterator[None]:
+    """What the native parser says of a line of a chunk becomes an :class:`InputError` with its number in the file."""
     try:
-        query, target, begin, end, before, after, strand = _native.parse_candidates(
-            chunk.lines.text(), chunk.kind[0], queries, targets
-        )
+        yield
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
         raise InputError(what, chunk.lines.path, chunk.lines.first_line() + int(offset)) from None
-    return Candidates(query, target, begin, end, before, after, strand, widen=chunk.kind == "paf")
 
 
 def read_candidates(

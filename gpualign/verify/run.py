@@ -22,11 +22,12 @@ from gpualign.io.references import read_reference
 from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
-from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.offsets import joined
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
-from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
-from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
+from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, prepare_lines, write_lines
+from gpualign.verify.candidates import CandidateChunk, Candidates, read_candidates
 from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned, staged
@@ -106,9 +107,8 @@ class _Source:
             return
         with ThreadPoolExecutor(1) as in_thread:
             reference = in_thread.submit(read_reference, files.reference)
-            queries = read_queries(files.queries, _fasta(files.reference), options.threads)
-            self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
-        self.texts = Texts.of_reference(queries, reference.result())
+            queries, self.query_index = read_queries(files.queries, _fasta(files.reference), options.threads)
+        self.texts = Texts.of_reference(params, queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
@@ -139,7 +139,7 @@ class _Source:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
         if isinstance(step, CandidateChunk):
-            step = parse_chunk(step, self.query_index, self.target_index)
+            return prepare_lines(self.params, self.texts, step, self.query_index, self.target_index)
         return prepare(self.params, self.texts, step)
 
 
@@ -171,13 +171,21 @@ def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
     )
 
 
-def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> SequenceBatch:
-    """All queries of files of reads in any format; candidates may name any of them at any time."""
+def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> tuple[SequenceBatch, Any]:
+    """All queries of files of reads in any format, as candidates may name any of them at any time, and the
+    ``_native.NameIndex`` of their names.
+    """
     batches: list[SequenceBatch] = []
     for path in paths:
         with ReadSource(path, reference, threads=threads, by_parser=True) as source:
             batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
-    return join_batches(batches)
+    if not batches:
+        batches = [SequenceBatch.from_records([])]
+    names, name_offsets = joined((batch.names, batch.name_offsets) for batch in batches)
+    with ThreadPoolExecutor(1) as in_thread:
+        index = in_thread.submit(_native.NameIndex, names, name_offsets)
+        bases, base_offsets = joined((batch.bases, batch.base_offsets) for batch in batches)
+        return SequenceBatch(names, name_offsets, bases, base_offsets), index.result()
 
 
 def _query_batches(files: VerifyFiles, chunk_bytes: int) -> Iterator[SequenceBatch]:

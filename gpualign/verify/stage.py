@@ -22,8 +22,9 @@ def staged(pairs: VerifyPairs, lend: Lend) -> VerifyPairs:
     """The same with what is large in page-locked memory, so that the device's thread copies nothing."""
     if pairs.plan is None:
         return pairs
-    tasks, bases = in_lent_memory(pairs.plan.tasks, lend), in_lent_memory(pairs.bases, lend)
-    return replace(pairs, bases=bases, plan=replace(pairs.plan, tasks=tasks))
+    made = pairs.plan
+    tasks, queries, bases = (in_lent_memory(array, lend) for array in (made.tasks, made.queries, pairs.bases))
+    return replace(pairs, bases=bases, plan=replace(made, tasks=tasks, queries=queries))
 
 
 #: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together

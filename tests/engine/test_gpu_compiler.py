@@ -36,7 +36,19 @@ def test_the_key_covers_headers_flags_and_defines(sources):
     assert compiler.source_key("tiny") == key
     assert compiler.source_key("tiny", {"A": "1"}) != key
     (sources / "algo" / "one.hpp").write_text("#pragma once\n#define ONE 2\n")
+    assert compiler.source_key("tiny") == key  # a process reads them once
+    compiler._text_digest.cache_clear()
     assert compiler.source_key("tiny") != key
+
+
+def test_sources_are_read_ahead(sources, monkeypatch):
+    (sources / "tinier.cu").write_text("")
+    compiler.read_ahead("tin")
+    for thread in threading.enumerate():
+        if thread.name == "gpualign-sources":
+            thread.join(timeout=60)
+    monkeypatch.setattr(compiler, "_sources", lambda path: pytest.fail(f"{path} is read again"))
+    assert compiler.source_key("tiny") != compiler.source_key("tinier")
 
 
 def test_a_missing_source_is_named(sources):

@@ -359,19 +359,17 @@ def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
         assert device.call(run, device).result() < 0.05
 
 
-def test_host_threads_that_were_lent_nothing_find_memory_later(fake) -> None:
-    """What a slot stages itself goes back, and one more is made for whom there was none."""
-
+def test_what_host_threads_have_filled_is_copied_from_where_it_is(fake) -> None:
     def rounds(device: Device) -> list[bool]:
-        (slot,), lent = slots_of(device, 1), []
+        (slot,), staged = slots_of(device, 1), []
         for value in range(4):
             array = in_lent_memory(np.full(5000, value, np.uint8), device.host_memory.lend)
-            lent.append(is_lent(array))
-            pointer = slot.upload_staged("text", array)
+            assert is_lent(array)
+            pointer = slot.upload("text", array)
             slot.wait()
             assert (pointer.data[:5000] == value).all()
-            del array  # its memory goes back
-        return lent
+            staged.append(slot.part_with("text") is not None)
+        return staged
 
     with Device(list_devices()[0]) as device:
-        assert device.call(rounds, device).result() == [False, False, True, True]
+        assert device.call(rounds, device).result() == [False] * 4

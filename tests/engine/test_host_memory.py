@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import weakref
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +20,11 @@ class Driver:
 
     MemoryError = MemoryError
 
-    class host_alloc_flags:
-        PORTABLE = 1
-
     def __init__(self, maximum: int = 100) -> None:
         self.sizes: list[int] = []
         self.maximum = maximum
 
-    def pagelocked_empty(self, size: int, dtype: type, mem_flags: int) -> np.ndarray:
+    def pagelocked_empty(self, size: int, dtype: type) -> np.ndarray:
         if len(self.sizes) == self.maximum:
             raise MemoryError
         if size:
@@ -38,10 +38,11 @@ def whole_buffers(driver: Driver) -> HostMemory:
 
 
 def test_a_buffer_comes_back_when_its_last_view_goes() -> None:
-    driver = Driver()
+    driver = Driver(maximum=1)
     memory = whole_buffers(driver)
-    assert memory.lend(1000) is None
-    array = memory.make(1000)
+    array = memory.lend(1000)
+    assert array is not None
+    assert len(array) == 1000
     array[:] = 7
     view = array[10:20].view(np.uint16)
     del array
@@ -49,10 +50,7 @@ def test_a_buffer_comes_back_when_its_last_view_goes() -> None:
     assert memory.lend(1000) is None
     assert (view == 0x0707).all()
     del view
-    again = memory.lend(1000)
-    assert again is not None
-    assert len(again) == 1000
-    assert memory.lend(1000) is None
+    assert memory.lend(1000) is not None
     assert len(driver.sizes) == 1
 
 
@@ -82,21 +80,17 @@ def test_a_free_buffer_up_to_twice_as_large_is_taken(free: int, wanted: int, aga
     assert len(driver.sizes) == (2 if again else 3)
 
 
-def test_who_found_none_finds_one_after_the_next_that_is_made() -> None:
-    """Though one that has come back meanwhile would do for what is made."""
+def test_no_more_is_locked_to_be_lent_than_is_allowed() -> None:
+    """What must be had is had all the same."""
     driver = Driver()
-    memory = whole_buffers(driver)
-    held = memory.make(1000)
-    assert memory.lend(1000) is None
-    del held
-    made = memory.make(1000)
-    assert len(driver.sizes) == 2
-    lent = memory.lend(1000)
-    assert lent is not None
-    assert not np.shares_memory(made, lent)
-    del made
-    memory.make(1000)
-    assert len(driver.sizes) == 2
+    memory = HostMemory(driver, chunk=0, most=2048)
+    held = [memory.lend(1024), memory.lend(1024)]
+    assert all(array is not None for array in held)
+    assert memory.lend(1024) is None
+    assert len(memory.make(1024)) == 1024
+    held.clear()
+    assert memory.lend(1024) is not None
+    assert len(driver.sizes) == 3
 
 
 def test_there_are_few_sizes() -> None:
@@ -168,7 +162,7 @@ def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
     lent[:] = 3
     del free
     memory.clear()
-    assert memory.lend(100) is None
+    assert memory.lend(100) is None  # nor can more be had
     with pytest.raises(MemoryError):
         memory.make(100)
     assert (lent == 3).all()
@@ -177,7 +171,7 @@ def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
 
 
 def test_threads_never_get_one_buffer_at_a_time() -> None:
-    memory = whole_buffers(Driver())
+    memory = whole_buffers(Driver(maximum=3))
     buffers = [memory.make(4096) for _ in range(3)]
     del buffers
     wrong: list[int] = []
@@ -199,3 +193,92 @@ def test_threads_never_get_one_buffer_at_a_time() -> None:
     assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
     held = [memory.lend(4096) for _ in range(4)]
     assert [array is None for array in held] == [False, False, False, True]
+
+
+class Library:
+    """libcuda's functions for memory: a context a thread, and what is locked in which of them."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.current: dict[int, int | None] = {}
+        self.kept: dict[int, ctypes.Array[ctypes.c_char]] = {}
+        self.within: list[int | None] = []
+        self.fails = fails
+
+    def cuCtxGetCurrent(self, context: Any) -> int:
+        context._obj.value = self.current.get(threading.get_ident())
+        return 0
+
+    def cuCtxSetCurrent(self, context: Any) -> int:
+        self.current[threading.get_ident()] = context.value
+        return 0
+
+    def cuMemHostAlloc(self, address: Any, size: Any, flags: int) -> int:
+        assert flags == 1
+        self.within.append(self.current[threading.get_ident()])
+        if self.fails:
+            return 2
+        memory = ctypes.create_string_buffer(size.value)
+        address._obj.value = ctypes.addressof(memory)
+        self.kept[address._obj.value] = memory
+        return 0
+
+    def cuMemFreeHost(self, address: Any) -> int:
+        self.within.append(self.current[threading.get_ident()])
+        del self.kept[address.value]
+        return 0
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Library:
+    library = Library()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    library.current[threading.get_ident()] = 0xC0
+    return library
+
+
+def pycuda() -> Any:
+    """As a module of PyCUDA's name."""
+    module = ModuleType("pycuda.driver")
+    module.MemoryError = MemoryError  # type: ignore[attr-defined]
+    return module
+
+
+def test_other_threads_lock_pages_within_the_devices_context(library: Library) -> None:
+    memory = HostMemory(pycuda(), chunk=0)
+
+    def work() -> None:
+        array = memory.lend(1000)
+        assert array is not None
+        array[:] = 3
+        assert is_lent(array)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(timeout=60)
+    assert library.within == [0xC0]
+    assert [context for ident, context in library.current.items() if ident != threading.get_ident()] == [None]
+    (kept,) = library.kept.values()
+    assert kept.raw[:1000] == b"\3" * 1000
+    memory.clear()
+    gc.collect()
+    assert library.kept == {}
+    assert memory._locker.locked == 0
+    assert library.within == [0xC0, 0xC0]
+
+
+def test_pages_that_are_lent_go_with_the_context(library: Library) -> None:
+    memory = HostMemory(pycuda(), chunk=0)
+    lent = memory.lend(1000)
+    memory.close()
+    del lent
+    memory.clear()
+    gc.collect()
+    assert len(library.kept) == 1
+
+
+def test_a_host_without_pages_lends_none(library: Library) -> None:
+    library.fails = True
+    memory = HostMemory(pycuda(), chunk=100)
+    assert memory.lend(1000) is None
+    with pytest.raises(MemoryError, match="1024 bytes"):
+        memory.make(1000)

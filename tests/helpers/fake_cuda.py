@@ -176,8 +176,8 @@ class FakeDriver:
         return Allocation(self, size)
 
     def pagelocked_empty(self, size, dtype, mem_flags=0):
-        self.check_context()
         if mem_flags & host_alloc_flags.DEVICEMAP:
+            self.check_context()
             return np.full(size, 0x5A, dtype).view(MappedArray)
         return np.full(size, 0x5A, dtype)
 

@@ -29,6 +29,35 @@ from tests.helpers.sequences import make_reference, reverse_complement
 from tests.reference.minimizers import minimizer_positions, mix, packed
 
 
+def packed_by_hand(text: bytes) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Words of 32 bases, and runs of one character that is no base."""
+    words, runs = [0] * (len(text) // 32 + 2), []
+    for i, byte in enumerate(text):
+        code = "ACGT".find(chr(byte).upper().replace("U", "T"))
+        if code >= 0:
+            words[i // 32] |= code << (2 * (i % 32))
+        elif runs and runs[-1][1:] == (i, byte):
+            runs[-1] = (runs[-1][0], i + 1, byte)
+        else:
+            runs.append((i, i + 1, byte))
+    return words, runs
+
+
+@pytest.mark.parametrize("symbols", [b"ACGT", b"acgtACGT", b"ACGTN", bytes(set(range(256)) - {0})])
+def test_bases_are_packed_as_by_hand(symbols: bytes) -> None:
+    """Of every byte, at every offset in a word, whatever the parts in which they come."""
+    rng = np.random.default_rng(1)
+    text = np.concatenate([rng.choice(np.frombuffer(symbols, np.uint8), 3000), np.frombuffer(symbols, np.uint8)])
+    packer, at = _native.ReferencePacker(), 0
+    while at < len(text):
+        size = int(rng.integers(1, 100))
+        packer.append(text[at : at + size])
+        at += size
+    words, starts, ends, characters = packer.finish()
+    runs = list(zip(starts.tolist(), ends.tolist(), characters.tolist(), strict=True))
+    assert (words.tolist(), runs) == packed_by_hand(text.tobytes())
+
+
 def scan(text: str, k: int, w: int) -> tuple[list[int], list[int]]:
     hashes, positions, _ = native_tests.scan_minimizers(np.frombuffer(text.encode(), np.uint8), k, w)
     return hashes.tolist(), positions.tolist()

@@ -93,7 +93,6 @@ def test_only_neighbours_are_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sens
 
 
 def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But those of the first batches, for which no page-locked memory has been made yet."""
     in_place: list[bool] = []
     submit = MapKernel.submit
 
@@ -105,8 +104,7 @@ def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeyp
     use(FakeDriver())
     sam_of(cli, some_reads, "--device", "cuda", "-t", 2, "--batch-size", "2K")
     assert len(in_place) > 50
-    assert not in_place[0]
-    assert sum(in_place) > len(in_place) // 2
+    assert all(in_place)
 
 
 def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,3 +97,99 @@ def test_names_are_found_among_many() -> None:
     assert index.repeated == -1
     assert names([*many, b"x", b"read7", b"read8"]).repeated == 30_001
     assert names([]).find("x") == -1
+
+
+BASES, LIMITS, CONTIGS = [4, 0, 3, 5], [1, 0, 2, 9], [0, 10, 40, 200]
+
+
+def texts():
+    offsets = np.concatenate([[0], np.cumsum(BASES)])
+    bases = np.frombuffer(b"ACGTGGGTTTTT", np.uint8)
+    return _native.NamedTexts(bases, offsets, np.array(LIMITS, np.int32), np.array(CONTIGS, np.int64))
+
+
+def windows_by_hand(rows: list[list[int]], strands: int, widen: bool) -> tuple[list[list[int]], int, int]:
+    """(candidate, begin, end, strand) of each pair, how many reach beyond their target, and cells."""
+    pairs, clipped, cells = [], 0, 0
+    for number, (query, target, begin, end, before, after, strand) in enumerate(rows):
+        start, length = CONTIGS[target], CONTIGS[target + 1] - CONTIGS[target]
+        if widen:
+            margin = min(LIMITS[query], BASES[query])
+            begin, end = begin - before - margin, end + after + margin
+        else:
+            clipped += end > length
+        begin = min(max(begin, 0), length)
+        end = min(max(end, begin), length)
+        strand = strand if strands == 3 else strands
+        for each in (0, 1) if strand == 2 else (strand,):
+            pairs.append([number, start + begin, start + end, each])
+            cells += BASES[query] * (end - begin)
+    return pairs, clipped, cells
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3), st.integers(0, 2), st.integers(0, 220), st.integers(0, 50),
+            st.integers(0, 9), st.integers(0, 9), st.integers(0, 2),
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 3),
+    st.booleans(),
+)  # fmt: skip
+def test_windows_are_those_by_hand(given_rows, strands: int, widen: bool) -> None:
+    rows = [[q, t, begin, begin + size, before, after, s] for q, t, begin, size, before, after, s in given_rows]
+    columns = [np.array([row[i] for row in rows], d) for i, d in enumerate(("i4", "i4", "i8", "i8", "i4", "i4", "u1"))]
+    found = _native.windows_of(*columns, texts(), strands, widen)
+    query, target, first, local, begin, end, strand, bases, offsets, limits, clipped, cells = found
+    expected = windows_by_hand(rows, strands, widen)
+    owner = [i for i in range(len(rows)) for _ in range(first[i + 1] - first[i] if len(first) else 1)]
+    pairs = [list(map(int, row)) for row in zip(owner, begin, end, strand, strict=True)]
+    assert (pairs, clipped, cells) == expected
+    assert [query.tolist(), target.tolist()] == [[row[i] for row in rows] for i in (0, 1)]
+    occurring = list(dict.fromkeys(query.tolist()))  # in the order in which they occur
+    assert [occurring[i] for i in local] == [rows[i][0] for i in owner]
+    assert np.diff(offsets).tolist() == [BASES[q] for q in occurring]
+    assert limits.tolist() == [LIMITS[q] for q in occurring]
+    assert len(bases) == offsets[-1]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(lines, max_size=8), st.integers(0, 3))
+def test_windows_of_lines_are_those_of_their_columns(some: list[bytes], strands: int) -> None:
+    text = np.frombuffer(b"".join(line + b"\n" for line in some), np.uint8)
+    index = names(QUERIES), names(TARGETS)
+    try:
+        columns = _native.parse_candidates(text, "t", *index)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=f"^{re.escape(str(error))}$"):
+            _native.windows_of_lines(text, "t", *index, texts(), strands)
+        return
+    expected = _native.windows_of(*columns, texts(), strands, False)
+    for one, other in zip(_native.windows_of_lines(text, "t", *index, texts(), strands), expected, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_the_better_strand_is_chosen() -> None:
+    """Forward when equal; a candidate without a hit on either is left out, or all are kept."""
+    first = np.array([0, 1, 3, 5, 7, 9], np.int64)
+    distance = np.array([4, 3, 2, 2, 2, -1, 5, -1, -1], np.int32)
+    kept, pairs, hits = _native.choose_pairs(distance, first, 5, False)
+    assert (kept.tolist(), pairs.tolist(), hits) == ([0, 1, 2, 3], [0, 2, 3, 6], 4)
+    kept, pairs, hits = _native.choose_pairs(distance, first, 5, True)
+    assert (kept.tolist(), pairs.tolist(), hits) == ([0, 1, 2, 3, 4], [0, 2, 3, 6, 7], 4)
+    kept, pairs, hits = _native.choose_pairs(distance, np.zeros(0, np.int64), 9, False)
+    assert (kept.tolist(), pairs.tolist(), hits) == ([0, 1, 2, 3, 4, 6], [0, 1, 2, 3, 4, 6], 6)
+    with pytest.raises(ValueError, match="not those of the candidates"):
+        _native.choose_pairs(distance, first, 4, False)
+
+
+def test_windows_of_what_is_not_named_are_refused() -> None:
+    one = [
+        np.array([value], kind)
+        for value, kind in ((4, "i4"), (0, "i4"), (0, "i8"), (1, "i8"), (0, "i4"), (0, "i4"), (0, "u1"))
+    ]
+    with pytest.raises(ValueError, match="names no query"):
+        _native.windows_of(*one, texts(), 3, False)

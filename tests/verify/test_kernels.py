@@ -223,6 +223,14 @@ def test_a_plan_covers_every_pair_once():
     # planes of different queries do not overlap
     words = 6 * made.tile_words.astype(np.int64) * made.tiles
     assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()
+    # what goes to the device as one array
+    assert all(at % 256 == 0 for at in made.at.values())
+    of_queries = {"plane_offsets": made.plane_offsets, "limits": pairs.limits, "offsets": pairs.offsets}
+    of_queries |= {f"band {words}": (made.bands == words).astype(np.uint8) for words in set(made.bands.tolist()) - {0}}
+    assert set(made.at) == {*of_queries, "tile_words", "tiles", "lengths", "band_offsets"}
+    for name, array in of_queries.items():
+        stored = made.queries[made.at[name] : made.at[name] + array.nbytes]
+        assert np.array_equal(stored.view(array.dtype), array)
 
 
 @pytest.mark.parametrize(("mode", "passes"), [("infix", {"infix", "starts"}), ("prefix", {"anchored"})])

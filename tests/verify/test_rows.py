@@ -1,18 +1,15 @@
-"""Lines of verify's table: by the CPU and, by the code of a device, by one lane; expectations by hand."""
+"""Lines of verify's table; expectations by hand."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pytest
 
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.reference import Reference
 
 
-def lines(write: Any, queries: list[tuple[str, int]], targets: list[tuple[str, int]], rows: list[tuple]) -> list[str]:
+def lines(queries: list[tuple[str, int]], targets: list[tuple[str, int]], rows: list[tuple]) -> list[str]:
     """``rows``: query, target, window's begin in the target, reverse, distance, start, end."""
     packer = _native.ReferencePacker()
     packer.append(np.full(sum(size for _, size in targets), ord("A"), np.uint8))
@@ -21,7 +18,7 @@ def lines(write: Any, queries: list[tuple[str, int]], targets: list[tuple[str, i
     query, target, begin, strand, distance, start, end = np.array(rows, np.int64).T
     names, offsets = join_bytes([name.encode() for name, _ in queries])
     target_names, target_offsets = join_bytes([name.encode() for name, _ in targets])
-    text = write(
+    text = _native.verify_lines(
         reference=reference.native,
         bases=np.full(sum(size for _, size in queries), ord("A"), np.uint8),
         offsets=np.cumsum([0, *(size for _, size in queries)]).astype(np.int64),
@@ -36,13 +33,12 @@ def lines(write: Any, queries: list[tuple[str, int]], targets: list[tuple[str, i
         query_name_offsets=offsets,
         target_names=target_names,
         target_name_offsets=target_offsets,
-        **({"cigar": False} if write is _native.verify_lines else {}),
+        cigar=False,
     )
     return text.decode().splitlines()
 
 
-@pytest.mark.parametrize("write", [_native.verify_lines, _native.verify_lines_by_lane])
-def test_lines_by_hand(write: Any) -> None:
+def test_lines_by_hand() -> None:
     long = "n" * 10_000
     queries, targets = [("q", 10), (long, 3), ("empty", 0)], [("t", 100), ("u\u00e9", 50), ("", 7)]
     rows = [
@@ -53,7 +49,7 @@ def test_lines_by_hand(write: Any) -> None:
         (2, 2, 0, 1, 0, 0, 0),
         (2, 1, 5, 0, 4, 0, 4),
     ]
-    assert lines(write, queries, targets, rows) == [
+    assert lines(queries, targets, rows) == [
         "q\tt\t+\t23\t32\t10\t0\t100.00",
         "q\tu\u00e9\t-\t1\t9\t10\t3\t70.00",
         f"{long}\tt\t+\t*\t*\t3\t-1\t*",
@@ -61,21 +57,3 @@ def test_lines_by_hand(write: Any) -> None:
         "empty\t\t-\t1\t0\t0\t0\t100.00",
         "empty\tu\u00e9\t+\t6\t9\t0\t4\t0.00",
     ]
-
-
-def test_both_write_the_same_of_any_numbers() -> None:
-    rng = np.random.default_rng(8)
-    sizes = np.concatenate([np.arange(12), 10 ** np.arange(1, 6), rng.integers(1, 300, 30)])
-    queries = [("q" * (i % 7) + str(i), int(size)) for i, size in enumerate(sizes)]
-    targets = [("chr1", 200_000), ("x", 1)]
-    rows = []
-    for _ in range(3000):
-        query = int(rng.integers(len(queries)))
-        begin = int(rng.integers(100_000))
-        start = int(rng.integers(0, 50))
-        end = start + int(rng.integers(0, 2 * queries[query][1] + 2) % 90_000)
-        distance = int(rng.integers(-1, max(queries[query][1], end - start) + 1))
-        rows.append((query, 0, begin, int(rng.integers(2)), distance, start, end))
-    assert lines(_native.verify_lines, queries, targets, rows) == lines(
-        _native.verify_lines_by_lane, queries, targets, rows
-    )

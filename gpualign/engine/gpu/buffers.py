@@ -141,19 +141,11 @@ class Slot:
             self.device.timeline.bytes_to_device += staged.nbytes
         return pointer
 
-    def upload_staged(self, key: str, array: NDArray[Any], max_staged: float = math.inf) -> Any:
-        """As :meth:`upload`, of an array that host threads copy to memory that they are lent. Where they got none, what
-        the slot used for the last one goes back, and they will find more.
-        """
-        if not is_lent(array):
-            self.part_with(key)
-        return self.upload(key, array, max_staged)
-
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
         """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
         if self._owners.get(key) is not owner:
             self._owners.pop(key, None)
-            self.upload_staged(key, array, _MAX_STAGED)
+            self.upload(key, array, _MAX_STAGED)
             self._owners[key] = owner
         return self.device_array(key, 0)
 

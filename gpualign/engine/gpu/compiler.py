@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import itertools
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -53,19 +49,35 @@ def modules() -> list[str]:
 
 def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
     """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
-    return _key(_text_digest(source), defines or {})
+    return _key(_text_digest(source_root() / f"{source}.cu"), defines or {})
 
 
-def _text_digest(source: str) -> bytes:
-    digest = hashlib.sha256()
-    for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
-        digest.update(f"{path}\0{len(text)}\0".encode())
-        digest.update(text)
-    return digest.digest()
+def read_ahead(source: str) -> None:
+    """Begin, in a thread, to read by what the machine code of a module, and of those whose names begin with its name,
+    is looked for: dozens of small files."""
+
+    def read() -> None:
+        for path in sorted(source_root().glob(f"{source}*.cu")):
+            with contextlib.suppress(DeviceError):  # said when it is looked for
+                _text_digest(path)
+
+    threading.Thread(target=read, daemon=True, name="gpualign-sources").start()
+
+
+@functools.lru_cache
+def _text_digest(source: Path) -> bytes:
+    files = sorted(_sources(source).items())
+    return bytes.fromhex(_digest(b"".join(f"{path}\0{len(text)}\0".encode() + text for path, text in files)))
 
 
 def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
-    return hashlib.sha256(text_digest + repr((FLAGS, sorted(defines.items()))).encode()).hexdigest()[:24]
+    return _digest(text_digest + repr((FLAGS, sorted(defines.items()))).encode())[:24]
+
+
+def _digest(text: bytes) -> str:
+    import hashlib  # it loads OpenSSL, which runs without a GPU can do without
+
+    return hashlib.sha256(text).hexdigest()
 
 
 def compile_module(
@@ -98,7 +110,7 @@ def compile_module(
             f"the kernel {source} is neither prebuilt nor cached for {architecture} and nvcc was not found "
             "(install the CUDA toolkit, or set CUDA_HOME to where it is)"
         )
-    compiler = hashlib.sha256(nvcc_version(nvcc).encode()).hexdigest()[:8]
+    compiler = _digest(nvcc_version(nvcc).encode())[:8]
     cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
     with _compiling.setdefault(cached, threading.Lock()):
         with contextlib.suppress(OSError):
@@ -127,7 +139,7 @@ def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
         cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
     except OSError:
         cached = set()
-    text_digest = _text_digest(source)
+    text_digest = _text_digest(source_root() / f"{source}.cu")
     keys = [_key(text_digest, defines) for defines in macros]
     return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
 
@@ -151,6 +163,10 @@ def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
     Raises:
         CompileError: with the compiler's own text.
     """
+    import shutil
+    import subprocess
+    import tempfile
+
     with (
         tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder,
         undone_at_the_end(lambda: shutil.rmtree(folder)),
@@ -166,6 +182,8 @@ def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
 
 def find_nvcc() -> str | None:
     """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual location; None where there is none."""
+    import shutil
+
     found = shutil.which("nvcc")
     if found:
         return found
@@ -178,7 +196,7 @@ def find_nvcc() -> str | None:
 @functools.lru_cache
 def nvcc_version(nvcc: str) -> str:
     """The text of ``nvcc --version``."""
-    return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
+    return _said_by(nvcc, "--version")
 
 
 def nvcc_release(nvcc: str) -> tuple[int, int]:
@@ -187,10 +205,16 @@ def nvcc_release(nvcc: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
+def _said_by(nvcc: str, option: str) -> str:
+    import subprocess  # where a compiler is needed, it is not this that takes long
+
+    return subprocess.run([nvcc, option], capture_output=True, text=True, check=False).stdout
+
+
 def nvcc_architectures(nvcc: str) -> list[int]:
     """Compute capabilities (90 for 9.0) that this nvcc can compile for, ascending."""
-    done = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True, check=False)
-    return sorted({int(number) for number in re.findall(r"compute_(\d+)\b", done.stdout)})
+    said = _said_by(nvcc, "--list-gpu-arch")
+    return sorted({int(number) for number in re.findall(r"compute_(\d+)\b", said)})
 
 
 def cache_directory() -> Path:
@@ -272,6 +296,8 @@ def _sources(path: Path) -> dict[str, bytes]:
 
 def _write_whole(path: Path, data: bytes) -> None:
     """Write under a private name and rename, so that two processes never see half a file."""
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
     try:

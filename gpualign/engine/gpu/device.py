@@ -290,7 +290,7 @@ class Device:
             for item in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
-        self.host_memory.clear()
+        self.host_memory.close()
         self.slots.clear()
         self._resident.clear()
         self._retired.clear()

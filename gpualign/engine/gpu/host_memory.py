@@ -1,13 +1,14 @@
 """Page-locked host memory of a device, lent to whoever fills or reads it.
 
-Copies to and from a device want page-locked memory, and only a device's own thread can allocate it. Lent out, it is
-filled and read by the host's threads, and the device's thread, which must keep the device busy, copies nothing. It goes
-with the device: nobody may look into what was lent once the device is closed.
+Copies to and from a device want page-locked memory. Lent out, it is filled and read by the host's threads, and the
+device's thread, which must keep the device busy, copies nothing. It goes with the device: nobody may look into what was
+lent once the device is closed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.page_locked import PageLocker
 from gpualign.streaming.clock import STEPS
 
 #: sizes of buffers between two powers of two
@@ -22,61 +24,62 @@ _STEPS = 4
 _SMALLEST = 256
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20
+#: bytes that are page-locked to be lent, at most
+_MAX_LENT = 1 << 30
 
 
 class HostMemory:
     """Buffers that are used again once no view of them is left.
 
-    To page-lock memory waits for the kernels of all devices, and PyCUDA keeps the interpreter's lock meanwhile. So a
-    first chunk is there before any kernel runs, and most commands need no other.
+    A first chunk is there before any kernel runs, and short commands need no other.
 
     Args:
         driver: PyCUDA's.
         chunk: bytes page-locked at once.
+        most: bytes from which on no more are page-locked to be lent.
     """
 
-    def __init__(self, driver: Any, chunk: int = CHUNK) -> None:
-        self._driver, self._chunk = driver, chunk
+    def __init__(self, driver: Any, chunk: int = CHUNK, most: int = _MAX_LENT) -> None:
+        self._driver, self._chunk, self._most = driver, chunk, most
+        self._locker = PageLocker(driver)
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
-        self._missed: set[int] = set()
         self._rest = np.zeros(0, np.uint8)
+        self._cutting = threading.Lock()  # of the chunk, and of a new one
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
-            self._rest = self._lock(chunk)
+            self._rest = self._locker.lock(chunk)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
-        """uint8 (nbytes,) of whatever content, or None where no buffer of that size is free; in any thread."""
+        """uint8 (nbytes,) of whatever content; None where the host has no more of it, or lent enough."""
         size = _rounded(nbytes)
-        if (array := self._taken(size)) is None:
-            self._missed.add(size)
-            return None
-        return array[:nbytes]
-
-    def _taken(self, size: int) -> NDArray[np.uint8] | None:
-        """The whole of a free buffer of exactly that size."""
         try:
-            home = self._free[size]
-            buffer = home.pop()
-        except (KeyError, IndexError):
+            array = self._found(size) if self._locker.locked + size > self._most else self._made(size)
+        except self._driver.MemoryError:
             return None
-        return np.asarray(_Loan(buffer, home))
+        return None if array is None else array[:nbytes]
 
     def make(self, nbytes: int) -> NDArray[np.uint8]:
-        """The whole of a buffer of at least that many bytes, a new one where none of up to twice that is free; in the
-        device's thread.
+        """The whole of a buffer of at least that many bytes, a new one where none of up to twice that is free.
 
         Raises:
             the driver's MemoryError: the host has no memory.
         """
-        size = larger = _rounded(nbytes)
-        if size in self._missed:  # one more: what is free by now will be taken here, and who found none should find one
-            self._missed.discard(size)
-            with contextlib.suppress(self._driver.MemoryError):
-                self._home(size).append(self._part(size))
+        return self._made(_rounded(nbytes))
+
+    def _made(self, size: int) -> NDArray[np.uint8]:
+        if (array := self._found(size)) is not None:
+            return array
+        with self._cutting:
+            part = self._part(size)
+        return np.asarray(_Loan(part, self._home(size)))
+
+    def _found(self, size: int) -> NDArray[np.uint8] | None:
+        """The whole of a free buffer of up to twice that size."""
         for _ in range(_STEPS + 1):
-            if (array := self._taken(larger)) is not None:
-                return array
-            larger = _rounded(larger + 1)
-        return np.asarray(_Loan(self._part(size), self._home(size)))
+            with contextlib.suppress(KeyError, IndexError):
+                home = self._free[size]
+                return np.asarray(_Loan(home.pop(), home))
+            size = _rounded(size + 1)
+        return None
 
     def _home(self, size: int) -> deque[NDArray[np.uint8]]:
         return self._free.setdefault(size, deque())
@@ -85,21 +88,22 @@ class HostMemory:
         """A part of the chunk, or of a new one; what is large has its own."""
         if size > len(self._rest):
             if 2 * size > self._chunk:
-                return self._lock(size)
-            self._rest = self._lock(self._chunk)
+                return self._locker.lock(size)
+            self._rest = self._locker.lock(self._chunk)
         part, self._rest = self._rest[:size], self._rest[size:]
         return part
 
-    def _lock(self, size: int) -> NDArray[np.uint8]:
-        flags = self._driver.host_alloc_flags.PORTABLE
-        memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8, mem_flags=flags)
-        return memory
-
     def clear(self) -> None:
-        """Free the buffers that are not lent, and chunks of which no part is; in the device's thread."""
-        for home in self._free.values():
+        """Free the buffers that are not lent, and chunks of which no part is."""
+        for home in list(self._free.values()):
             home.clear()
-        self._rest = np.zeros(0, np.uint8)
+        with self._cutting:
+            self._rest = np.zeros(0, np.uint8)
+
+    def close(self) -> None:
+        """The same, before the device's context goes."""
+        self.clear()
+        self._locker.close()
 
 
 class _Loan:

@@ -29,8 +29,9 @@ _KernelResult = TypeVar("_KernelResult", covariant=True)
 
 #: batches in flight on a device: one computes, one copies
 SLOTS = 2
-#: how often the device's thread looks which of its batches is done, seconds
-_LOOK_S = 1e-4
+#: how long the device's thread waits before it looks again which of its batches is done, seconds: at first, and at
+#: most; each look takes the interpreter from those who parse and format
+_LOOK_S, _MAX_LOOK_S = 1e-4, 8e-4
 #: items between the oldest result and the newest item, in times of what equal devices need
 _MAX_HELD = 3
 
@@ -185,6 +186,7 @@ def _drive(
     pace = queue.joined_by(kernel)
     free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
+    look = _LOOK_S
     while True:
         task = queue.get(wait=not busy, closing=device.closing) if free else None
         if task is not None:
@@ -205,9 +207,11 @@ def _drive(
             free.append(slot)
         elif len(busy) > 1 and not any(slot.is_done for slot, *_ in busy):
             with HOST.waiting():
-                time.sleep(_LOOK_S)
-            device.timeline.wait_s += _LOOK_S
+                time.sleep(look)
+            device.timeline.wait_s += look
+            look = min(2 * look, _MAX_LOOK_S)
         elif busy:
+            look = _LOOK_S
             _collect(kernel, pace, busy, free)
         elif queue.ended.is_set() or device.closing.is_set():
             return

@@ -159,7 +159,7 @@ class LcsKernel:
         if not len(batch) or not wanted:
             return
         slot.device_array("bases", batch.bases.nbytes + _PADDING)
-        slot.upload_staged("bases", batch.bases)
+        slot.upload("bases", batch.bases)
         slot.upload("offsets", batch.base_offsets)
         classes: dict[tuple[LcsShape, bool], Classes] = {}
         for q in wanted:

@@ -3,6 +3,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace gpualign {
 
 // Eight bases at a time: codes packed into 16 bits, and a bit for each that is none of A, C, G and T.
@@ -26,6 +30,24 @@ public:
 
     // The codes of 32 bases, and bits of those that are not A, C, G or T.
     static uint64_t word(const uint8_t* ascii, uint32_t& others) {
+#ifdef __AVX2__
+        const __m256i text = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ascii));
+        __m256i x = _mm256_and_si256(_mm256_srli_epi16(text, 1), _mm256_set1_epi8(3));
+        x = _mm256_xor_si256(x, _mm256_and_si256(_mm256_srli_epi16(x, 1), _mm256_set1_epi8(1)));
+        const __m256i bases = _mm256_shuffle_epi8(_mm256_set1_epi32('A' | 'C' << 8 | 'G' << 16 | 'T' << 24), x);
+        const __m256i upper = _mm256_and_si256(text, _mm256_set1_epi8(char(0xDF)));
+        others = ~uint32_t(_mm256_movemask_epi8(_mm256_cmpeq_epi8(upper, bases)));
+        const __m256i twos = _mm256_maddubs_epi16(x, _mm256_set1_epi16(1 | 4 << 8));
+        const __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi32(1 | 16 << 16));  // of 32 bits, of which 8 are used
+        const __m256i lanes = _mm256_shuffle_epi8(fours, _mm256_set1_epi32(0 | 4 << 8 | 8 << 16 | 12 << 24));
+        return uint32_t(_mm256_extract_epi32(lanes, 0)) | uint64_t(uint32_t(_mm256_extract_epi32(lanes, 4))) << 32;
+#else
+        return word_by_eights(ascii, others);
+#endif
+    }
+
+    // The same where there are no vectors of bytes.
+    static uint64_t word_by_eights(const uint8_t* ascii, uint32_t& others) {
         uint64_t packed = 0;
         others = 0;
         for (int part = 0; part < 4; part++) {

@@ -62,6 +62,15 @@ struct CandidateColumns {
     std::vector<int32_t> before, after;  // query bases outside the aligned part (PAF), on the target's strand
     std::vector<uint8_t> strand;
 
+    void add(int32_t q, int32_t t, int64_t from, int64_t to, int64_t lead, int64_t trail, uint8_t sign) {
+        query.push_back(q);
+        target.push_back(t);
+        begin.push_back(from);
+        end.push_back(to);
+        before.push_back(int32_t(std::min<int64_t>(lead, INT32_MAX)));
+        after.push_back(int32_t(std::min<int64_t>(trail, INT32_MAX)));
+        strand.push_back(sign);
+    }
     void reserve(size_t lines) {
         for (std::vector<int32_t>* column : {&query, &target, &before, &after}) column->reserve(lines);
         begin.reserve(lines);
@@ -86,21 +95,38 @@ public:
     // The number, if the text at p is the name of the line before and a tab, which are skipped then; else -1.
     int32_t again(const char*& p, const char* end) const {
         const size_t size = last_.size();
-        if (!known_ || size_t(end - p) <= size || p[size] != '\t' || std::memcmp(p, last_.data(), size) != 0) return -1;
+        if (!known_ || size_t(end - p) <= size || p[size] != '\t' || !same(p, last_.data(), size)) return -1;
         p += size + 1;
         return number_;
     }
 
 private:
+    // As std::memcmp, whose call takes longer than to compare a name of usual length.
+    static bool same(const char* a, const char* b, size_t size) {
+        if (size < 8) {
+            for (size_t i = 0; i < size; i++)
+                if (a[i] != b[i]) return false;
+            return true;
+        }
+        const auto eight = [](const char* text) {
+            uint64_t value;
+            std::memcpy(&value, text, 8);
+            return value;
+        };
+        for (size_t i = 0; i + 8 < size; i += 8)
+            if (eight(a + i) != eight(b + i)) return false;
+        return eight(a + size - 8) == eight(b + size - 8);
+    }
+
     const Names& names_;
     std::string_view last_;
     int32_t number_ = -1;
     bool known_ = false;
 };
 
-template <class Names>
+template <class Names, class Out>
 void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Names>& queries, LastName<Names>& targets,
-                     CandidateColumns& out) {
+                     Out& out) {
     std::string_view f[kMaxFields];
     const int fields = split(line, f);
     std::string_view query, target, strand;
@@ -132,13 +158,7 @@ void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Name
     if (t < 0) fail_at_line(at, "no target is named '" + shown(target) + "'");
     const uint8_t s = strand_of(strand, at);
     if (s == 1) std::swap(before, after);
-    out.query.push_back(q);
-    out.target.push_back(t);
-    out.begin.push_back(begin);
-    out.end.push_back(end);
-    out.before.push_back(int32_t(std::min<int64_t>(before, INT32_MAX)));
-    out.after.push_back(int32_t(std::min<int64_t>(after, INT32_MAX)));
-    out.strand.push_back(s);
+    out.add(q, t, begin, end, before, after, s);
 }
 
 // A number and the tab after it, which are skipped; -1 where there is anything else.
@@ -154,25 +174,20 @@ inline int64_t number_before_tab(const char*& p, const char* end) {
 
 // The usual line of TSV, with the names of the line before, five columns and no fault: most are. Returns what follows it, or
 // null, and then nothing was done.
-template <class Names>
+template <class Names, class Out>
 const char* parse_usual_line(const char* p, const char* end, const LastName<Names>& queries, const LastName<Names>& targets,
-                             CandidateColumns& out) {
+                             Out& out) {
     const int32_t query = queries.again(p, end), target = query < 0 ? -1 : targets.again(p, end);
     if (target < 0) return nullptr;
     const int64_t first = number_before_tab(p, end), last = first < 1 ? -1 : number_before_tab(p, end);
     if (first < 1 || last < first - 1 || end - p < 2 || p[1] != '\n' || (*p != '+' && *p != '-' && *p != '.')) return nullptr;
-    out.query.push_back(query);
-    out.target.push_back(target);
-    out.begin.push_back(first - 1);
-    out.end.push_back(last);
-    out.before.push_back(0);
-    out.after.push_back(0);
-    out.strand.push_back(*p == '+' ? 0 : *p == '-' ? 1 : 2);
+    out.add(query, target, first - 1, last, 0, 0, *p == '+' ? 0 : *p == '-' ? 1 : 2);
     return p + 2;
 }
 
-template <class Names>
-void parse_candidates(std::string_view text, char kind, const Names& queries, const Names& targets, CandidateColumns& out) {
+// Lines to `out`, which has add() and reserve() as CandidateColumns.
+template <class Names, class Out>
+void parse_candidates(std::string_view text, char kind, const Names& queries, const Names& targets, Out& out) {
     LastName<Names> query_names(queries), target_names(targets);
     out.reserve(size_t(std::count(text.begin(), text.end(), '\n')) + 1);
     int64_t number = 0;

@@ -3,11 +3,11 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "verify/candidate_text.hpp"
+#include "verify/windows.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
@@ -21,12 +21,15 @@ public:
         const int64_t* at = offsets.data();
         const size_t n = offsets.size() - 1;
         nb::gil_scoped_release release;
-        while (slots_.size() < 2 * n) slots_.resize(2 * slots_.size());
-        for (size_t i = 0; i < n; i++) {
-            const std::string_view name(text + at[i], size_t(at[i + 1] - at[i]));
-            const size_t hash = std::hash<std::string_view>()(name), slot = slot_of(name, hash);
-            if (slots_[slot].number >= 0 && repeated_ < 0) repeated_ = int64_t(i);
-            if (slots_[slot].number < 0) slots_[slot] = {uint32_t(hash >> 32), int32_t(i)};
+        size_t size = slots_.size();
+        while (size < 2 * n) size *= 2;
+        slots_.resize(size);
+        size_t hashes[kAhead] = {};
+        for (size_t i = 0; i < n + kAhead; i++) {  // a slot is asked for some names before it is needed
+            if (i >= kAhead) add(int32_t(i - kAhead), hashes[i % kAhead]);
+            if (i >= n) continue;
+            hashes[i % kAhead] = std::hash<std::string_view>()(std::string_view(text + at[i], size_t(at[i + 1] - at[i])));
+            __builtin_prefetch(&slots_[hashes[i % kAhead] & (size - 1)], 1);
         }
     }
     // Number of a name, -1 when there is none.
@@ -43,6 +46,13 @@ private:
         int32_t number = -1;
     };
 
+    static constexpr size_t kAhead = 16;
+
+    void add(int32_t i, size_t hash) {
+        Entry& entry = slots_[slot_of(name(i), hash)];
+        if (entry.number < 0) entry = {uint32_t(hash >> 32), i};
+        else if (repeated_ < 0) repeated_ = i;
+    }
     std::string_view name(int32_t i) const {
         const int64_t begin = offsets_.data()[i], end = offsets_.data()[i + 1];
         return {reinterpret_cast<const char*>(names_.data()) + begin, size_t(end - begin)};
@@ -80,34 +90,80 @@ int64_t group_border(TextInput data, int column) {
     return last_group_border(begin, begin + size, column);
 }
 
-// A batch's queries, each once, in the order in which they occur; and each pair's number among them.
-nb::tuple gather_queries(Input<int32_t> query, Input<uint8_t> bases, Input<int64_t> offsets) {
-    std::vector<int32_t> local(query.size());
-    std::vector<int32_t> ids;
-    std::vector<uint8_t> sequence;
-    std::vector<int64_t> local_offsets{0};
-    const size_t queries = offsets.size() - 1;
-    for (size_t i = 0; i < query.size(); i++)
-        if (query.data()[i] < 0 || size_t(query.data()[i]) >= queries) throw nb::value_error("a pair names no query");
+// What candidates name, as Python holds it.
+struct NamedArrays {
+    Input<uint8_t> bases;
+    Input<int64_t> offsets;
+    Input<int32_t> limits;
+    Input<int64_t> contig_offsets;
+
+    NamedTexts view() const {
+        const size_t queries = offsets.size() - 1, targets = contig_offsets.size() - 1;
+        if (limits.size() != queries) throw nb::value_error("not every query has a limit");
+        return {bases.data(), offsets.data(), limits.data(), queries, contig_offsets.data(), targets};
+    }
+};
+
+nb::tuple to_python(Windows&& out) {
+    return nb::make_tuple(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.first)),
+                          to_numpy(std::move(out.local)), to_numpy(std::move(out.begin)), to_numpy(std::move(out.end)),
+                          to_numpy(std::move(out.strand)), to_numpy(std::move(out.bases)), to_numpy(std::move(out.offsets)),
+                          to_numpy(std::move(out.limits)), out.clipped, out.cells);
+}
+
+nb::tuple windows_of_lines(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets,
+                           const NamedArrays& texts, int strands) {
+    Windows out(texts.view(), WindowStrands(strands), kind[0] == 'p');
+    const std::string_view text(begin_of(data), data.size());
     {
         nb::gil_scoped_release release;
-        std::unordered_map<int32_t, int32_t> seen;
-        for (size_t i = 0; i < query.size(); i++) {
-            const int32_t q = query.data()[i];
-            if (i > 0 && q == query.data()[i - 1]) {
-                local[i] = local[i - 1];
-                continue;
-            }
-            const auto [at, fresh] = seen.emplace(q, int32_t(ids.size()));
-            local[i] = at->second;
-            if (!fresh) continue;
-            ids.push_back(q);
-            sequence.insert(sequence.end(), bases.data() + offsets.data()[q], bases.data() + offsets.data()[q + 1]);
-            local_offsets.push_back(int64_t(sequence.size()));
+        parse_candidates(text, kind[0], queries, targets, out);
+    }
+    return to_python(std::move(out));
+}
+
+nb::tuple windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begin, Input<int64_t> end,
+                     Input<int32_t> before, Input<int32_t> after, Input<uint8_t> strand, const NamedArrays& texts, int strands,
+                     bool widen) {
+    const size_t n = query.size();
+    if (target.size() != n || begin.size() != n || end.size() != n || before.size() != n || after.size() != n || strand.size() != n)
+        throw nb::value_error("the candidates' arrays differ in length");
+    const NamedTexts view = texts.view();
+    for (size_t i = 0; i < n; i++)
+        if (size_t(query.data()[i]) >= view.queries || size_t(target.data()[i]) >= view.targets || strand.data()[i] > 2)
+            throw nb::value_error("a pair names no query or target");
+    Windows out(view, WindowStrands(strands), widen);
+    {
+        nb::gil_scoped_release release;
+        out.reserve(n);
+        for (size_t i = 0; i < n; i++)
+            out.add(query.data()[i], target.data()[i], begin.data()[i], end.data()[i], before.data()[i], after.data()[i],
+                    strand.data()[i]);
+    }
+    return to_python(std::move(out));
+}
+
+// Of each candidate the better pair, forward when equal, and which candidates have a hit.
+nb::tuple choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidates, bool all) {
+    const bool single = first.size() == 0;
+    if (single ? distance.size() != candidates : first.size() != candidates + 1 || size_t(first.data()[candidates]) != distance.size())
+        throw nb::value_error("the pairs are not those of the candidates");
+    std::vector<int64_t> kept, chosen;
+    int64_t hits = 0;
+    {
+        nb::gil_scoped_release release;
+        const int32_t* d = distance.data();
+        if (all) kept.reserve(candidates);
+        for (size_t i = 0; i < candidates; i++) {
+            size_t pair = single ? i : size_t(first.data()[i]);
+            if (!single && pair + 1 < size_t(first.data()[i + 1]) && d[pair + 1] >= 0 && (d[pair] < 0 || d[pair + 1] < d[pair])) pair++;
+            hits += d[pair] >= 0;
+            if (!all && d[pair] < 0) continue;
+            kept.push_back(int64_t(i));
+            chosen.push_back(int64_t(pair));
         }
     }
-    return nb::make_tuple(to_numpy(std::move(local)), to_numpy(std::move(ids)), to_numpy(std::move(sequence)),
-                          to_numpy(std::move(local_offsets)));
+    return nb::make_tuple(to_numpy(std::move(kept)), to_numpy(std::move(chosen)), hits);
 }
 
 }  // namespace
@@ -122,8 +178,21 @@ void bind_candidates(nb::module_& m) {
           "Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("last_group_border", &group_border, nb::arg("data"), nb::arg("column"),
           "Bytes before the last run of whole lines with the same text in a column (0 when there is but one run).");
-    m.def("gather_queries", &gather_queries, nb::arg("query"), nb::arg("bases"), nb::arg("offsets"),
-          "(local, ids, bases, offsets): the queries that a batch names, each once.");
+    nb::class_<NamedArrays>(m, "NamedTexts", "What candidates name: queries, their limits, and where targets are.")
+        .def("__init__",
+             [](NamedArrays* self, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> limits, Input<int64_t> targets) {
+                 new (self) NamedArrays{bases, offsets, limits, targets};
+             }, nb::arg("bases"), nb::arg("offsets"), nb::arg("limits"), nb::arg("contig_offsets"));
+    m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
+          nb::arg("texts"), nb::arg("strands"),
+          "Lines as of parse_candidates to (query, target int32 (n,); first int64 (n + 1,), each candidate's first pair, empty "
+          "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the queries "
+          "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say.");
+    m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"), nb::arg("before"),
+          nb::arg("after"), nb::arg("strand"), nb::arg("texts"), nb::arg("strands"), nb::arg("widen"),
+          "The same of candidates in columns.");
+    m.def("choose_pairs", &choose_pairs, nb::arg("distance"), nb::arg("first"), nb::arg("candidates"), nb::arg("all"),
+          "(kept, pairs int64, hits): the candidates within their limit, or all of them, and of each the better strand.");
 }
 
 }  // namespace gpualign

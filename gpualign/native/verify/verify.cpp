@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <string>
 
-#include "algo/text/group_text.hpp"
-#include "algo/text/verify_row.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "verify/edit_path.hpp"
+#include "verify/row.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_batch.hpp"
 #include "text/text.hpp"
@@ -237,29 +236,6 @@ nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, I
     return nb::bytes(out.data(), out.size());
 }
 
-// The same without CIGARs as a device writes it, by one lane: each line's size, and then the line.
-nb::bytes verify_lines_by_lane(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
-                               Input<int32_t> query, Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance,
-                               Input<int32_t> start, Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
-                               Input<int64_t> query_name_offsets, Input<uint8_t> target_names,
-                               Input<int64_t> target_name_offsets) {
-    const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
-    const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
-    const int64_t* contig_offsets = reference.view().contig_offsets;
-    const OneLane lane;
-    std::string text;
-    for (size_t i = 0; i < found.size(); i++) {
-        const VerifyRow row = shown.row(found, contig_offsets, i);
-        GroupText<OneLane, false> measured(lane, nullptr);
-        put_verify_row(measured, row);
-        std::string line(measured.size(), '?');
-        GroupText<OneLane, true> written(lane, line.data());
-        put_verify_row(written, row);
-        text += line + '\n';
-    }
-    return nb::bytes(text.data(), text.size());
-}
-
 }  // namespace
 
 void bind_verify(nb::module_& m) {
@@ -285,10 +261,6 @@ void bind_verify(nb::module_& m) {
           nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
           nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
           nb::arg("target_name_offsets"), nb::arg("cigar"), "The TSV lines of verify's results.");
-    m.def("verify_lines_by_lane", &verify_lines_by_lane, nb::kw_only(), nb::arg("reference"), nb::arg("bases"),
-          nb::arg("offsets"), nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"),
-          nb::arg("end"), nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
-          nb::arg("target_name_offsets"), "The same without CIGARs by the code of a device, for tests.");
 }
 
 }  // namespace gpualign

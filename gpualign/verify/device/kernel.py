@@ -23,6 +23,8 @@ from gpualign.verify.device.plan import THREADS, Group, Plan, plan
 
 #: of the device's memory, what a reference may take that stays
 _RESIDENT_SHARE = 0.5
+#: columns that come back, as :class:`VerifyResult` has them
+_RESULTS = ("distances", "starts", "ends")
 
 
 def window_text(
@@ -90,8 +92,7 @@ class VerifyKernel:
             if item.mode == MODES["infix"]:
                 starts = self._function(group, "starts")
                 slot.launch(starts, group.grid, THREADS, batch, *numbers, shared=group.shared_bytes)
-        for key in ("distances", "starts", "ends"):
-            slot.download(key, len(made.tasks), np.int32)
+        slot.download("results", (len(_RESULTS), len(made.tasks)), np.int32)
 
     def launch_distances(self, slot: Slot, group: Group, mode: int, batch: np.void) -> None:
         """Enqueue the kernel that gives a group's distances and ends."""
@@ -106,39 +107,40 @@ class VerifyKernel:
     def _arrays(self, slot: Slot, item: VerifyPairs, made: Plan) -> dict[str, int]:
         """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
         text, known, placed = self._text(slot, item, made)
-        bases = slot.upload_staged("bases", item.bases)
-        offsets = slot.upload("offsets", item.offsets)
-        plane_offsets = slot.upload("plane offsets", made.plane_offsets)
-        tile_words, tiles = slot.upload("tile words", made.tile_words), slot.upload("tiles", made.tiles)
-        lengths = slot.upload("lengths", np.diff(item.offsets).astype(np.int32))
-        tasks = slot.upload_staged("tasks", placed)
+        bases, tasks = slot.upload("bases", item.bases), slot.upload("tasks", placed)
+        start = int(slot.upload("queries", made.queries))
+        queries = {name: np.uint64(start + at) for name, at in made.at.items()}
         planes = slot.device_array("planes", 4 * made.plane_words)
         build = self.device.function("verify_planes", "build_planes")
-        slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
-        outputs = {key: slot.device_array(key, 4 * len(made.tasks)) for key in ("distances", "ends", "starts", "hits")}
+        of_planes = (queries[name] for name in ("offsets", "plane_offsets", "tile_words", "tiles"))
+        slot.launch(build, len(made.tiles), 64, bases, *of_planes, planes)
+        results, size = int(slot.device_array("results", 4 * len(_RESULTS) * len(made.tasks))), 4 * len(made.tasks)
+        outputs = {name: results + i * size for i, name in enumerate(_RESULTS)}
+        hits = slot.device_array("hits", size)
         counts = slot.clear("hit counts", 4 * len(made.groups))
         stride = max(group.boundary_words for group in made.groups)
         pairs_at_once = (
             max(group.grid * THREADS // group.shape.lanes for group in made.groups if group.strips > 1) if stride else 0
         )
         boundary = slot.device_array("boundary", 4 * stride * pairs_at_once)
-        band_profiles, band_offsets = self._build_bands(slot, item, made, bases, offsets)
-        arrays = {"text": text, "known": known, "planes": planes, "plane_offsets": plane_offsets, "lengths": lengths}
-        arrays |= {"tasks": tasks, "hit_count": counts, "boundary": boundary, "boundary_stride": stride}
-        arrays |= {"band_profiles": band_profiles, "band_offsets": band_offsets} | outputs
+        band_profiles, band_offsets = self._build_bands(slot, made, bases, queries)
+        arrays = {"text": text, "known": known, "planes": planes, "plane_offsets": queries["plane_offsets"]}
+        arrays |= {"lengths": queries["lengths"], "tasks": tasks, "hit_count": counts}
+        arrays |= {"boundary": boundary, "boundary_stride": stride}
+        arrays |= {"hits": hits, "band_profiles": band_profiles, "band_offsets": band_offsets} | outputs
         return {name: int(value) for name, value in arrays.items()}
 
-    def _build_bands(self, slot: Slot, item: VerifyPairs, made: Plan, bases: Any, offsets: Any) -> tuple[int, int]:
+    def _build_bands(self, slot: Slot, made: Plan, bases: Any, queries: dict[str, np.uint64]) -> tuple[int, int]:
         """The band profiles of the queries that have one, and their offsets; zeros where there is none."""
         if made.band_words == 0:
             return 0, 0
-        limits, positions = slot.upload("limits", item.limits), slot.upload("band offsets", made.band_offsets)
         profiles = slot.device_array("band profiles", 4 * made.band_words)
-        for words in np.unique(made.bands[made.bands > 0]).tolist():
-            wanted = slot.upload(f"band {words}", (made.bands == words).astype(np.uint8))
-            build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
-            slot.launch(build, len(made.bands), 32, bases, offsets, limits, positions, wanted, profiles)
-        return int(profiles), int(positions)
+        of_bands = [queries[name] for name in ("offsets", "limits", "band_offsets")]
+        for words in tuning.VERIFY_BANDS:
+            if (wanted := queries.get(f"band {words}")) is not None:
+                build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
+                slot.launch(build, len(made.bands), 32, bases, *of_bands, wanted, profiles)
+        return int(profiles), int(queries["band_offsets"])
 
     def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
         """Where the packed text and its ACGT mask are on the device, and the tasks in its coordinates."""
@@ -169,18 +171,18 @@ class VerifyKernel:
 
     def collect(self, slot: Slot, item: VerifyPairs) -> VerifyResult:
         made = self._plans.pop(id(slot))
-        keys, count = ("distances", "starts", "ends"), len(made.tasks)
+        count = len(made.tasks)
         if made.in_order and count:
-            result = VerifyResult(*(slot.pinned(key, count, np.int32) for key in keys))
-            for key in keys:
-                slot.part_with(key)
+            result = VerifyResult(*slot.pinned("results", (len(_RESULTS), count), np.int32))
+            slot.part_with("results")
             return result
         distance, start, end = (np.zeros(len(item), np.int32) for _ in range(3))
         if count < len(item):
             _settle_empty(item, distance, end)
         if count:
-            for key, out in zip(keys, (distance, start, end), strict=True):
-                out[made.order] = slot.pinned(key, count, np.int32)
+            results = slot.pinned("results", (len(_RESULTS), count), np.int32)
+            for out, column in zip((distance, start, end), results, strict=True):
+                out[made.order] = column
         return VerifyResult(distance, start, end)
 
     def split(self, item: VerifyPairs) -> list[VerifyPairs]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from gpualign.verify.cpu import MODES, VerifyPairs
 #: threads of a block in cuda/verify.cu and cuda/verify_band.cu
 THREADS = 128
 _COLUMNS_PER_BLOCK = 16
+#: bytes: where arrays begin on a device
+_ALIGNED = 256
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Plan:
         band_words: words of all band profiles.
         groups: the launches.
         in_order: every pair is its own task's number.
+        queries, at: uint8, what the kernels want to know of the queries, in one array, and where in it each is: their
+            ``offsets``, ``lengths``, ``limits`` and the above, and ``band N`` (uint8), which have a band of N words.
     """
 
     order: NDArray[np.int64]
@@ -98,6 +103,8 @@ class Plan:
     band_words: int
     groups: tuple[Group, ...]
     in_order: bool
+    queries: NDArray[np.uint8]
+    at: dict[str, int]
 
 
 @lru_cache(maxsize=65536)
@@ -139,19 +146,44 @@ def plan(pairs: VerifyPairs) -> Plan:
     slides = (lengths.astype(np.int64) - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
     band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
     band_starts = offsets_of(band_words)
+    plane_offsets, band_offsets = starts[:-1].astype(np.uint32), band_starts[:-1].astype(np.uint32)
+    queries, at = joined(
+        {
+            "offsets": pairs.offsets,
+            "plane_offsets": plane_offsets,
+            "tile_words": words,
+            "tiles": tiles,
+            "lengths": lengths,
+            "limits": pairs.limits,
+            "band_offsets": band_offsets,
+            **{f"band {size}": (bands == size).astype(np.uint8) for size in tuning.VERIFY_BANDS if size in bands},
+        }
+    )
     return Plan(
         order,
         tasks,
-        starts[:-1].astype(np.uint32),
+        plane_offsets,
         words,
         tiles,
         int(starts[-1]),
         bands,
-        band_starts[:-1].astype(np.uint32),
+        band_offsets,
         int(band_starts[-1]),
         groups,
         len(order) == len(pairs) and len(keys) < 2,
+        queries,
+        at,
     )
+
+
+def joined(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[str, int]]:
+    """Arrays as the bytes of one, which is one copy to a device instead of many, and where in it each begins."""
+    sizes = [-(-array.nbytes // _ALIGNED) * _ALIGNED for array in arrays.values()]
+    starts = offsets_of(sizes)
+    block = np.empty(int(starts[-1]), np.uint8)
+    for array, start in zip(arrays.values(), starts.tolist(), strict=False):
+        block[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
+    return block, dict(zip(arrays, starts.tolist(), strict=False))
 
 
 def _groups(

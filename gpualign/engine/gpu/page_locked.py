@@ -1,0 +1,82 @@
+"""Page-locked host memory from any thread. PyCUDA gives it to a context's own thread alone, and keeps the interpreter's
+lock while the driver finds the pages, a third of a second for a gigabyte: all other threads would wait."""
+
+from __future__ import annotations
+
+import ctypes
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: of the driver's interface (cuda.h): all contexts may copy from and to it
+_PORTABLE = 1
+
+
+class PageLocker:
+    """Made in a device's thread, used from any until :meth:`close`.
+
+    Args:
+        driver: PyCUDA's; what stands in for it in tests is asked itself.
+
+    Attributes:
+        locked: bytes that are page-locked now.
+    """
+
+    def __init__(self, driver: Any) -> None:
+        self._driver, self._closed, self.locked = driver, False, 0
+        self._cuda = ctypes.CDLL("libcuda.so.1") if isinstance(driver, ModuleType) else None
+        self._context = self._current()
+
+    def lock(self, size: int) -> NDArray[np.uint8]:
+        """uint8 (size,) of whatever content. It goes with its last view, at the latest with the device.
+
+        Raises:
+            the driver's MemoryError: the host has no memory.
+        """
+        if size == 0:
+            return np.zeros(0, np.uint8)
+        if self._cuda is None:
+            memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8)
+            self.locked += size
+            return memory
+        address = ctypes.c_void_p()
+        if self._within("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(size), _PORTABLE) or not address.value:
+            raise self._driver.MemoryError(f"{size} bytes cannot be page-locked")
+        self.locked += size
+        return np.asarray(_Pages(self, address.value, size))
+
+    def free(self, address: int, size: int) -> None:
+        """Give back pages that :meth:`lock` gave."""
+        if not self._closed:
+            self._within("cuMemFreeHost", ctypes.c_void_p(address))
+            self.locked -= size
+
+    def close(self) -> None:
+        """Before the context goes, with which all of it does."""
+        self._closed = True
+
+    def _within(self, call: str, *arguments: Any) -> int:
+        """Call the driver with the device's context current in this thread, and then what was before."""
+        cuda, before = self._cuda, self._current()
+        error = int(cuda.cuCtxSetCurrent(self._context) or getattr(cuda, call)(*arguments))  # type: ignore[union-attr]
+        cuda.cuCtxSetCurrent(before)  # type: ignore[union-attr]
+        return error
+
+    def _current(self) -> ctypes.c_void_p:
+        context = ctypes.c_void_p()
+        if self._cuda is not None:
+            self._cuda.cuCtxGetCurrent(ctypes.byref(context))
+        return context
+
+
+class _Pages:
+    """What the views of page-locked memory keep alive."""
+
+    def __init__(self, locker: PageLocker, address: int, size: int) -> None:
+        self._locker, self._given = locker, (address, size)
+        self.__array_interface__ = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
+
+    def __del__(self) -> None:
+        self._locker.free(*self._given)

@@ -1,0 +1,63 @@
+"""What a process of the command line begins before it imports the rest."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import gpualign.__main__ as start
+from gpualign.engine.gpu import early
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Modules of a process that ran a command line."""
+    program = "import sys; from gpualign.__main__ import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    return set(done.stdout.split("\n")[-2].split())
+
+
+def test_a_command_finds_numpy_imported_or_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[Any] = []
+    monkeypatch.setattr(start.importlib, "import_module", names.append)
+    start._import_ahead(["verify", "ref.fa", "reads.fa"])
+    for thread in threading.enumerate():
+        if thread.name == "gpualign-import":
+            thread.join(timeout=60)
+    assert names == ["numpy"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--version"], ["map", "--help"], ["help", "map"], ["verify"]])
+def test_what_computes_nothing_does_without(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start.threading, "Thread", lambda **_: pytest.fail("a thread was begun"))
+    start._import_ahead(arguments)
+
+
+def test_devices_are_begun_with_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(early, "begin", seen.append)
+    monkeypatch.setattr(sys, "argv", ["gpualign", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        start.main()
+    assert ended.value.code == 0
+    assert seen == [["--version"]]
+    assert gc.get_freeze_count() > 0  # what is left is not searched for cycles at the end
+    gc.unfreeze()
+
+
+def test_the_version_needs_no_numpy() -> None:
+    assert "numpy" not in imported_by("--version")
+
+
+@pytest.mark.parametrize("words", [["verify"], ["lcs-filter", "-Q"], ["mems", "-l", "4"]])
+def test_a_run_without_a_gpu_needs_no_compiler_and_no_samtools(words: list[str], tmp_path: Any) -> None:
+    """What few runs need is imported by those."""
+    text = tmp_path / "r.fa"
+    text.write_text(">r\nACGTACGTAC\n")
+    modules = imported_by(*words, *[str(text)] * 2, "--device", "cpu", "-q", "-o", str(tmp_path / "out"))
+    assert "numpy" in modules
+    assert not {"subprocess", "tempfile", "_hashlib", "gpualign.io.samtools", "pysam", "numpy.ma"} & modules
