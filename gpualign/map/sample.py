@@ -24,9 +24,11 @@ from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapped, Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
@@ -114,15 +116,24 @@ def pairs_of(
     params: MapParams,
     threads: int,
     warn: Callable[[str], None],
+    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
 ) -> tuple[PairModel | None, Iterator[Reads]]:
-    """How pairs should lie (None: there are no pairs) and the items to map."""
+    """How pairs should lie (None: there are no pairs) and the items to map.
+
+    Args:
+        map_alone: maps reads each by itself; None: the CPU.
+    """
     pairing = params.pairing
     if not paired or not pairing.together:
         return None, reads
     if (model := pairing.given) is not None:
         return model, reads
     model, reads = estimate_pairs(
-        reads, lambda batch: map_batch(index, batch, params), pairing.default, pairing.orientation, threads
+        reads,
+        map_alone or (lambda batch: map_batch(index, batch, params)),
+        pairing.default,
+        pairing.orientation,
+        threads,
     )
     if model is None:
         model = pairing.default
