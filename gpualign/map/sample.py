@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from gpualign import _native
@@ -30,6 +30,7 @@ from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
@@ -130,7 +131,7 @@ def pairs_of(
         return model, reads
     model, reads = estimate_pairs(
         reads,
-        map_alone or (lambda batch: map_batch(index, batch, params)),
+        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
         pairing.default,
         pairing.orientation,
         threads,
@@ -221,6 +222,7 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
     return with_lines(text, records.header_lines)
 
 
+@lru_cache(1)  # of all samples
 def _fasta(reference: str) -> str | None:
     """The reference as htslib may use it to decode CRAM."""
     return None if reference == "-" or is_index(reference) else reference

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, HostedStage, Lend
+from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
@@ -46,6 +47,7 @@ from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: what is staged by the memory that it is lent -> what a device made of it
 Run = Callable[[Callable[[Lend], Any]], Any]
@@ -152,6 +154,7 @@ def run_samples(
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")
+        before, start = STEPS.since(), time.perf_counter()
         with closing(_map_all(missing, index, params, options, backend)) as mapped:
             for job, result in mapped:
                 results[job.name] = result.fields
@@ -160,6 +163,9 @@ def run_samples(
                     finished.keep(job.name, job.sample, result.fields)
                 progress.update(1)
         run.report.stage("mapping")
+        host, wall = STEPS.since(before), time.perf_counter() - start
+    devices = run.report.fields.get("devices", ())
+    run.report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
 
 
@@ -367,6 +373,7 @@ class SamplesStage(HostedStage[Job, JobResult]):
     """A stage whose items are samples: a host thread takes one from beginning to end, and a device its batches."""
 
     mapper: SampleMapper
+    slots: int = field(default=8, kw_only=True)
 
     def around(self, run: Run, item: Job) -> JobResult:
         return self.mapper.on_devices(run, item)
