@@ -2,11 +2,11 @@
 
     python benchmarks/alt_contigs.py [--genome chr20] [--pairs 6000] [--seed 1] [--shown 0]
 
-The reference is made of a genome as GRCh38 with ALT contigs is: 30 contigs of 50 to 150 kb are edited copies (0.2 to 2 %
-substitutions, a tenth as many insertions and deletions), and a decoy is primary. Pairs of 2 x 150 bases come from the
-stretches that have copies ("primary"), from the copies ("alt"), from where both are the same ("both") and from elsewhere
-("elsewhere"). A read is right if its primary record begins within 20 bases of where it comes from, or of what a copy was
-made from. Result: benchmarks/results/alt-<machine>.json.
+The reference is made of a genome as GRCh38 with ALT contigs is: 30 contigs of 50 to 150 kb are edited copies (0.2 to
+2 % substitutions, a tenth as many insertions and deletions), and a decoy is primary. Pairs of 2 x 150 bases come from
+the stretches that have copies ("primary"), from the copies ("alt"), from where both are the same ("both") and from
+elsewhere ("elsewhere"). A read is right if its primary record begins within 20 bases of where it comes from, or of what
+a copy was made from. Result: benchmarks/results/alt-<machine>.json.
 """
 
 from __future__ import annotations
@@ -177,7 +177,10 @@ def main() -> None:
     lost = [key for key, read in found["gpualign"].items() if read["mapq"] < SURE <= found["bwa"][key]["mapq"]]
     gained = [key for key, read in found["gpualign"].items() if read["mapq"] >= SURE > found["bwa"][key]["mapq"]]
     print("bwa alone is sure", Counter((found["bwa"][key]["kind"], found["bwa"][key]["right"]) for key in lost))
-    print("gpualign alone is sure", Counter((found["gpualign"][key]["kind"], found["gpualign"][key]["right"]) for key in gained))
+    print(
+        "gpualign alone is sure",
+        Counter((found["gpualign"][key]["kind"], found["gpualign"][key]["right"]) for key in gained),
+    )
     for key in lost[: arguments.shown]:
         for program in found:
             fields = found[program][key]["line"].split("\t")

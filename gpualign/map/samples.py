@@ -56,6 +56,8 @@ Run = Callable[[Callable[[Lend], Any]], Any]
 _SMALL = 2
 #: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
 _LARGE_SHARE = 0.25
+#: threads that drive a device, for small samples are many items; but one where the index's file is so large
+_DRIVERS, _LARGE_INDEX = 2, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def run_samples(
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.records if missing else "paf"
     work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads, written)
+    work = replace(work, drivers=_drivers(files.reference))
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -167,6 +170,12 @@ def run_samples(
     devices = run.report.fields.get("devices", ())
     run.report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
+
+
+def _drivers(reference: str) -> int:
+    """Threads for each device, every one of which needs the index there."""
+    size = os.path.getsize(reference) if os.path.isfile(reference) else _LARGE_INDEX
+    return _DRIVERS if size < _LARGE_INDEX else 1
 
 
 def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_path: str | None) -> None:
@@ -373,7 +382,7 @@ class SamplesStage(HostedStage[Job, JobResult]):
     """A stage whose items are samples: a host thread takes one from beginning to end, and a device its batches."""
 
     mapper: SampleMapper
-    slots: int = field(default=8, kw_only=True)
+    slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Run, item: Job) -> JobResult:
         return self.mapper.on_devices(run, item)

@@ -31,6 +31,8 @@ _ALIGNMENT = 16
 #: bytes of a record besides bases, qualities and names: a first guess; and the space for texts in times of the largest
 _USUAL_FIELDS = 192
 _GROWTH = 1.25
+#: how much longer than by the latest one a text may be that is copied at once
+_AHEAD = 1.02
 _MIN_BYTES = 1 << 12
 #: warps of the blocks of ``cuda/map_text.cu``, each for a read
 _WARPS = 4
@@ -187,7 +189,9 @@ class TextKernel:
         nvcomp = load_nvcomp()
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._scale = 1.0  # times the usual bytes
-        self._in_flight: dict[int, tuple[int, bool]] = {}  # space of each batch, and whether it is deflated
+        self._share = 1.0  # of the usual bytes, in the latest text
+        # of each batch the space, whether it is deflated, and how much of its text is copied in any case
+        self._in_flight: dict[int, tuple[int, bool, int]] = {}
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """
@@ -202,7 +206,6 @@ class TextKernel:
         block = int(slot.upload("text block", item.block))
         capacity = int(self._scale * item.usual_bytes) + _MIN_BYTES
         deflater = self._deflater if item.form.bam and item.form.deflate else None
-        self._in_flight[id(slot)] = capacity, deflater is not None
         scan = int(_native.TEXT_READS_SCANNED)
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
@@ -231,7 +234,12 @@ class TextKernel:
             except NvcompError:
                 self._deflater = None  # of the batches to come
                 raise
+        ahead = 0
+        if deflater is None:  # as long as the latest, about: then the device's thread need not wait for a second copy
+            ahead = min(capacity, int(_AHEAD * self._share * item.usual_bytes))
+            slot.download("text", ahead, np.uint8)
         slot.download("totals", 3, np.uint64)
+        self._in_flight[id(slot)] = capacity, deflater is not None, ahead
 
     def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
         """
@@ -240,12 +248,17 @@ class TextKernel:
         """
         if len(item.batch) == 0:
             return DeviceRecordsText((), False, 0)
-        capacity, deflated = self._in_flight.pop(id(slot))
+        capacity, deflated, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         staged = slot.part_with("text block")  # where the block had to be staged here
         if size > capacity:
             self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was space for")
+        self._share = size / max(1, item.usual_bytes)
+        if not deflated and size <= ahead:
+            text = slot.part_with("text")
+            assert text is not None
+            return DeviceRecordsText((text[:size],), False, records)
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         memory = item.block if is_lent(item.block) else staged
         if memory is None or len(memory) < nbytes:

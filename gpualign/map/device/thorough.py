@@ -126,13 +126,10 @@ class Thorough:
         nbytes, band = self.team_bytes(item)
         capacity, long_capacity = self._arenas.items(bases, reads), self._long_arenas.items(bases, reads)
 
-        def chains(state: str, rules: np.void) -> np.void:
-            def named(name: str, size: int) -> int:
-                return array(state if name == "state" else name, size)
-
-            return chain_batch_of(item, block, rules, 0, capacity, named, counters)
-
-        both = [chains(state, rules) for state, rules in zip(("state", "dense state"), self._rules, strict=True)]
+        both = np.empty(2, struct("ChainBatch"))
+        both[:] = chain_batch_of(item, block, self._rules[0], 0, capacity, array, counters)
+        both["rules"][1] = self._rules[1]
+        both["state"][1] = array("dense state", reads * struct("ChainRead").itemsize)
         long_chains = filled("ChainBatch")
         if self.any_long(item):
             long_chains = chain_batch_of(
@@ -148,7 +145,7 @@ class Thorough:
         launch = filled(
             "ThoroughLaunch",
             batch=batch,
-            chains=np.array(both, struct("ChainBatch")),
+            chains=both,
             long_chains=long_chains,
             workspace=workspace,
             workspace_bytes=nbytes,
