@@ -18,6 +18,7 @@ from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
+from gpualign.engine.gpu.timeline import Timeline
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
 from gpualign.errors import GpualignError
 from gpualign.io.bgzf import Inflater, inflated_by
@@ -184,8 +185,8 @@ class CudaBackend:
 
 def _reported(drivers: Sequence[Device]) -> dict[str, Any]:
     """Fields of the report on a device, by all who drive it; where they did so at the same time that counts twice."""
-    info, whole = drivers[0].info, drivers[0].timeline
-    for device in drivers[1:]:
+    info, whole = drivers[0].info, Timeline(origin=drivers[0].timeline.origin)
+    for device in drivers:
         whole.join(device.timeline)
     return {
         "device": drivers[0].name,

@@ -13,6 +13,7 @@ import pysam
 import pytest
 
 import gpualign
+from gpualign.engine.gpu import early
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
@@ -309,3 +310,34 @@ def test_copies_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> None:
         found = outcome(cli, use, FaultyDriver(COPIES, number, number), fifty, path)
         assert found.startswith("1: "), number
         assert "failed: memcpy_" in found, number
+
+
+def test_two_threads_drive_a_device(
+    cli: Cli, use, mates: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its context was made beforehand; the report is on one device."""
+    monkeypatch.setattr(early, "context_is_there", lambda index: True)
+    driver, begun = use(FakeDriver()), []
+    submit = MapKernel.submit
+
+    def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
+        begun.append(threading.get_ident())
+        submit(self, slot, item)
+
+    monkeypatch.setattr(MapKernel, "submit", watched)
+    sheet, report = tmp_path / "sheet.csv", tmp_path / "report.json"
+    rows = [f"s{i},{mates[0]},{mates[1]},{tmp_path}/s{i}.sam" for i in range(12)]
+    sheet.write_text("\n".join(["sample,fastq_1,fastq_2,output", *rows]) + "\n")
+    code, _, error = cli("map", GENOMES, "--samples", sheet, "--device", "cuda", "-t", 4, "--json", report)
+    assert code == 0, error
+    assert driver.contexts == []
+    expected = sam_of(cli, *mates, "-R", "@RG\\tID:s\\tSM:s", "--device", "cpu").replace(b"ID:s\tSM:s", b"RG")
+    for i in range(12):
+        sam = without_program((tmp_path / f"s{i}.sam").read_bytes())
+        assert sam.replace(f"ID:s{i}\tSM:s{i}".encode(), b"RG").replace(f"RG:Z:s{i}".encode(), b"RG:Z:s") == expected
+    facts = json.loads(report.read_text())
+    assert len(set(begun)) == 2
+    assert facts["device"] == "cuda:0"
+    assert [(each["device"], each["batches"]) for each in facts["devices"]] == [("cuda:0", 36)]
+    assert facts["gpu_batches"] == 36
+    assert facts["timeline"]["devices"]["map"]["seconds"] > 0
