@@ -57,7 +57,7 @@ _SMALL = 2
 #: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
 _LARGE_SHARE = 0.25
 #: threads that drive a device, for small samples are many items; but one where the index's file is so large
-_DRIVERS, _LARGE_INDEX = 2, 1 << 29
+_DRIVERS, _LARGE_INDEX = 1, 1 << 29
 
 
 @dataclass(frozen=True)

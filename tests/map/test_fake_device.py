@@ -317,6 +317,7 @@ def test_two_threads_drive_a_device(
 ) -> None:
     """Where its context was made beforehand; the report is on one device."""
     monkeypatch.setattr(early, "context_is_there", lambda index: True)
+    monkeypatch.setattr("gpualign.map.samples._DRIVERS", 2)
     driver, begun = use(FakeDriver()), []
     submit = MapKernel.submit
 
