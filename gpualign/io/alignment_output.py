@@ -154,7 +154,7 @@ def _writer(
         return cram_writer(write, path, reference)
     if layout.format == "bam":
         return bgzf_writer(write, threads, in_thread=is_file(path))
-    return part_writer(write, _TEXTS, in_thread=is_file(path))
+    return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
 
 
 def _write_bam(held: HeldRecords, sink: BgzfWriter, index: BamIndex | None) -> None:

@@ -251,10 +251,10 @@ class BgzfWriter:
 
     Args:
         out: takes the blocks.
-        pool: compresses them.
+        pool: compresses them; None: whoever writes does.
     """
 
-    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None) -> None:
         self._out, self._pool = out, pool
         self._rest = b""
 
@@ -296,7 +296,7 @@ class BgzfWriter:
         self._out.write(_block(b""))
 
     def _submit(self, content: bytes | memoryview) -> None:
-        self._out.write(self._pool.submit(_blocks, content))
+        self._out.write(_blocks(content) if self._pool is None else self._pool.submit(_blocks, content))
 
 
 @contextlib.contextmanager
@@ -306,9 +306,15 @@ def bgzf_writer(
     """What is written comes out of ``write`` as one BGZF file, unless the block ends with an exception.
 
     Args:
-        threads: that compress, at most.
+        threads: that compress, at most; 1: the calling one.
         in_thread: as for :func:`part_writer`.
     """
+    if threads == 1:
+        with part_writer(write, 0, in_thread=False) as out:
+            writer = BgzfWriter(out, None)
+            yield writer
+            writer.finish()
+        return
     threads = min(threads, _MAX_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:

@@ -20,8 +20,9 @@ from gpualign.streaming.ordered import run_ordered
 
 #: how the mates of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
 ORIENTATIONS = ("fr", "rf", "ff")
-#: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches
-_SAMPLE_PAIRS = 5000
+#: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches, so many at a
+#: time, until enough lie alike or the most were looked at
+_PAIRS_AT_ONCE, _ENOUGH_PAIRS, _MOST_PAIRS = 1000, 800, 5000
 _MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
 #: of the pairs of an orientation, those of other sizes that make a second kind of inserts
@@ -101,10 +102,10 @@ def estimate_pairs(
 ) -> tuple[PairModel | None, Iterator[Any]]:
     """Orientation and insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
-    Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. The orientation
-    is that of most pairs. Quartile fences as in bwa mem: mean and sd from the sizes within two interquartile ranges of
-    the quartiles, a proper pair within three, and at least four sd from the mean. Where many of the others have a size
-    of their own, as where two libraries were mixed, both kinds are proper.
+    Once for the whole run, from the first pairs whatever the batches, so that the output does not depend on them. The
+    orientation is that of most pairs. Quartile fences as in bwa mem: mean and sd from the sizes within two
+    interquartile ranges of the quartiles, a proper pair within three, and at least four sd from the mean. Where many
+    of the others have a size of their own, as where two libraries were mixed, both kinds are proper.
 
     Args:
         items: reads as :func:`to_reads` takes them, pairs among them.
@@ -116,21 +117,19 @@ def estimate_pairs(
     """
     held: list[Reads] = []
     pairs = 0
-    sizes: list[dict[str, NDArray[np.int64]]] = []
     asked = ORIENTATIONS if orientation is None else (orientation,)
+    found = {each: np.zeros(0, np.int64) for each in asked}
 
     def sizes_of(part: SequenceBatch) -> dict[str, NDArray[np.int64]]:
         found = map_alone(part)
         return {each: _sizes(part, found, each) for each in asked}
 
-    for item in items:
-        held.append(parsed(item))
-        sample = _first_pairs(to_reads(held[-1]), _SAMPLE_PAIRS - pairs)
+    for sample in _first_pairs(items, held):
+        for sizes in run_ordered(_cut(sample, threads), sizes_of, threads):
+            found = {each: np.append(found[each], sizes[each]) for each in asked}
         pairs += _count(sample)
-        sizes += run_ordered(_cut(sample, threads), sizes_of, threads)
-        if pairs >= _SAMPLE_PAIRS:
+        if pairs % _PAIRS_AT_ONCE == 0 and max(map(len, found.values())) >= _ENOUGH_PAIRS:
             break
-    found = {each: np.concatenate([np.zeros(0, np.int64), *(part[each] for part in sizes)]) for each in asked}
     maximum = max(asked, key=lambda each: len(found[each]))  # of equally frequent ones the first
     return _fit(found[maximum], replace(library, orientation=maximum)), itertools.chain(held, items)
 
@@ -139,10 +138,22 @@ def _count(batch: SequenceBatch) -> int:
     return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
 
 
-def _first_pairs(batch: SequenceBatch, maximum: int) -> SequenceBatch:
-    assert batch.mates is not None
-    seconds = np.flatnonzero(batch.mates == 2)
-    return batch if len(seconds) <= maximum else batch.part(0, int(seconds[maximum - 1]) + 1)
+def _first_pairs(items: Iterator[Any], held: list[Reads]) -> Iterator[SequenceBatch]:
+    """The first pairs, in parts that end with a batch or a multiple of so many at once; ``held`` gets the items."""
+    pairs = 0
+    for item in items:
+        held.append(parsed(item))
+        batch = to_reads(held[-1])
+        seconds = np.zeros(0, np.int64) if batch.mates is None else np.flatnonzero(batch.mates == 2)
+        start = begun = 0
+        while begun < len(seconds):
+            count = min(_PAIRS_AT_ONCE - pairs % _PAIRS_AT_ONCE, len(seconds) - begun)
+            begun, pairs = begun + count, pairs + count
+            end = int(seconds[begun - 1]) + 1
+            yield batch.part(start, end)
+            if pairs >= _MOST_PAIRS:
+                return
+            start = end
 
 
 def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from gpualign import _native
@@ -24,10 +24,13 @@ from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapped, Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
@@ -114,15 +117,24 @@ def pairs_of(
     params: MapParams,
     threads: int,
     warn: Callable[[str], None],
+    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
 ) -> tuple[PairModel | None, Iterator[Reads]]:
-    """How pairs should lie (None: there are no pairs) and the items to map."""
+    """How pairs should lie (None: there are no pairs) and the items to map.
+
+    Args:
+        map_alone: maps reads each by itself; None: the CPU.
+    """
     pairing = params.pairing
     if not paired or not pairing.together:
         return None, reads
     if (model := pairing.given) is not None:
         return model, reads
     model, reads = estimate_pairs(
-        reads, lambda batch: map_batch(index, batch, params), pairing.default, pairing.orientation, threads
+        reads,
+        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
+        pairing.default,
+        pairing.orientation,
+        threads,
     )
     if model is None:
         model = pairing.default
@@ -210,6 +222,7 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
     return with_lines(text, records.header_lines)
 
 
+@lru_cache(1)  # of all samples
 def _fasta(reference: str) -> str | None:
     """The reference as htslib may use it to decode CRAM."""
     return None if reference == "-" or is_index(reference) else reference

@@ -10,13 +10,15 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, HostedStage, Lend
+from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
@@ -28,10 +30,11 @@ from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import LongReadKernel
-from gpualign.map.device.kernel import MapKernel, make_kernel
+from gpualign.map.device.kernel import make_kernel
+from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel, text_on_cpu
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.output import RecordsJob
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -44,11 +47,17 @@ from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
+
+#: what is staged by the memory that it is lent -> what a device made of it
+Run = Callable[[Callable[[Lend], Any]], Any]
 
 #: batches of a sample that is mapped in one thread whatever the others are
 _SMALL = 2
 #: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
 _LARGE_SHARE = 0.25
+#: threads that drive a device, for small samples are many items; but one where the index's file is so large
+_DRIVERS, _LARGE_INDEX = 1, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -132,7 +141,9 @@ def run_samples(
     finished = FinishedSamples(sheet.resume, files.reference, params)
     results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}
     missing = [job for job in jobs if job.name not in results]
-    work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads)
+    written = missing[0].sample.layout.records if missing else "paf"
+    work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads, written)
+    work = replace(work, drivers=_drivers(files.reference))
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -146,6 +157,7 @@ def run_samples(
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")
+        before, start = STEPS.since(), time.perf_counter()
         with closing(_map_all(missing, index, params, options, backend)) as mapped:
             for job, result in mapped:
                 results[job.name] = result.fields
@@ -154,7 +166,16 @@ def run_samples(
                     finished.keep(job.name, job.sample, result.fields)
                 progress.update(1)
         run.report.stage("mapping")
+        host, wall = STEPS.since(before), time.perf_counter() - start
+    devices = run.report.fields.get("devices", ())
+    run.report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
+
+
+def _drivers(reference: str) -> int:
+    """Threads for each device, every one of which needs the index there."""
+    size = os.path.getsize(reference) if os.path.isfile(reference) else _LARGE_INDEX
+    return _DRIVERS if size < _LARGE_INDEX else 1
 
 
 def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_path: str | None) -> None:
@@ -279,7 +300,7 @@ class SampleMapper:
             cpu=self.on_cpu,
             make_kernel=self.make_kernel,
             before=lambda job: (None, job),
-            staged=self.staged,
+            staged=lambda stage, lend: stage(lend),
             cpu_kernel=self.map_staged,
             after=lambda _, result: result,
             mapper=self,
@@ -289,27 +310,47 @@ class SampleMapper:
         """From files to a file in this thread."""
         return self.map(job, lambda items, mapping: (mapping.map_chunk(item) for item in items))
 
-    def on_devices(self, run: Callable[[Any], Any], job: Job) -> JobResult:
-        """The same, where ``run`` maps a batch, and the model of its pairs, on a device."""
+    def on_devices(self, run: Run, job: Job) -> JobResult:
+        """The same, where ``run`` has a device map batches, and write their records."""
 
         def compute(items: Iterator[Reads], mapping: Mapping) -> Generator[Mapped, None, None]:
+            pairs, stage = mapping.formatter.pairs, mapping.stage
+
+            def run_staged(prepared: SequenceBatch | RecordsJob) -> Any:
+                if isinstance(prepared, RecordsJob):
+                    return run(lambda lend: mapping.staged(prepared, lend))
+                return run(lambda lend: MapBatch.of(prepared, pairs is not None, lend, pairs))
+
             for item in items:
-                parsed, batch = mapping.parse(item)
-                yield mapping.write(parsed, run((batch, mapping.formatter.pairs)))
+                yield stage.around(run_staged, item)
 
-        return self.map(job, compute)
+        def map_alone(batch: SequenceBatch) -> Alignments:
+            found = run(lambda lend: MapBatch.of(batch, False, lend))
+            if isinstance(found, Alignments):
+                return found
+            alone: Alignments = found.alignments(batch, self.params, False, partial(self._on_cpu, None))
+            return alone
 
-    def make_kernel(self, device: Device) -> MapKernel | LongReadKernel:
-        return make_kernel(device, self.index, self.params, None, lent=True)
+        return self.map(job, compute, map_alone)
 
-    def staged(self, prepared: tuple[SequenceBatch, PairModel | None], lend: Lend) -> MapBatch:
-        batch, model = prepared
-        return MapBatch.of(batch, model is not None, lend, model)
+    def make_kernel(self, device: Device) -> MapAndTextKernel:
+        mapper = make_kernel(device, self.index, self.params, None, lent=True)
+        return MapAndTextKernel(mapper, TextKernel(device, self.index.reference), None)
 
-    def map_staged(self, item: MapBatch) -> Alignments:
-        return map_batch(self.index, item.batch, self.params, item.model)
+    def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
+        if isinstance(item, TextBatch):
+            return text_on_cpu(self.index.reference, item)
+        return self._on_cpu(item.model, item.batch)
 
-    def map(self, job: Job, compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]]) -> JobResult:
+    def _on_cpu(self, model: PairModel | None, batch: SequenceBatch) -> Alignments:
+        return map_batch(self.index, batch, self.params, model)
+
+    def map(
+        self,
+        job: Job,
+        compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
+        map_alone: Callable[[SequenceBatch], Alignments] | None = None,
+    ) -> JobResult:
         """What is wrong with the sample becomes its result; what is wrong with the machine is raised."""
         start = time.perf_counter()
         sample = job.sample
@@ -321,7 +362,9 @@ class SampleMapper:
                 if lanes.paired:
                     self.params.check_pairs()
                 reads, threads = lanes.items(self.batch_bases), sample.options.threads
-                pairs, items = pairs_of(self.index, reads, lanes.paired, self.params, threads, warnings.append)
+                pairs, items = pairs_of(
+                    self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
+                )
                 statistics, of_output = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
         except (DeviceError, OutOfMemoryError):
             raise
@@ -339,6 +382,7 @@ class SamplesStage(HostedStage[Job, JobResult]):
     """A stage whose items are samples: a host thread takes one from beginning to end, and a device its batches."""
 
     mapper: SampleMapper
+    slots: int = field(default=4, kw_only=True)
 
-    def around(self, run: Callable[[Any], Any], item: Job) -> JobResult:
+    def around(self, run: Run, item: Job) -> JobResult:
         return self.mapper.on_devices(run, item)

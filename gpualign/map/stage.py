@@ -18,7 +18,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
-from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel, usual_bytes
+from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextForm, TextKernel, text_on_cpu
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
@@ -75,16 +75,14 @@ class Mapping:
     def staged(self, prepared: SequenceBatch | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
         if isinstance(prepared, SequenceBatch):
             return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
-        layout, reads, records = self.formatter.layout, prepared.batch, prepared.alignments
-        minimum = usual_bytes(reads, records, layout.records == "bam")
-        return TextBatch.of(reads, records, prepared.wanted, prepared.options, lend, minimum)
+        layout = self.formatter.layout
+        form = TextForm(layout.records == "bam", deflate=layout.format == "bam" and not layout.held)
+        return TextBatch.of(prepared.batch, prepared.alignments, prepared.wanted, prepared.options, form, lend)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
-        formatter, layout = self.formatter, self.formatter.layout
+        formatter, nvcomp = self.formatter, load_nvcomp()
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
-        deflate = layout.format == "bam" and not layout.held
-        text = TextKernel(device, formatter.index.reference, layout.records == "bam", deflate)
-        nvcomp = load_nvcomp()
+        text = TextKernel(device, formatter.index.reference)
         return MapAndTextKernel(mapper, text, None if nvcomp is None else InflateKernel(device, nvcomp))
 
     @STEPS.at("map")
@@ -93,8 +91,7 @@ class Mapping:
 
     def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
         if isinstance(item, TextBatch):
-            job = RecordsJob(item.batch, item.alignments, item.wanted, item.options)
-            return DeviceRecordsText((self.formatter.records(job),), False, job.count)
+            return text_on_cpu(self.formatter.index.reference, item)
         return self.map_on_cpu(item.batch)
 
     def write(self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords) -> Mapped:

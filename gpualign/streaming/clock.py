@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 #: told of each interval (start, end) on the clock of ``time.perf_counter``
@@ -21,6 +22,7 @@ class HostClock:
     def __init__(self, working: int = 0) -> None:
         self._lock = threading.Lock()
         self._working = working
+        self._steps: deque[tuple[float, int]] = deque()
         self._idle_since = time.perf_counter()
         self._listeners: tuple[Listener, ...] = ()
 
@@ -51,31 +53,37 @@ class HostClock:
             self._count(1)
 
     def _count(self, step: int) -> None:
-        now = time.perf_counter()
-        with self._lock:
-            self._working += step
-            if self._working == 0:
-                self._idle_since = now
-            ended = self._working == 1 and step == 1
-            start = self._idle_since
-        if ended:
-            for listener in self._listeners:
-                listener(start, now)
+        # without waiting for a lock: who holds one may have to wait for the interpreter, and all others for him
+        self._steps.append((time.perf_counter(), step))
+        self.catch_up(wait=False)
+
+    def catch_up(self, wait: bool = True) -> None:
+        """Tell the listeners of what has happened; if another thread is at it, ``wait`` or leave it to that."""
+        while self._steps and self._lock.acquire(blocking=wait):
+            try:
+                while self._steps:
+                    now, step = self._steps.popleft()
+                    self._working += step
+                    if self._working == 0:
+                        self._idle_since = now
+                    elif self._working == 1 and step == 1:
+                        for listener in self._listeners:
+                            listener(self._idle_since, now)
+            finally:
+                self._lock.release()
 
 
 class StepTimes:
     """Seconds of the process's threads by what they did; within another step a step takes its time from that."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seconds: dict[str, float] = {}
+        self._threads: list[dict[str, float]] = []
         self._thread = threading.local()
 
     @contextlib.contextmanager
     def at(self, step: str) -> Iterator[None]:
         """The calling thread is at this step."""
-        inside = getattr(self._thread, "inside", [])
-        self._thread.inside = inside
+        inside, of_thread = self._of_thread()
         start = time.perf_counter()
         inside.append(0.0)
         try:
@@ -85,13 +93,25 @@ class StepTimes:
             own = seconds - inside.pop()
             if inside:
                 inside[-1] += seconds
-            with self._lock:
-                self._seconds[step] = self._seconds.get(step, 0.0) + own
+            of_thread[step] = of_thread.get(step, 0.0) + own
+
+    def _of_thread(self) -> tuple[list[float], dict[str, float]]:
+        """The steps within which the calling thread is, and its seconds: no thread waits for another one."""
+        try:
+            return self._thread.own  # type: ignore[no-any-return]
+        except AttributeError:
+            own: tuple[list[float], dict[str, float]] = [], {}
+            self._thread.own = own
+            self._threads.append(own[1])
+            return own
 
     def since(self, before: Mapping[str, float] | None = None) -> dict[str, float]:
         """{step: seconds}, less what there was before."""
-        with self._lock:
-            return {step: seconds - (before or {}).get(step, 0.0) for step, seconds in self._seconds.items()}
+        total: dict[str, float] = {}
+        for of_thread in tuple(self._threads):
+            for step, seconds in tuple(of_thread.items()):
+                total[step] = total.get(step, 0.0) + seconds
+        return {step: seconds - (before or {}).get(step, 0.0) for step, seconds in total.items()}
 
 
 #: of this process

@@ -25,6 +25,7 @@ from gpualign.engine.gpu import early
         (["map", "--device", "gpu"], None),
         (["map", "--device"], None),
         (["map", "r.fa", "reads.fq"], None),
+        (["map", "r.fa", "--samples", "sheet.csv"], []),
     ],
 )
 def test_devices_of_a_command_line(arguments: list[str], indices: list[int] | None) -> None:

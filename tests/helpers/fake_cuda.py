@@ -75,6 +75,9 @@ class Context:
         self.driver, self.thread, self.live = driver, threading.get_ident(), 0
         driver.contexts.append(self)
 
+    def push(self):
+        self.driver.check_context()
+
     def pop(self):
         self.driver.check_context()
 
@@ -140,6 +143,9 @@ class FakeDriver:
                 return {"multiprocessors": 2, "shared memory": 100 << 10}[attribute]
 
             def make_context(self, flags):
+                return Context(driver)
+
+            def retain_primary_context(self):
                 return Context(driver)
 
         self.Device = Device

@@ -19,7 +19,7 @@ from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
-from gpualign.map.device.text import TextBatch
+from gpualign.map.device.text import TextBatch, TextForm
 from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
 from gpualign.map.output import RecordFormatter, RecordsJob
@@ -135,8 +135,9 @@ def device_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def both(self: RecordFormatter, job: RecordsJob) -> NDArray[np.uint8]:
         records = of_host(self, job)
         if self.for_device(job):
-            item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options)
-            text, count = text_in_scalar_code(self.index.reference, item, self.layout.records == "bam")
+            form = TextForm(self.layout.records == "bam", deflate=False)
+            item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options, form)
+            text, count = text_in_scalar_code(self.index.reference, item)
             assert text == records.tobytes()
             assert count == job.count
         return records

@@ -19,7 +19,7 @@ from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
 from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
 from gpualign.map.device import text_check
-from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.device.text import TextBatch, TextForm, TextKernel
 from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.map.records import Alignments
@@ -152,14 +152,15 @@ def test_random_records(seed: int) -> None:
     names = reference.shown_name_bytes
     arguments = (reference.native, *names, batch.native, alignments.native, wanted, options)
     expected, count = _native.format_records(*arguments, False)
-    item = TextBatch.of(batch, alignments, wanted, options)
-    assert text_in_scalar_code(reference, item, False) == (expected.tobytes(), count)
+    item = TextBatch.of(batch, alignments, wanted, options, TextForm(bam=False, deflate=False))
+    assert text_in_scalar_code(reference, item) == (expected.tobytes(), count)
     if batch.comments is None and (not len(batch) or np.diff(batch.name_offsets).max() <= 254):
         of_lines, _ = _native.bam_records(expected, *names)
         direct, of_direct = _native.format_records(*arguments, True)
         assert direct.tobytes() == of_lines.tobytes()
         assert of_direct == count
-        assert text_in_scalar_code(reference, item, True) == (of_lines.tobytes(), count)
+        item = TextBatch.of(batch, alignments, wanted, options, TextForm(bam=True, deflate=False))
+        assert text_in_scalar_code(reference, item) == (of_lines.tobytes(), count)
 
 
 def test_parts_of_a_batch() -> None:
@@ -167,13 +168,14 @@ def test_parts_of_a_batch() -> None:
     rng = random.Random(3)
     reference = random_reference(rng)
     batch = random_reads(rng, 14, 40)
-    item = TextBatch.of(batch, random_records(rng, reference, batch), None, RecordOptions().native(""))
-    whole, _ = text_in_scalar_code(reference, item, False)
+    form, records = TextForm(bam=False, deflate=False), random_records(rng, reference, batch)
+    item = TextBatch.of(batch, records, None, RecordOptions().native(""), form)
+    whole, _ = text_in_scalar_code(reference, item)
     for _ in range(4):
         parts = item.halves()
-        assert b"".join(text_in_scalar_code(reference, part, False)[0] for part in parts) == whole
+        assert b"".join(text_in_scalar_code(reference, part)[0] for part in parts) == whole
         item = parts[0]
-        whole, _ = text_in_scalar_code(reference, item, False)
+        whole, _ = text_in_scalar_code(reference, item)
 
 
 def records_of(path: Path) -> list[str]:

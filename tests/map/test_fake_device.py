@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
 import gpualign
+from gpualign.engine.gpu import early
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
@@ -149,15 +151,19 @@ def test_alt_contigs(cli: Cli, use, mates: tuple[Path, Path], tmp_path: Path) ->
     assert sam_of(cli, *words, "--device", "cuda") == expected
 
 
-def test_samples_share_a_device(cli: Cli, use, mates: tuple[Path, Path], some_reads: Path, tmp_path: Path) -> None:
-    """Pairs of two libraries and reads without mates, each as a run of its own maps them on the CPU."""
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_samples_share_a_device(
+    cli: Cli, use, mates: tuple[Path, Path], some_reads: Path, tmp_path: Path, form: str
+) -> None:
+    """Pairs of two libraries and reads without mates, each as a run of its own maps them on the CPU: the device maps
+    the reads whose insert sizes are looked at, all reads, and writes."""
     short = tuple(tmp_path / f"short_{end}.fq" for end in (1, 2))
     for path, source in zip(short, mates, strict=True):  # the first 60 bases: other insert sizes
         lines = source.read_text().splitlines()
         path.write_text("".join(f"{line[:60]}\n" for line in lines))
     inputs = {"long": [*map(str, mates)], "short": [*map(str, short)], "single": [str(some_reads), ""]}
     sheet = tmp_path / "sheet.csv"
-    rows = [",".join([name, *paths, f"{tmp_path}/{name}.sam"]) for name, paths in inputs.items()]
+    rows = [",".join([name, *paths, f"{tmp_path}/{name}.{form}"]) for name, paths in inputs.items()]
     sheet.write_text("\n".join(["sample,fastq_1,fastq_2,output", *rows]) + "\n")
     groups = {name: ("-R", f"@RG\\tID:{name}\\tSM:{name}") for name in inputs}
     expected = {name: sam_of(cli, *filter(None, paths), *groups[name]) for name, paths in inputs.items()}
@@ -165,11 +171,12 @@ def test_samples_share_a_device(cli: Cli, use, mates: tuple[Path, Path], some_re
     report = tmp_path / "report.json"
     code, _, error = cli("map", GENOMES, "--samples", sheet, "--device", "cuda", "-t", 2, "--json", report)
     assert code == 0, error
-    assert {name: without_program((tmp_path / f"{name}.sam").read_bytes()) for name in inputs} == expected
+    written = {name: pysam.view("-h", "--no-PG", f"{tmp_path}/{name}.{form}").encode() for name in inputs}
+    assert {name: without_program(sam) for name, sam in written.items()} == expected
     facts = json.loads(report.read_text())
     assert (facts["reads"], facts["device"]) == (4600, "cuda:0")
     assert facts["gpu_items"] > 3500
-    assert facts["gpu_batches"] == 3
+    assert facts["gpu_batches"] == 2 + 3 + 3
 
 
 def test_two_devices_and_the_cpu(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
@@ -301,3 +308,35 @@ def test_copies_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> None:
         found = outcome(cli, use, FaultyDriver(COPIES, number, number), fifty, path)
         assert found.startswith("1: "), number
         assert "failed: memcpy_" in found, number
+
+
+def test_two_threads_drive_a_device(
+    cli: Cli, use, mates: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its context was made beforehand; the report is on one device."""
+    monkeypatch.setattr(early, "context_is_there", lambda index: True)
+    monkeypatch.setattr("gpualign.map.samples._DRIVERS", 2)
+    driver, begun = use(FakeDriver()), []
+    submit = MapKernel.submit
+
+    def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
+        begun.append(threading.get_ident())
+        submit(self, slot, item)
+
+    monkeypatch.setattr(MapKernel, "submit", watched)
+    sheet, report = tmp_path / "sheet.csv", tmp_path / "report.json"
+    rows = [f"s{i},{mates[0]},{mates[1]},{tmp_path}/s{i}.sam" for i in range(12)]
+    sheet.write_text("\n".join(["sample,fastq_1,fastq_2,output", *rows]) + "\n")
+    code, _, error = cli("map", GENOMES, "--samples", sheet, "--device", "cuda", "-t", 4, "--json", report)
+    assert code == 0, error
+    assert driver.contexts == []
+    expected = sam_of(cli, *mates, "-R", "@RG\\tID:s\\tSM:s", "--device", "cpu").replace(b"ID:s\tSM:s", b"RG")
+    for i in range(12):
+        sam = without_program((tmp_path / f"s{i}.sam").read_bytes())
+        assert sam.replace(f"ID:s{i}\tSM:s{i}".encode(), b"RG").replace(f"RG:Z:s{i}".encode(), b"RG:Z:s") == expected
+    facts = json.loads(report.read_text())
+    assert len(set(begun)) == 2
+    assert facts["device"] == "cuda:0"
+    assert [(each["device"], each["batches"]) for each in facts["devices"]] == [("cuda:0", 36)]
+    assert facts["gpu_batches"] == 36
+    assert facts["timeline"]["devices"]["map"]["seconds"] > 0

@@ -97,3 +97,20 @@ def test_a_mate_that_fits_in_part_is_found_next_to_the_other(cli: Cli, tmp_path:
     others = [(one, foreign[i * 70 :][:70]) for i, (one, _) in enumerate(pairs)]
     share, _, _ = map_pairs(cli, tmp_path, genome, others, "-I", "300,30")
     assert share == 0
+
+
+@pytest.mark.parametrize("batch_size", ["10K", "4M"])
+def test_as_many_pairs_are_looked_at_as_are_needed(cli: Cli, tmp_path: Path, genome: str, batch_size: str) -> None:
+    """The first thousand, if four fifths of them have an insert size, and else up to five thousand."""
+    rng = random.Random(5)
+
+    def sized(mean: int, count: int) -> list[tuple[str, str]]:
+        return make_pairs(genome, "fr", [int(rng.gauss(mean, 10)) for _ in range(count)], seed=rng.randrange(99))
+
+    foreign = random_genome(6, 3000)
+    noise = make_pairs(foreign, "fr", [300] * 201, seed=3)
+    options = ("--batch-size", batch_size)
+    enough = sized(300, 800) + noise[:200] + sized(400, 400)
+    assert 297 < map_pairs(cli, tmp_path, genome, enough, *options)[1]["mean"] < 303
+    lacking = sized(300, 799) + noise + sized(400, 799)
+    assert 340 < map_pairs(cli, tmp_path, genome, lacking, *options)[1]["mean"] < 360

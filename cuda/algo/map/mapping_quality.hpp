@@ -76,11 +76,15 @@ public:
     }
 
     // Of a mate of a proper pair: `alone` are the other loci of the read, null where the locus is not the best of them; `pairs`
-    // put the read elsewhere. Pairs that lose no more than rounding does are as good, whatever speaks for the read by itself.
+    // put the read elsewhere, by the edits of both mates. Pairs that lose no more than rounding does are as good, whatever speaks for the read by itself.
     // `bits`: what the mates say beyond what it takes to be found near each other.
-    GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Suboptimal* alone, const Suboptimal& pairs, int64_t bits) const {
+    GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone, const Suboptimal& pairs,
+                                    int64_t bits) const {
         if (pairs.minimum >= 0 && pairs.minimum <= kRounding) return 0;
-        const uint8_t together = bounded(of(chosen, pairs), bits), by_itself = alone ? single(chosen, *alone) : uint8_t(0);
+        Evidence both = chosen;
+        both.length += mate.length;
+        both.distance += mate.distance;
+        const uint8_t together = bounded(of(both, pairs), bits), by_itself = alone ? single(chosen, *alone) : uint8_t(0);
         return together > by_itself ? together : by_itself;
     }
 

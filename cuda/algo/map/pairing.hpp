@@ -113,8 +113,8 @@ private:
         suboptimal = together(group_, suboptimal);
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
-        const Evidence evident = with_mate(evidence(mine, chosen), evidence(others, other));
-        return {chosen, true, MappingQuality(rules_).paired(evident, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
+        const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
+        return {chosen, true, MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
     }
 
     // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.

@@ -62,7 +62,7 @@ class Slot:
     def pinned(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A page-locked array under ``key``; its content is whatever was there."""
         shape = (shape,) if isinstance(shape, int) else shape
-        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        nbytes = math.prod(shape) * np.dtype(dtype).itemsize
         buffer = self._pinned.get(key)
         if buffer is None or buffer.nbytes < nbytes:
             # one that is outgrown is kept for others, as the driver frees it only when the device is idle: so they must

@@ -86,7 +86,7 @@ def _wanted(arguments: Sequence[str]) -> list[int] | None:
     if device == ["auto"]:
         paths = [path for word in words for path in word.split(",")]
         sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
-        return [] if sum(sizes) >= _MUCH else None
+        return [] if sum(sizes) >= _MUCH or "--samples" in words else None
     match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(?:,cpu)?", "".join(device))
     if match is None:
         return None

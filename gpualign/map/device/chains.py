@@ -114,13 +114,9 @@ def chain_batch_of(
     reads, words = len(item.batch), len(item.batch.bases) // 32 + 2 * len(item.batch) + 2
     of_item = _native.chain_item_bytes()
 
-    def arena(name: str, number: int, key: str) -> np.void:
-        return filled(
-            "Arena",
-            items=array(key, capacity[name] * of_item[name]),
-            used=counters + 4 * number,
-            capacity=capacity[name],
-        )
+    def arena(name: str, number: int, key: str) -> tuple[int, int, int]:
+        """``Arena``, as NumPy takes a struct: items, used, capacity."""
+        return array(key, capacity[name] * of_item[name]), counters + 4 * number, capacity[name]
 
     arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
     rounds = [arena("tasks", len(_ARENAS) - 2 + number, f"tasks {number}") for number in range(2)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
@@ -24,7 +25,7 @@ from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_sc
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.device.thorough import Capacity, Thorough, all_templates, power_of_two
-from gpualign.map.pairs import PairModel
+from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -94,19 +95,24 @@ def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
 
 def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
     """``MapRules`` of cuda/abi/map.hpp; the last two are addresses."""
-    library = pairs.native
+    rules: np.void = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params).copy()
+    rules["pairs"] = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
+    rules["penalties"], rules["limits"] = penalties, limits
+    return rules
+
+
+@lru_cache(4)  # small batches take less time than to write these down
+def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
+    """What does not depend on pairs and addresses."""
     return filled(
         "MapRules",
-        k=index.params.k,
-        w=index.params.w,
+        k=k,
+        w=w,
         max_hits=params.seeding.max_hits,
         max_candidates=params.seeding.max_candidates,
         scores=filled("AffineScores", **asdict(params.scoring)),
         local=not params.end_to_end,
-        locus_bits=_native.bits_of_locus(index.reference.bases),
-        pairs=filled("PairLibrary", **{name: library[name] for name in struct("PairLibrary").names or ()}),
-        penalties=penalties,
-        limits=limits,
+        locus_bits=_native.bits_of_locus(bases),
         **params.reporting.native,
     )
 

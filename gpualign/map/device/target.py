@@ -47,11 +47,16 @@ def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     """``MapTarget`` with the arrays on the device, where they stay."""
-    reference = index.reference
-    text = resident_text(device, reference)
-    arrays = device.resident(
-        f"map index {id(index)}",
-        lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
-    )
-    contig_offsets, offsets, entries = arrays.addresses
-    return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
+
+    def target() -> np.void:
+        reference = index.reference
+        text = resident_text(device, reference)
+        arrays = device.resident(
+            f"map index {id(index)}",
+            lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
+        )
+        contig_offsets, offsets, entries = arrays.addresses
+        return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
+
+    found: np.void = device.resident(f"map target {id(index)}", target)
+    return found

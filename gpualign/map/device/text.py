@@ -31,9 +31,24 @@ _ALIGNMENT = 16
 #: bytes of a record besides bases, qualities and names: a first guess; and the space for texts in times of the largest
 _USUAL_FIELDS = 192
 _GROWTH = 1.25
+#: how much longer than by the latest one a text may be that is copied at once
+_AHEAD = 1.02
 _MIN_BYTES = 1 << 12
 #: warps of the blocks of ``cuda/map_text.cu``, each for a read
 _WARPS = 4
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """What records are written as.
+
+    Attributes:
+        bam: BAM's bytes, not SAM lines.
+        deflate: as BGZF blocks, where nvCOMP can make them.
+    """
+
+    bam: bool
+    deflate: bool
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,7 @@ class TextBatch:
     Attributes:
         wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
         options: as :meth:`RecordOptions.native` gives them.
+        form: of the text.
         block: uint8, all arrays.
         offsets: of each array its first byte in the block; what there is not is not named.
     """
@@ -51,6 +67,7 @@ class TextBatch:
     alignments: Alignments
     wanted: NDArray[np.uint8] | None
     options: Mapping[str, Any]
+    form: TextForm
     block: NDArray[np.uint8]
     offsets: Mapping[str, int]
 
@@ -61,14 +78,13 @@ class TextBatch:
         alignments: Alignments,
         wanted: NDArray[np.uint8] | None,
         options: Mapping[str, Any],
+        form: TextForm,
         lend: Lend = nothing_lent,
-        minimum: int = 0,
     ) -> TextBatch:
         """Copies the arrays.
 
         Args:
-            lend: of memory for the block.
-            minimum: bytes of the block, which serves for the text when the arrays have been copied.
+            lend: of memory for the block, which serves for the text when the arrays have been copied.
         """
         arrays: dict[str, NDArray[Any] | None] = {name: getattr(batch, name) for name in _fields("ReadColumns")}
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
@@ -78,17 +94,18 @@ class TextBatch:
         for name, array in held.items():
             offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        nbytes = max(nbytes, minimum)
+        nbytes = max(nbytes, usual_bytes(batch, alignments, form.bam))
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
             np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
-        return cls(batch, alignments, wanted, options, block, offsets)
+        return cls(batch, alignments, wanted, options, form, block, offsets)
 
-    def usual_bytes(self, bam: bool) -> int:
+    @property
+    def usual_bytes(self) -> int:
         """Of the text, about."""
-        return usual_bytes(self.batch, self.alignments, bam)
+        return usual_bytes(self.batch, self.alignments, self.form.bam)
 
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
@@ -117,7 +134,9 @@ class TextBatch:
         for start, end in ((0, middle), (middle, len(self.batch))):
             wanted = None if self.wanted is None else self.wanted[start:end]
             parts.append(
-                TextBatch.of(self.batch.part(start, end), self.alignments.part(start, end), wanted, self.options)
+                TextBatch.of(
+                    self.batch.part(start, end), self.alignments.part(start, end), wanted, self.options, self.form
+                )
             )
         return parts
 
@@ -155,21 +174,24 @@ class DeviceRecordsText:
         return text
 
 
+def text_on_cpu(reference: Reference, item: TextBatch) -> DeviceRecordsText:
+    """The same by a CPU thread, not deflated."""
+    views = (reference.native, *reference.shown_name_bytes, item.batch.native, item.alignments.native)
+    records, count = _native.format_records(*views, item.wanted, item.options, item.form.bam)
+    return DeviceRecordsText((np.asarray(records),), False, count)
+
+
 class TextKernel:
-    """Writes batches' records on one device (see ``gpu.runner.Kernel``).
+    """Writes batches' records on one device (see ``gpu.runner.Kernel``)."""
 
-    Args:
-        bam: BAM's bytes, not SAM lines.
-        deflate: as BGZF blocks, where nvCOMP can make them.
-    """
-
-    def __init__(self, device: Device, reference: Reference, bam: bool, deflate: bool) -> None:
+    def __init__(self, device: Device, reference: Reference) -> None:
         self.device, self.reference = device, reference
-        self._bam, self._form = bam, tuning.text_defines(bam)
-        nvcomp = load_nvcomp() if bam and deflate else None
+        nvcomp = load_nvcomp()
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._scale = 1.0  # times the usual bytes
-        self._in_flight: dict[int, tuple[int, bool]] = {}  # space of each batch, and whether it is deflated
+        self._share = 1.0  # of the usual bytes, in the latest text
+        # of each batch the space, whether it is deflated, and how much of its text is copied in any case
+        self._in_flight: dict[int, tuple[int, bool, int]] = {}
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """
@@ -182,8 +204,8 @@ class TextKernel:
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block))
-        capacity = int(self._scale * item.usual_bytes(self._bam)) + _MIN_BYTES
-        self._in_flight[id(slot)] = capacity, self._deflater is not None
+        capacity = int(self._scale * item.usual_bytes) + _MIN_BYTES
+        deflater = self._deflater if item.form.bam and item.form.deflate else None
         scan = int(_native.TEXT_READS_SCANNED)
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
@@ -198,21 +220,26 @@ class TextKernel:
             out=out,
             capacity=capacity,
         )
-        warps = -(-reads // _WARPS)
+        defines, warps = tuning.text_defines(item.form.bam), -(-reads // _WARPS)
         for name, blocks, threads in (
             ("measure_records", warps, 32 * _WARPS),
             ("scan_reads", scanned, scan),
             ("scan_blocks", 1, scan),
             ("write_records", warps, 32 * _WARPS),
         ):
-            slot.launch(self.device.function("map_text", name, self._form), blocks, threads, batch)
-        if self._deflater is not None:
+            slot.launch(self.device.function("map_text", name, defines), blocks, threads, batch)
+        if deflater is not None:
             try:
-                self._deflater.submit(slot, out, totals, capacity)
+                deflater.submit(slot, out, totals, capacity)
             except NvcompError:
                 self._deflater = None  # of the batches to come
                 raise
+        ahead = 0
+        if deflater is None:  # as long as the latest, about: then the device's thread need not wait for a second copy
+            ahead = min(capacity, int(_AHEAD * self._share * item.usual_bytes))
+            slot.download("text", ahead, np.uint8)
         slot.download("totals", 3, np.uint64)
+        self._in_flight[id(slot)] = capacity, deflater is not None, ahead
 
     def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
         """
@@ -221,12 +248,17 @@ class TextKernel:
         """
         if len(item.batch) == 0:
             return DeviceRecordsText((), False, 0)
-        capacity, deflated = self._in_flight.pop(id(slot))
+        capacity, deflated, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         staged = slot.part_with("text block")  # where the block had to be staged here
         if size > capacity:
-            self._scale = max(self._scale, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
+            self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was space for")
+        self._share = size / max(1, item.usual_bytes)
+        if not deflated and size <= ahead:
+            text = slot.part_with("text")
+            assert text is not None
+            return DeviceRecordsText((text[:size],), False, records)
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         memory = item.block if is_lent(item.block) else staged
         if memory is None or len(memory) < nbytes:

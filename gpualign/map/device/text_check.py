@@ -14,14 +14,14 @@ from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
 from gpualign.map.device.target import padded_mask
-from gpualign.map.device.text import TextBatch, TextKernel, text_arrays, text_target
+from gpualign.map.device.text import TextBatch, TextForm, TextKernel, text_arrays, text_target
 from gpualign.map.inputs import RecordOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
 
-def text_in_scalar_code(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
+def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     """What the kernels write, and the number of records, by the same code on one CPU thread: a test."""
     arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
     held = tuple(np.ascontiguousarray(array) for array in arrays)
@@ -38,7 +38,7 @@ def text_in_scalar_code(reference: Reference, item: TextBatch, bam: bool) -> tup
             out=int(out.ctypes.data),
             capacity=len(out),
         )
-        _native.write_records_in_scalar_code(batch.tobytes(), bam)
+        _native.write_records_in_scalar_code(batch.tobytes(), item.form.bam)
         if int(totals[0]) <= len(out):
             return out[: int(totals[0])].tobytes(), int(totals[1])
         out = np.zeros(int(totals[0]), np.uint8)
@@ -83,11 +83,11 @@ def self_test(device: Device) -> None:
         cigar_offsets=offsets,
         record_offsets=offsets,
     )
-    item = TextBatch.of(batch, alignments, None, RecordOptions().native("group"))
     for bam in (False, True):
-        found = run_alone(device, partial(TextKernel, reference=reference, bam=bam, deflate=True), item)
+        item = TextBatch.of(batch, alignments, None, RecordOptions().native("group"), TextForm(bam, deflate=True))
+        found = run_alone(device, partial(TextKernel, reference=reference), item)
         text = found.joined().tobytes()
         if found.deflated:
             text = gzip.decompress(text)
-        if (text, found.records) != text_in_scalar_code(reference, item, bam):
+        if (text, found.records) != text_in_scalar_code(reference, item):
             raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")

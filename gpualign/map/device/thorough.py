@@ -166,12 +166,14 @@ class Thorough:
             long_chains = self.long_launch(item, batch, block, array, counters, given)["batch"]
         for number in range(given.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            states = ("state", "dense state")
-            both = [self._chains(*of, item, block, array, own, given) for of in zip(states, self._rules, strict=True)]
+            both = np.empty(2, struct("ChainBatch"))
+            both[:] = chain_batch_of(item, block, self._rules[0], 0, given.chains, array, own)
+            both["rules"][1] = self._rules[1]
+            both["state"][1] = array("dense state", len(item.batch) * struct("ChainRead").itemsize)
             yield filled(
                 "ThoroughLaunch",
                 batch=batch,
-                chains=np.array(both, struct("ChainBatch")),
+                chains=both,
                 long_chains=long_chains,
                 states=array("template states", given.templates * sizes.template),
                 fates=array("fates", 4 * given.templates),
@@ -192,15 +194,6 @@ class Thorough:
                 full=self._params.seeding.full,
                 reserved=0,
             )
-
-    @staticmethod
-    def _chains(
-        state: str, rules: np.void, item: MapBatch, block: int, array: Array, counters: int, given: Capacity
-    ) -> np.void:
-        def named(name: str, nbytes: int) -> int:
-            return array(state if name == "state" else name, nbytes)
-
-        return chain_batch_of(item, block, rules, 0, given.chains, named, counters)
 
     @staticmethod
     def steps(launch: np.void) -> Iterator[tuple[str, np.void]]:
