@@ -315,11 +315,12 @@ def test_a_terminal_shows_progress(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("largest", [1, 3, 8, 9, 40])
 def test_looking_up(largest: int) -> None:
-    """Buckets of all sizes, with k-mers that are there once, often, or not at all: what a search of all entries finds."""
+    """Buckets of all sizes, k-mers that are there once, often, or not at all: what a search of all entries finds."""
     rng = np.random.default_rng(largest)
     k, bits = 5, 4  # 6 bits of a hash are an entry's own
     sizes = rng.integers(0, largest + 1, 2**bits)
-    hashes = np.concatenate([(b << 6) + rng.integers(0, 2 + largest // 4, n) for b, n in enumerate(sizes)]).astype(np.uint64)
+    parts = [(b << 6) + rng.integers(0, 2 + largest // 4, n) for b, n in enumerate(sizes)]
+    hashes = np.concatenate(parts).astype(np.uint64)
     position = rng.integers(0, 2**32 - 1, len(hashes), dtype=np.uint64)
     own = hashes & np.uint64(63)
     order = np.lexsort((position, own, hashes >> np.uint64(6)))
