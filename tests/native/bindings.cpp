@@ -97,6 +97,19 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
 }
 
+// Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as little.
+bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, nb::tuple scores) {
+    const auto codes_of = [](const Input<uint8_t>& bases, size_t padding) {
+        std::vector<uint8_t> codes(bases.size() + padding);
+        for (size_t i = 0; i < bases.size(); i++) codes[i] = base_code(bases.data()[i]);
+        return codes;
+    };
+    if (text.size() < query.size() || (text.size() - query.size()) % 2) throw nb::value_error("as many diagonals on both sides");
+    const std::vector<uint8_t> codes = codes_of(query, 0), around = codes_of(text, UngappedLanes::kPadding);
+    return UngappedLanes(scores_of(scores))
+        .is_best(codes.data(), int32_t(codes.size()), around.data(), int32_t((text.size() - query.size()) / 2), substitutions);
+}
+
 // First and one-past-last entry of each hash.
 nb::tuple look_up(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
     const IndexLookup index({offsets.data(), entries.data(), {k, bucket_bits}});
@@ -267,6 +280,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
               "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+    m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"), nb::arg("scores"),
+          "Whether nothing loses as little as so many substitutions on the middle diagonal.");
     m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"), nb::arg("hashes"),
           "(first, last) entries of hashes.");
     m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),

@@ -32,9 +32,7 @@ public:
         return acgt;
     }
     uint8_t code(int64_t i) const {
-        uint8_t code;
-        view_.codes(uint64_t(i), uint64_t(i) + 1, &code);
-        return code;
+        return view_.has_run(uint64_t(i), uint64_t(i) + 1) ? kNoBase : packed_base(view_.words, uint64_t(i));
     }
     uint32_t contig_of(int64_t i) const { return uint32_t(view_.contig_of(uint64_t(i))); }
     int64_t contig_begin(uint32_t contig) const { return view_.contig_offsets[contig]; }
