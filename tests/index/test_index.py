@@ -340,3 +340,23 @@ def test_a_terminal_shows_progress(tmp_path: Path) -> None:
     assert b" bases scanned and sorted" in shown
     silent = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert b"bases read" not in silent.stderr
+
+
+@pytest.mark.parametrize("largest", [1, 3, 8, 9, 40])
+def test_looking_up(largest: int) -> None:
+    """Buckets of all sizes, k-mers that are there once, often, or not at all: what a search of all entries finds."""
+    rng = np.random.default_rng(largest)
+    k, bits = 5, 4  # 6 bits of a hash are an entry's own
+    sizes = rng.integers(0, largest + 1, 2**bits)
+    parts = [(b << 6) + rng.integers(0, 2 + largest // 4, n) for b, n in enumerate(sizes)]
+    hashes = np.concatenate(parts).astype(np.uint64)
+    position = rng.integers(0, 2**32 - 1, len(hashes), dtype=np.uint64)
+    own = hashes & np.uint64(63)
+    order = np.lexsort((position, own, hashes >> np.uint64(6)))
+    entries = ((own << np.uint64(33)) | (position << np.uint64(1)))[order]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
+    wanted = np.arange(2**10, dtype=np.uint64)
+    first, last = native_tests.look_up(offsets, entries, k=k, bucket_bits=bits, hashes=wanted)
+    for hash_, begin, end in zip(wanted.tolist(), first.tolist(), last.tolist(), strict=True):
+        places = np.flatnonzero(hashes[order] == hash_).tolist()
+        assert list(range(begin, end)) == places

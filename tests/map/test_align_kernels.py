@@ -103,3 +103,46 @@ def test_alignment_stays_inside_the_contig() -> None:
     over_both_ends = "TTTTT" + reference + "CCCCC"
     ((score, begin, cigar),) = affine(reference, [over_both_ends], [-9], 9)
     assert (score, begin, cigar) == (20, 0, "5S20M5S")
+
+
+def crowded_text(rng: np.random.Generator, length: int) -> str:
+    """With tandem repeats and runs, so that other diagonals fit nearly as well."""
+    text = ""
+    while len(text) < length:
+        unit = "".join(rng.choice(list("ACGT"), int(rng.choice([1, 2, 3, 5, 7, 12, 30]))))
+        text += with_edits(rng, unit * int(rng.integers(1, 60 // len(unit) + 2)), int(rng.integers(0, 3)))
+        text += "".join(rng.choice(list("ACGT"), int(rng.integers(0, 60))))
+    return text[:length]
+
+
+@pytest.mark.parametrize("scores", [SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (1, 9, 16, 1, 5)])
+@pytest.mark.parametrize("crowded", [False, True])
+def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ...]) -> None:
+    """Where it is said that nothing else is as good, the dynamic program finds only that, and the plain one no better."""
+    rng = np.random.default_rng(len(scores) + crowded)
+    limit = 12
+    wholes, checked = 0, 0
+    for case in range(1500):
+        length, wrong = int(rng.integers(60, 200)), int(rng.integers(0, 5))
+        text = (
+            crowded_text(rng, length + 2 * limit) if crowded else "".join(rng.choice(list("ACGT"), length + 2 * limit))
+        )
+        query = list(text[limit : limit + length])
+        # anywhere, or near each other or an end
+        rows = rng.integers(0, length, wrong) if case % 2 else rng.integers(0, int(rng.integers(1, length)), wrong)
+        for row in rows:
+            query[row] = "ACGT"[("ACGT".index(query[row]) + int(rng.integers(1, 4))) % 4]
+        read = "".join(query)
+        substitutions = sum(a != b for a, b in zip(read, text[limit:], strict=False))
+        as_bytes = [np.frombuffer(s.encode(), np.uint8) for s in (read, text)]
+        assert not native_tests.is_ungapped(*as_bytes, substitutions=substitutions + 1, scores=scores)
+        if not native_tests.is_ungapped(*as_bytes, substitutions=substitutions, scores=scores):
+            continue
+        wholes += substitutions > 1
+        score = (length - substitutions) * scores[0] - substitutions * scores[1]
+        assert affine(text, [read], [0], 2 * limit + 1, scores) == [(score, limit, f"{length}M")]
+        if substitutions > 1 and checked < 10:
+            checked += 1
+            assert affine_with_clips(read, text, scores, range(2 * limit + 1), 0) == score
+    if not crowded and scores == SCORES:
+        assert wholes > 300

@@ -97,6 +97,36 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
 }
 
+// Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as little.
+bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, nb::tuple scores) {
+    const auto codes_of = [](const Input<uint8_t>& bases, size_t padding) {
+        std::vector<uint8_t> codes(bases.size() + padding);
+        for (size_t i = 0; i < bases.size(); i++) codes[i] = base_code(bases.data()[i]);
+        return codes;
+    };
+    if (text.size() < query.size() || (text.size() - query.size()) % 2) throw nb::value_error("as many diagonals on both sides");
+    const std::vector<uint8_t> codes = codes_of(query, 0), around = codes_of(text, UngappedLanes::kPadding);
+    return UngappedLanes(scores_of(scores))
+        .is_best(codes.data(), int32_t(codes.size()), around.data(), int32_t((text.size() - query.size()) / 2), substitutions);
+}
+
+// First and one-past-last entry of each hash.
+nb::tuple look_up(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
+    const IndexLookup index({offsets.data(), entries.data(), {k, bucket_bits}});
+    std::vector<uint32_t> first(hashes.size()), last(hashes.size());
+    for (size_t i = 0; i < hashes.size(); i++) index.find(hashes.data()[i], first[i], last[i]);
+    return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(last)));
+}
+
+// The seed hits of a read with a k-mer at its start, in order of strand and diagonal: those that are not alone.
+nb::tuple hits_together(Input<uint64_t> entries, int length, int k, int limit) {
+    SeedHitList hits;
+    hits.add(entries.data(), 0, uint32_t(entries.size()), 0, false, length, k);
+    uint32_t fewest;
+    const SeedHits kept = hits.sorted_together(limit, fewest);
+    return nb::make_tuple(fewest, to_numpy(std::vector<uint64_t>(kept.list, kept.list + kept.count)));
+}
+
 // Mapping qualities of proper pairs whose other loci by themselves lose nothing that matters, or of single reads.
 Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengths, Input<uint8_t> truncated, Input<int32_t> distances,
                                   Input<int32_t> seed_hits, Input<int32_t> losses, Input<int32_t> counts, bool paired) {
@@ -250,6 +280,12 @@ NB_MODULE(GPUALIGN_MODULE, m) {
               "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+    m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"), nb::arg("scores"),
+          "Whether nothing loses as little as so many substitutions on the middle diagonal.");
+    m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"), nb::arg("hashes"),
+          "(first, last) entries of hashes.");
+    m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),
+          "(hits a cluster that is left out has less of, strand << 61 | (diagonal + 2**27) << 27 | position of the others).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
           nb::kw_only(), nb::arg("min_length"), "As find_mems in sorted positions, as a device's threads do it.");
     m.def("set_bgzf_tasks", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),

@@ -45,11 +45,14 @@ public:
             padded_.assign(size_t(n + 2 * (w - 1)), 0);
             std::copy(minima_.begin(), minima_.begin() + n, padded_.begin() + (w - 1));
             slide(padded_, n + 2 * (w - 1), w, [](uint64_t a, uint64_t b) { return a > b ? a : b; });
-            for (int64_t i = start; i < stop; i++) {
-                const uint64_t hash = hashes_[size_t(i - first_window)];
-                if (padded_[size_t(i - first_window)] == hash && hash != kNoHash)
-                    emit(Minimizer{hash, uint32_t(i), reverse_[size_t(i - first_window)]});
+            // nobody can predict which k-mers are minimizers: all are written down, and the next one over those that are not
+            at_.resize(size_t(stop - start));
+            size_t found = 0;
+            for (int64_t i = start - first_window; i < stop - first_window; i++) {
+                at_[found] = uint32_t(i);
+                found += padded_[size_t(i)] == hashes_[size_t(i)] && hashes_[size_t(i)] != kNoHash;
             }
+            for (size_t m = 0; m < found; m++) emit(Minimizer{hashes_[at_[m]], uint32_t(first_window + at_[m]), reverse_[at_[m]]});
         }
     }
 
@@ -63,9 +66,10 @@ private:
         for (int64_t i = from; i < from + k_ - 1; i++) kmer.push(codes[i], k_);
         for (int64_t i = from; i < to; i++) {
             kmer.push(codes[i + k_ - 1], k_);
-            hashes_[size_t(i - from)] = kmer.complete(k_) ? kmer.hash(k_) : kNoHash;
+            hashes_[size_t(i - from)] = kmer.complete(k_) ? std::min(kmer.forward, kmer.reverse) : kNoHash;
             reverse_[size_t(i - from)] = kmer.on_reverse();
         }
+        for (uint64_t& hash : hashes_) hash = hash == kNoHash ? kNoHash : kmer_hash(hash, k_);  // vectorises
     }
 
     // values[i] = op over values[i, i + w), by doubling; the last w - 1 values are left without meaning.
@@ -82,6 +86,7 @@ private:
     int k_, w_;
     std::vector<uint64_t> hashes_, minima_, padded_;
     std::vector<uint8_t> reverse_;
+    std::vector<uint32_t> at_;  // of the minimizers
 };
 
 }  // namespace gpualign

@@ -18,6 +18,15 @@ struct FourBases {
     }
 };
 inline constexpr FourBases kFourBases;
+// As codes.
+struct FourCodes {
+    uint8_t of[256][4] = {};
+    constexpr FourCodes() {
+        for (int bases = 0; bases < 256; bases++)
+            for (int i = 0; i < 4; i++) of[bases][i] = uint8_t(bases >> (2 * i) & 3);
+    }
+};
+inline constexpr FourCodes kFourCodes;
 
 // A view of the reference's arrays; gpualign/sequences/reference.py owns them.
 struct ReferenceView {
@@ -56,7 +65,12 @@ struct ReferenceView {
 
     // Codes 0-3, kNoBase inside runs.
     void codes(uint64_t begin, uint64_t end, uint8_t* out) const {
-        for (uint64_t i = begin; i < end; i++) out[i - begin] = packed_base(words, i);
+        uint64_t i = begin;
+        for (; i + kBasesPerWord <= end; i += kBasesPerWord) {
+            uint64_t bases = packed_window(words, i);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(out + (i - begin) + four, kFourCodes.of[bases & 255], 4);
+        }
+        for (; i < end; i++) out[i - begin] = packed_base(words, i);
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
             const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), kNoBase);

@@ -9,6 +9,7 @@
 
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
+#include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
 
@@ -31,9 +32,7 @@ public:
         return acgt;
     }
     uint8_t code(int64_t i) const {
-        uint8_t code;
-        view_.codes(uint64_t(i), uint64_t(i) + 1, &code);
-        return code;
+        return view_.has_run(uint64_t(i), uint64_t(i) + 1) ? kNoBase : packed_base(view_.words, uint64_t(i));
     }
     uint32_t contig_of(int64_t i) const { return uint32_t(view_.contig_of(uint64_t(i))); }
     int64_t contig_begin(uint32_t contig) const { return view_.contig_offsets[contig]; }
@@ -65,7 +64,7 @@ struct ChainRequest {
 class ChainMapper {
 public:
     ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules)
-        : index_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w), aligner_(reference, rules.scores) {
+        : index_(index), look_up_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w), aligner_(reference, rules.scores) {
         batch_.rules = rules;
     }
 
@@ -202,14 +201,14 @@ private:
     void find_seeds(const ChainRequest& read) {
         minimizers_.clear();
         scanner_.scan(read.forward, read.length, [&](const Minimizer& m) {
-            __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+            look_up_.prefetch_bucket(m.hash);
             minimizers_.push_back(m);
         });
-        for (const Minimizer& m : minimizers_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(m.hash)]]);
+        for (const Minimizer& m : minimizers_) look_up_.prefetch_entries(m.hash);
         seeds_.clear();
         for (const Minimizer& m : minimizers_) {
             uint32_t first, last;
-            index_.find(m.hash, first, last);
+            look_up_.find(m.hash, first, last);
             if (first < last) seeds_.push_back({first, last - first, m.position << 1 | m.reverse});
         }
     }
@@ -275,6 +274,7 @@ private:
     }
 
     const IndexView index_;
+    const IndexLookup look_up_;
     const ReferenceView& reference_;
     const ReferenceText text_;
     MinimizerScanner scanner_;

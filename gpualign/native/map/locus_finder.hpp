@@ -27,7 +27,10 @@ public:
         verify();
         look_deeper();
         look_up_neighbours();
-        if (params_.local) local_finder_.run();
+        if (params_.local) {
+            count_near_hits();
+            local_finder_.run();
+        }
         if (mates) mate_finder_.run();
         if (mates && params_.local) mate_finder_.run_further();
     }
@@ -47,8 +50,9 @@ private:
             read_codes_.push_back(block_.codes(r, false));
             read_lengths_.push_back(block_.read(r).length);
         }
-        seeder_.look_up(read_codes_, read_lengths_);
+        seeder_.load(read_codes_, read_lengths_);
         for (size_t r = 0; r < block_.size(); r++) {
+            seeder_.find(r);
             block_.read(r).any_hits = seeder_.any_hits(r);
             add_candidates(r, false);
         }
@@ -87,6 +91,16 @@ private:
         search_.settle();
     }
 
+    // For reads whose best locus has so many edits that it matters.
+    void count_near_hits() {
+        for (size_t r = 0; r < block_.size(); r++) {
+            Read& read = block_.read(r);
+            if (read.several_candidates && !block_.loci(r).empty() &&
+                long_gap_costs_less(params_.scores, read.limit, block_.loci(r)[0].distance))
+                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.draw, read.deep);
+        }
+    }
+
     void add_candidates(size_t r, bool deep) {
         if (params_.is_long(block_.read(r).length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
@@ -97,7 +111,9 @@ private:
     void add_candidates(size_t r, size_t seeds, bool deep) {
         Read& read = block_.read(r);
         read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, deep, candidates_);
-        read.near_hits = candidates_.size() > 1 ? seeder_.max_near_hits() : 0;
+        read.seeds = uint32_t(seeds);
+        read.deep = deep;
+        read.several_candidates = candidates_.size() > 1;
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 

@@ -7,6 +7,7 @@
 #include "map/affine_batch.hpp"
 #include "map/locus_finder.hpp"
 #include "map/selection.hpp"
+#include "map/ungapped_lanes.hpp"
 
 namespace gpualign {
 
@@ -14,7 +15,7 @@ class Mapper {
 public:
     Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
-          aligner_(reference, params.scores) {}
+          aligner_(reference, params.scores), ungapped_(params.scores) {}
 
     // Records take the reads in their order. `mates` says which reads are pairs, null that none are.
     template <class Records>
@@ -66,7 +67,7 @@ private:
         return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
     }
 
-    // Reads with at most one edit, not a gap, need no dynamic programming.
+    // Reads with few edits, none of which is a gap, need no dynamic programming.
     void prepare(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         if (locus.local >= 0) {
@@ -84,7 +85,8 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        if (a.distance == 0 || (a.distance == 1 && substitution_loses_least(s) && mismatches(codes, read.length, locus.begin, contig_begin) == 1)) {
+        if (a.distance == 0 || (a.distance == 1 && substitution_loses_least(s) && mismatches(codes, read.length, locus.begin, contig_begin) == 1) ||
+            is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
@@ -103,11 +105,20 @@ private:
         return n;
     }
 
+    bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
+        const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
+        if (read.unknown || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
+        window_.resize(size_t(to - from) + UngappedLanes::kPadding);
+        reference_.codes(uint64_t(from), uint64_t(to), window_.data());
+        return ungapped_.is_best(codes, read.length, window_.data(), read.limit, locus.distance);
+    }
+
     const ReferenceView& reference_;
     const MapParams params_;
     LocusFinder finder_;
     Selector selector_;
     AffineBatch aligner_;
+    UngappedLanes ungapped_;
     std::vector<Choice> choices_;
     std::vector<Alignment> alignments_;  // of each choice
     std::vector<Cigar> cigars_;

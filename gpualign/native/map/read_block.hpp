@@ -22,9 +22,12 @@ struct Read {
     bool any_hits;     // a minimizer occurs in the reference
     bool hits_truncated;  // some of its hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
-    int32_t near_hits; // most seed hits a long gap apart
+    int32_t near_hits; // most seed hits a long gap apart, where they matter
     bool first_of_pair;
     uint32_t draw;     // algo/map/draw.hpp
+    uint32_t seeds;    // the seeder's number of the read whose seeds it has
+    bool deep;         // it followed more hits
+    bool several_candidates;
 };
 
 using LociView = MixedLoci<std::vector<ChainRecord>>;
@@ -47,7 +50,7 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r)};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r), uint32_t(r), false, false};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "algo/map/every_locus.hpp"
+#include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
 #include "map/read_neighbours.hpp"
+#include "map/seed_hits.hpp"
 #include "map/sort_keys.hpp"
 
 namespace gpualign {
@@ -35,19 +37,27 @@ struct Candidate {
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
-        : index_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
+        : index_(index), look_up_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
           scanner_(params.k, params.w) {}
 
-    // Looks up the minimizers of a block of reads in three passes, so that the memory accesses of many look-ups overlap.
-    void look_up(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
+    // Takes the reads of a block, which must last until the next one.
+    void load(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
+        codes_ = &codes;
+        lengths_ = &lengths;
         seeds_.clear();
         first_seed_.assign(1, 0);
-        for (size_t r = 0; r < codes.size(); r++) {
-            scanner_.scan(codes[r], lengths[r], [&](const Minimizer& m) { add_seed(m); });
-            first_seed_.push_back(seeds_.size());
+        found_ = 0;
+        scan_some();
+    }
+
+    // Finds the seeds of the reads up to r. Some reads at a time, so that the memory accesses of many look-ups overlap: while those of
+    // the next ones are on their way.
+    void find(size_t r) {
+        while (found_ < first_seed_[r + 1]) {
+            const size_t scanned = seeds_.size();
+            scan_some();
+            for (; found_ < scanned; found_++) find(seeds_[found_]);
         }
-        for (Seed& seed : seeds_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seed.minimizer.hash)]]);
-        for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
     }
 
     // Looks up all k-mers of a read, and the read with one base changed: any, or an unknown one where there are any. Returns the number
@@ -56,27 +66,24 @@ public:
         const size_t first = seeds_.size();
         neighbours_.load(codes, length, params_.k, params_.w);
         neighbours_.visit([&](const Minimizer& m) { add_seed(m); });
-        for (size_t s = first; s < seeds_.size(); s++)
-            __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seeds_[s].minimizer.hash)]]);
+        prefetch_from(first);
+        for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
         size_t kept = first;
-        for (size_t s = first; s < seeds_.size(); s++) {
-            Seed seed = seeds_[s];
-            index_.find(seed.minimizer.hash, seed.first, seed.last);
-            if (seed.last > seed.first) seeds_[kept++] = seed;
-        }
+        for (size_t s = first; s < seeds_.size(); s++)
+            if (seeds_[s].last > seeds_[s].first) seeds_[kept++] = seeds_[s];
         seeds_.resize(kept);
-        first_seed_.push_back(kept);
+        first_seed_.push_back(found_ = kept);
         return first_seed_.size() - 2;
     }
 
     // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
     // `deep`: follow and keep several times as many.
     bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, bool deep, std::vector<Candidate>& out) {
-        const int32_t depth = deep ? kDepth : 1;
-        const bool hits_truncated = collect_hits(r, length, draw, std::min<int64_t>(int64_t(params_.max_hits) * depth, 1 << 30));
-        const size_t max_candidates = size_t(params_.max_candidates) * size_t(depth);
-        out.clear();
-        cluster(limit, [&](uint32_t from, uint32_t to) { add_candidates(length, limit, from, to, out); });
+        const bool hits_truncated = collect_hits(r, length, draw, deep);
+        const size_t max_candidates = size_t(params_.max_candidates) * size_t(deep ? kDepth : 1);
+        uint32_t fewest;
+        add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
+        if (fewest && worth_verifying(fewest - 1, max_seed_hits(out))) add_candidates(list_.sorted(), length, limit, out);
         const auto better = [](const Candidate& a, const Candidate& b) {
             return a.order != b.order ? a.order < b.order : a.contig < b.contig;
         };
@@ -105,12 +112,13 @@ public:
             // those still to come lie on later diagonals
             const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit) : std::numeric_limits<int64_t>::max();
             kept_.clear();
-            cluster(limit, [&](uint32_t from, uint32_t to) {
+            sort_keys(hits_.data(), hits_.data() + hits_.size(), sorted_);
+            for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
                 } else if (any_path(hits_.data(), uint32_t(hits_.size()), from, to, limit, minimum)) {
                     cluster_.clear();
-                    add_candidates(length, limit, from, to, cluster_);
+                    add_candidates({hits_.data(), uint32_t(hits_.size())}, length, limit, from, to, cluster_);
                     for (const Candidate& c : cluster_) visit(c);
                 }
             });
@@ -129,8 +137,12 @@ public:
             }
     }
 
-    // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
-    int32_t max_near_hits() const { return int32_t(gpualign::max_near_hits(OneLane(), hits_.data(), uint32_t(hits_.size()))); }
+    // Most hits of read r of the block, followed as for its candidates, that lie within a long gap of each other.
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
+        collect_hits(r, length, draw, deep);
+        const SeedHits hits = list_.sorted();
+        return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
+    }
 
     bool any_hits(size_t r) const {
         return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
@@ -144,54 +156,82 @@ private:
     };
     static constexpr int64_t kHitsAtOnce = 1 << 20;
 
+    static constexpr size_t kSeedsAtOnce = 128;  // two cache lines each: as many as stay near
+    static constexpr uint32_t kEntriesPerLine = 8, kFollowedAhead = 32;
+
     void add_seed(const Minimizer& m) {
-        __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+        look_up_.prefetch_bucket(m.hash);
         seeds_.push_back({m, 0, 0});
     }
+
+    // The next reads' minimizers, which are prefetched.
+    void scan_some() {
+        const size_t first = seeds_.size();
+        for (size_t r = first_seed_.size() - 1; r < codes_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
+            scanner_.scan((*codes_)[r], (*lengths_)[r], [&](const Minimizer& m) { add_seed(m); });
+            first_seed_.push_back(seeds_.size());
+        }
+        prefetch_from(first);
+    }
+
+    [[gnu::always_inline]] void prefetch_from(size_t first) const {  // index/lookup.hpp
+        for (size_t s = first; s < seeds_.size(); s++) look_up_.prefetch_entries(seeds_[s].minimizer.hash);
+    }
+    void find(Seed& seed) const { look_up_.find(seed.minimizer.hash, seed.first, seed.last); }
 
     // Moves the seed's entries before the border to the hits.
     void take_hits(Seed& seed, int32_t length, uint64_t border) {
         for (; seed.first < seed.last && entry_position(index_.entries[seed.first]) < border; seed.first++)
-            add_hit(seed.minimizer, index_.entries[seed.first], length);
-    }
-
-    void add_hit(const Minimizer& minimizer, uint64_t entry, int32_t length) {
-        hits_.push_back(hit_of(entry, int32_t(minimizer.position), minimizer.reverse != 0, length, params_.k));
+            hits_.push_back(hit_of(index_.entries[seed.first], int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k));
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t draw, int64_t max_hits) {
-        hits_.clear();
-        rank_.clear();
+    bool collect_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
+        const int64_t max_hits = std::min<int64_t>(int64_t(params_.max_hits) * (deep ? kDepth : 1), 1 << 30);
         if (r + 2 < first_seed_.size())  // the next read's
-            for (size_t s = first_seed_[r + 1]; s < first_seed_[r + 2]; s++) __builtin_prefetch(&index_.entries[seeds_[s].first]);
-        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
-            if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
+            for (size_t s = first_seed_[r + 1]; s < std::min(found_, first_seed_[r + 2]); s++)
+                for (uint32_t e = seeds_[s].first; e < seeds_[s].first + std::min(count(s), kFollowedAhead); e += kEntriesPerLine)
+                    __builtin_prefetch(&index_.entries[e]);
+        list_.clear();
         int64_t total = 0;
-        for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
-        const bool many = total > max_hits;
-        const auto count = [&](uint32_t s) { return seeds_[s].last - seeds_[s].first; };
-        if (many) std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) { return rarer(count(a), a, count(b), b); });
-        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
-            const Seed& seed = seeds_[rank_[rank]];
-            const int64_t n = many ? hits_to_follow(rank, count(rank_[rank]), uint32_t(max_hits)) : count(rank_[rank]);
-            if (int64_t(hits_.size()) + n > max_hits) break;
-            const uint32_t first = seed.first + first_followed(draw, count(rank_[rank]), uint32_t(n));
-            for (uint32_t e = first; e < first + uint32_t(n); e++) add_hit(seed.minimizer, index_.entries[e], length);
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += count(s);
+        if (total > max_hits) {
+            collect_rarest(r, length, draw, max_hits);
+            return true;
         }
-        return many;
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) add_hits(seeds_[s], 0, count(s), length);
+        return false;
     }
 
-    // Sorts the hits and visits those that belong together.
-    template <class Visit>
-    void cluster(int32_t limit, Visit&& visit) {
-        sort_keys(hits_, sorted_);
-        for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, visit);
+    // By the repeat rule.
+    void collect_rarest(size_t r, int32_t length, uint32_t draw, int64_t max_hits) {
+        rank_.clear();
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
+            if (count(s)) rank_.push_back(uint64_t(count(s)) << 32 | s);  // algo/map/seeds.hpp: rarer
+        std::sort(rank_.begin(), rank_.end());
+        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
+            const uint32_t s = uint32_t(rank_[rank]), followed = hits_to_follow(rank, count(s), uint32_t(max_hits));
+            if (int64_t(list_.size()) + followed > max_hits) return;
+            add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
+        }
     }
 
-    void add_candidates(int32_t length, int32_t limit, uint32_t from, uint32_t to, std::vector<Candidate>& out) const {
-        const bool reverse = hit_reverse(hits_[from]);
-        for_each_candidate(target_, length, limit, hits_.data(), from, to,
+    uint32_t count(size_t s) const { return seeds_[s].last - seeds_[s].first; }
+    void add_hits(const Seed& seed, uint32_t skipped, uint32_t followed, int32_t length) {
+        const uint32_t first = seed.first + skipped;
+        list_.add(index_.entries, first, first + followed, int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k);
+    }
+
+    void add_candidates(const SeedHits& hits, int32_t length, int32_t limit, std::vector<Candidate>& out) const {
+        out.clear();
+        for_each_cluster(OneLane(), hits.list, hits.count, limit,
+                         [&](uint32_t from, uint32_t to) { add_candidates(hits, length, limit, from, to, out); });
+    }
+
+    void add_candidates(const SeedHits& hits, int32_t length, int32_t limit, uint32_t from, uint32_t to,
+                        std::vector<Candidate>& out) const {
+        const bool reverse = hit_reverse(hits.list[from]);
+        for_each_candidate(target_, length, limit, hits.list, from, to,
                            [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
                                Candidate& c = out.emplace_back();  // a copy of a temporary would wait for it to be written
                                c.order = candidate_order(seed_hits, diagonal, reverse);
@@ -203,11 +243,15 @@ private:
                            });
     }
 
-    static void drop_unlikely(std::vector<Candidate>& candidates) {
+    static uint32_t max_seed_hits(const std::vector<Candidate>& candidates) {
         int32_t maximum = 0;
         for (const Candidate& c : candidates) maximum = std::max(maximum, c.seed_hits);
-        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits),
-            uint32_t(maximum)); };
+        return uint32_t(maximum);
+    }
+
+    static void drop_unlikely(std::vector<Candidate>& candidates) {
+        const uint32_t maximum = max_seed_hits(candidates);
+        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), maximum); };
         candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
     }
 
@@ -217,15 +261,20 @@ private:
     }
 
     const IndexView& index_;
+    const IndexLookup look_up_;
     const ReferenceView& reference_;
     const SeedingParams params_;
     const MapTarget target_;
     MinimizerScanner scanner_;
+    const std::vector<const uint8_t*>* codes_ = nullptr;  // of the block
+    const std::vector<int32_t>* lengths_ = nullptr;
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
+    size_t found_ = 0;  // seeds
     ReadNeighbours neighbours_;
-    std::vector<uint32_t> rank_;
-    std::vector<uint64_t> hits_, kept_, sorted_;
+    SeedHitList list_;
+    std::vector<uint64_t> rank_;                  // seeds, the rarest first
+    std::vector<uint64_t> hits_, kept_, sorted_;  // of every candidate
     std::vector<Candidate> cluster_;
 };
 

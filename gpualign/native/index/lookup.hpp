@@ -1,0 +1,73 @@
+// Look-ups of many hashes: memory accesses overlap, and small buckets take no branch that nobody can predict.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "algo/common/group.hpp"
+#include "algo/index/minimizer.hpp"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace gpualign {
+
+class IndexLookup {
+public:
+    explicit IndexLookup(const IndexView& index)
+        : index_(index), entries_(index.offsets[uint64_t(1) << index.split.bucket_bits]) {}
+
+    // In three passes over some dozens of hashes, as many as the nearest cache holds: prefetch_bucket, prefetch_entries, find.
+    // Inlined always: GCC drops calls of functions that do nothing but prefetch.
+    [[gnu::always_inline]] void prefetch_bucket(uint64_t hash) const { __builtin_prefetch(&index_.offsets[index_.split.bucket(hash)]); }
+    [[gnu::always_inline]] void prefetch_entries(uint64_t hash) const {
+        const uint64_t bucket = index_.split.bucket(hash);
+        const uint32_t begin = index_.offsets[bucket], end = index_.offsets[bucket + 1];
+        __builtin_prefetch(&index_.entries[begin]);
+        __builtin_prefetch(&index_.entries[std::max(begin + 1, end) - 1]);
+    }
+
+    // As IndexView::find: first and one-past-last entry with the hash's fingerprint.
+    void find(uint64_t hash, uint32_t& first, uint32_t& last) const {
+        const uint64_t bucket = index_.split.bucket(hash);
+        const uint32_t begin = index_.offsets[bucket], end = index_.offsets[bucket + 1];
+        if (!kVectors || entries_ < kAtOnce) return index_.find(hash, first, last);
+        const uint64_t lowest = uint64_t(index_.split.fingerprint(hash)) << 33, beyond = lowest | 0x1FFFFFFFFu;
+        if (end - begin <= kAtOnce) {
+            const uint32_t from = std::min(begin, entries_ - kAtOnce);  // as far as there are so many
+            const uint32_t of_bucket = ((1u << (end - begin)) - 1) << (begin - from);
+            first = begin + count_bits(less(from, lowest) & of_bucket);
+            last = begin + count_bits(less(from, beyond) & of_bucket);
+            return;
+        }
+        // a large bucket is that of one frequent k-mer, with few others at its ends
+        first = index_.entries[begin + kAtOnce - 1] >= lowest ? begin + count_bits(less(begin, lowest))
+                                                              : index_.lower_bound(begin + kAtOnce, end, lowest);
+        const uint32_t tail = end - kAtOnce;
+        last = index_.entries[tail] < beyond ? std::max(first, tail + count_bits(less(tail, beyond))) : index_.lower_bound(first, tail, beyond);
+    }
+
+private:
+    static constexpr uint32_t kAtOnce = 8;
+#if defined(__AVX512F__)
+    static constexpr bool kVectors = true;
+#else
+    static constexpr bool kVectors = false;  // eight comparisons one by one take longer than a branch
+#endif
+
+    // A bit for each of so many entries that is less.
+    uint32_t less(uint32_t from, uint64_t value) const {
+        const uint64_t* entries = index_.entries + from;
+#if defined(__AVX512F__)
+        return _mm512_cmplt_epu64_mask(_mm512_loadu_si512(entries), _mm512_set1_epi64(int64_t(value)));
+#else
+        uint32_t bits = 0;
+        for (uint32_t i = 0; i < kAtOnce; i++) bits |= uint32_t(entries[i] < value) << i;
+        return bits;
+#endif
+    }
+
+    const IndexView index_;
+    const uint32_t entries_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,92 @@
+// The seed hits of a read, sorted: all of them, or those that are not alone. In repeats nearly all are.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "algo/map/loci.hpp"
+#include "map/sort_keys.hpp"
+
+namespace gpualign {
+
+class SeedHitList {
+public:
+    SeedHitList() : hits_of_(kMostBuckets, 0) {}
+
+    void clear() { count_ = 0; }
+    size_t size() const { return count_; }
+
+    // Of index entries [first, last) with the k-mer at a position of a read.
+    void add(const uint64_t* entries, uint32_t first, uint32_t last, int32_t position, bool kmer_reverse, int32_t length, int k) {
+        if (hits_.size() < count_ + (last - first)) hits_.resize(2 * (count_ + (last - first)));
+        // those of a strand differ by their positions
+        const uint64_t forward = hit_of(0, position, kmer_reverse, length, k), reverse = hit_of(1, position, kmer_reverse, length, k);
+        uint64_t* out = hits_.data() + count_;
+        for (uint32_t e = first; e < last; e++)
+            *out++ = (entry_reverse(entries[e]) ? reverse : forward) + (uint64_t(entry_position(entries[e])) << kHitReadBits);
+        count_ += last - first;
+    }
+
+    // All of them.
+    SeedHits sorted() { return sort(hits_, count_); }
+
+    // Those that others lie around, `fewest` or more together: a cluster (for_each_cluster) that is left out has less hits, and all
+    // others are as they were. There are too few where this is not worth it; then `fewest` is 0 and it is all of them.
+    //
+    // Diagonals are counted by buckets wider than the limit. Hits that a cluster depends on are in neighbouring buckets, none of which
+    // is empty. A bucket may stand for several, which only adds to what is kept.
+    SeedHits sorted_together(int32_t limit, uint32_t& fewest) {
+        fewest = 0;
+        if (count_ < kFew || count_ > kMost) return sorted();
+        const int shift = kHitReadBits + 64 - __builtin_clzll(uint64_t(limit) | 1);
+        if (buckets_.size() < count_) {
+            buckets_.resize(hits_.size());
+            together_.resize(hits_.size());
+        }
+        while (last_bucket_ + 1 < kMostBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
+        while (last_bucket_ > 2 * kBucketsPerHit * count_) last_bucket_ /= 2;
+        for (size_t i = 0; i < count_; i++) buckets_[i] = uint16_t(hits_[i] >> shift & last_bucket_);
+        uint16_t most = 0;
+        for (size_t i = 0; i < count_; i++) most = std::max(most, ++hits_of_[buckets_[i]]);
+        fewest = (most + kSeedHitShare - 1u) / kSeedHitShare;
+        size_t kept = 0;
+        for (size_t i = 0; i < count_; i++) {
+            together_[kept] = hits_[i];
+            kept += hits_of_[buckets_[i]] >= fewest || are_around(buckets_[i], fewest);
+        }
+        for (size_t i = 0; i < count_; i++) hits_of_[buckets_[i]] = 0;
+        return sort(together_, kept);
+    }
+
+private:
+    static constexpr size_t kFew = 16;
+    static constexpr size_t kMost = 0xFFFF;  // that can be counted
+    static constexpr uint32_t kBucketsPerHit = 8, kMostBuckets = 1 << 15;
+
+    // Whether a bucket and those next to it, up to empty ones, have as many hits.
+    bool are_around(uint32_t bucket, uint32_t fewest) const {
+        const auto at = [&](uint32_t b) -> uint32_t { return hits_of_[b & last_bucket_]; };
+        uint32_t n = at(bucket);
+        for (uint32_t b = bucket + 1; n < fewest && at(b); b++) n += at(b);
+        for (uint32_t b = bucket - 1; n < fewest && at(b); b--) n += at(b);
+        return n >= fewest;
+    }
+
+    // Those of one locus come in order, on one of the strands in the opposite one.
+    SeedHits sort(std::vector<uint64_t>& list, size_t count) {
+        uint64_t *first = list.data(), *last = first + count;
+        if (std::is_sorted(first, last, std::greater<uint64_t>())) std::reverse(first, last);
+        else if (!std::is_sorted(first, last)) sort_keys(first, last, scratch_);
+        return {first, uint32_t(count)};
+    }
+
+    std::vector<uint64_t> hits_;  // the first count_
+    size_t count_ = 0;
+    std::vector<uint64_t> together_, scratch_;
+    uint32_t last_bucket_ = 1;       // of a power of two
+    std::vector<uint16_t> buckets_;  // of each hit
+    std::vector<uint16_t> hits_of_;  // a bucket; between calls 0
+};
+
+}  // namespace gpualign
