@@ -1,18 +1,31 @@
 // Distances of long pairs without a limit known before (algo/distances/reach.hpp): the tiles of a pair's diagonals are handed out
 // to blocks by tickets, so that whoever waits for a tile waits for a block that runs already.
 //
-// Macro: BITS of a symbol, 2 or 8.
+// Macros: BITS of a symbol, 2 or 8; WIDTH and STEPS of a tile, THREADS that share it.
 #include "algo/distances/reach.hpp"
 #include "device/block.cuh"
 
 #ifndef BITS
 #define BITS 2
 #endif
+#ifndef WIDTH
+#define WIDTH 512
+#define STEPS 64
+#define THREADS 512
+#endif
 
 namespace gpualign {
 namespace reach {
 
-using Threads = Block<kWidth>;
+template <uint32_t Threads>
+struct Group {
+    using Type = Block<Threads>;
+};
+template <>
+struct Group<Warp::kLanes> {
+    using Type = Warp;
+};
+using Tile = Shape<WIDTH, STEPS>;
 
 // Rows that blocks of other processors have written, or will read.
 struct Rows {
@@ -36,7 +49,7 @@ extern "C" __global__ void pack(const uint8_t* symbols, const int64_t* offsets, 
 }
 
 // Waits until the tiles of the phase before that a tile reads are there; false once the distance is known.
-__device__ __forceinline__ bool neighbours_done(const Tiles& tiles, int32_t phase, int32_t tile, const int32_t* progress,
+__device__ __forceinline__ bool neighbours_done(const Tiles<Tile>& tiles, int32_t phase, int32_t tile, const int32_t* progress,
                                                 const int32_t* result) {
     for (int32_t other = tile - 1; other <= tile + 1; other++) {
         if (!tiles.has(phase - 1, other)) continue;
@@ -48,12 +61,12 @@ __device__ __forceinline__ bool neighbours_done(const Tiles& tiles, int32_t phas
 
 // Pairs [first_pair, ...) of rows of queries query_order[first + row] and all targets, `blocks_each` blocks a pair; matrix[pair]
 // holds kNone before. reached: twice `diagonals` a pair, progress: `tiles_each` a pair, zeros, and a ticket a pair, zeros.
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(THREADS)
     long_pairs(const uint32_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint32_t* targets,
                const int64_t* target_offsets, const int32_t* limits, int32_t* reached, int32_t* progress, uint32_t* tickets,
                int32_t* matrix, int64_t diagonals, int64_t first_pair, int32_t tiles_each, int32_t first, int32_t columns,
                int32_t blocks_each, int32_t substitutions) {
-    __shared__ Shared shared;
+    __shared__ Shared<Tile> shared;
     __shared__ int64_t ticket;
     __shared__ bool go_on;
     const int64_t local = blockIdx.x / uint32_t(blocks_each), at = first_pair + local;
@@ -63,13 +76,13 @@ extern "C" __global__ void __launch_bounds__(512)
     const reach::Pair<BITS> pair{{queries + first_word<BITS>(q, query)}, {targets + first_word<BITS>(t, target)}, n, m, substitutions != 0};
     const int32_t limit = limits ? limits[n > m ? n : m] : INT32_MAX;
     int32_t *const rows = reached + local * 2 * diagonals + n, *result = matrix + at;
-    Turn turn(Tiles{n, m});
+    Turn<Tile> turn(Tiles<Tile>{n, m});
     int32_t* const done = progress + local * tiles_each + turn.tiles.before_zero();
     for (;;) {
         if (threadIdx.x == 0) ticket = atomicAdd(tickets + local, 1u);
         __syncthreads();
         const int32_t tile = turn.take(ticket), phase = turn.phase;
-        if (phase > limit / kSteps) return;
+        if (phase > limit / Tile::kSteps) return;
         if (threadIdx.x == 0) {
             go_on = neighbours_done(turn.tiles, phase, tile, done, result);
             __threadfence();
@@ -77,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(512)
         __syncthreads();
         if (!go_on) return;
         const Rows both{rows + phase % 2 * diagonals, rows + (1 - phase % 2) * diagonals};
-        const int32_t found = run_tile(Threads(), pair, phase, tile, limit, both, shared);
+        const int32_t found = run_tile(Group<THREADS>::Type(), pair, phase, tile, limit, both, shared);
         if (threadIdx.x == 0 && found != kNone) *reinterpret_cast<volatile int32_t*>(result) = found;
         __threadfence();
         __syncthreads();

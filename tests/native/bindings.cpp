@@ -117,14 +117,14 @@ Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengt
 template <int Bits>
 std::vector<uint32_t> packed(const Input<uint8_t>& codes) {
     constexpr size_t per_word = size_t(reach::Packed<Bits>::kPerWord);
-    std::vector<uint32_t> words(codes.size() / per_word + 2, 0);
+    std::vector<uint32_t> words(codes.size() / per_word + size_t(reach::kSpareWords), 0);
     for (size_t i = 0; i < codes.size(); i++) words[i / per_word] |= uint32_t(codes.data()[i]) << (i % per_word * Bits);
     return words;
 }
 
 // A pair's tiles in scalar code, in the order in which a device's blocks take them.
-template <int Bits>
-int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
+template <int Bits, class Shape>
+int32_t reach_in_tiles(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
     const auto q = packed<Bits>(query), t = packed<Bits>(target);
     const int32_t n = int32_t(query.size()), m = int32_t(target.size());
     const reach::Pair<Bits> pair{{q.data()}, {t.data()}, n, m, substitutions};
@@ -136,15 +136,21 @@ int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limi
     };
     std::vector<int32_t> rows[2];
     for (auto& each : rows) each.assign(size_t(n) + size_t(m) + 1, INT32_MAX);  // what nobody may read
-    reach::Turn turn(reach::Tiles{n, m});
-    reach::Shared shared;
+    reach::Turn<Shape> turn(reach::Tiles<Shape>{n, m});
+    reach::Shared<Shape> shared;
     for (int64_t ticket = 0;; ticket++) {
         const int32_t tile = turn.take(ticket);
-        if (int64_t(turn.phase) * reach::kSteps > limit) return reach::kNone;
+        if (int64_t(turn.phase) * Shape::kSteps > limit) return reach::kNone;
         const Rows both{rows[turn.phase % 2].data() + n, rows[1 - turn.phase % 2].data() + n};
         const int32_t found = reach::run_tile(OneLane(), pair, turn.phase, tile, limit, both, shared);
         if (found != reach::kNone) return found;
     }
+}
+
+template <int Bits>
+int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions, bool narrow) {
+    return narrow ? reach_in_tiles<Bits, reach::Shape<128, 32>>(query, target, limit, substitutions)
+                  : reach_in_tiles<Bits, reach::Shape<512, 64>>(query, target, limit, substitutions);
 }
 
 template <class Batch>
@@ -246,8 +252,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
           nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
           "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
     for (const auto& [name, function] : {std::pair("reach_distance_2", &reach_distance<2>), std::pair("reach_distance_8", &reach_distance<8>)})
-        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"),
-              "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
+        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"), nb::arg("narrow"),
+              "The distance of a pair of codes, -1 beyond the limit, by wide or narrow tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),

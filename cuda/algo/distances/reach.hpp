@@ -7,9 +7,9 @@
 // equal symbols. Rows end with either sequence: D falls or rises by one a step at most, so a path that would leave the matrix
 // may stay where it is.
 //
-// The diagonals are cut into tiles of kOwned, and the errors into phases of kSteps. A tile of a phase reads what the phase
-// before left of its diagonals and of kSteps more on either side, whose rows it computes again as far as they are needed. So
-// tiles of a phase do not depend on each other, and wait for their neighbours once in kSteps errors.
+// The diagonals are cut into tiles, and the errors into phases (Shape). A tile of a phase reads what the phase before left of
+// its diagonals and of as many more on either side as a phase has errors, whose rows it computes again as far as they are
+// needed. So tiles of a phase do not depend on each other, and wait for their neighbours once a phase.
 //
 // Worked example, query GATT, target GCTT: 0 errors reach row 1 on diagonal 0 (G). With 1 error diagonal 0 goes on from row 2
 // and follows TT to row 4, the last, whose diagonal is m - n = 0: the distance is 1.
@@ -19,9 +19,12 @@
 namespace gpualign {
 namespace reach {
 
-constexpr int32_t kWidth = 512;                     // diagonals that a tile computes
-constexpr int32_t kSteps = 64;                      // errors of a phase
-constexpr int32_t kOwned = kWidth - 2 * kSteps;     // diagonals that it keeps
+// Diagonals that a tile computes, errors of a phase.
+template <int32_t Width, int32_t Steps>
+struct Shape {
+    static constexpr int32_t kWidth = Width, kSteps = Steps;
+    static constexpr int32_t kOwned = Width - 2 * Steps;  // diagonals that a tile keeps
+};
 constexpr int32_t kUnreached = INT32_MIN / 2;
 constexpr int32_t kNone = -1;                       // no distance yet, or one beyond the limit
 
@@ -34,29 +37,37 @@ GPUALIGN_HD int32_t zeros_below(uint32_t x) {
 #endif
 }
 
-// Texts of Bits a symbol, packed from the lowest bits of each word; reads go up to two words beyond the last symbol.
+// The bits of two words from number i % 32 on.
+GPUALIGN_HD uint32_t joined(uint32_t low, uint32_t high, uint32_t i) {
+#if defined(__CUDA_ARCH__)
+    return __funnelshift_r(low, high, i);  // by so many bits modulo 32
+#else
+    return uint32_t((uint64_t(high) << 32 | low) >> (i % 32));
+#endif
+}
+
+// Texts of Bits a symbol, packed from the lowest bits of each word; reads go up to kSpareWords beyond the last symbol.
+constexpr int32_t kSpareWords = 3;
 template <int Bits>
 struct Packed {
     static constexpr uint32_t kPerWord = 32 / Bits;
     const uint32_t* words;
 
-    // The words of kPerWord symbols from number i on, and these symbols in one word.
-    struct Two {
-        uint32_t low, high;
+    // The words of two times kPerWord symbols from number i on.
+    struct Three {
+        uint32_t low, middle, high;
     };
-    GPUALIGN_HD Two load(uint32_t i) const { return {words[i / kPerWord], words[i / kPerWord + 1]}; }
-    static GPUALIGN_HD uint32_t joined(Two two, uint32_t i) {
-#if defined(__CUDA_ARCH__)
-        return __funnelshift_r(two.low, two.high, i * Bits);  // by so many bits modulo 32
-#else
-        return uint32_t((uint64_t(two.high) << 32 | two.low) >> (i * Bits % 32));
-#endif
+    GPUALIGN_HD Three load(uint32_t i) const {
+        const uint32_t* at = words + i / kPerWord;
+        return {at[0], at[1], at[2]};
     }
 };
 
-// The word where sequence `number` of a set begins, whose symbols begin at `offset`: each has two words to spare.
+// The word where sequence `number` of a set begins, whose symbols begin at `offset`.
 template <int Bits>
-GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) { return offset / int64_t(Packed<Bits>::kPerWord) + 2 * number; }
+GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) {
+    return offset / int64_t(Packed<Bits>::kPerWord) + kSpareWords * number;
+}
 
 template <int Bits>
 struct Pair {
@@ -78,17 +89,21 @@ struct Diagonal {
     GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
         using Text = Packed<Bits>;
         for (;;) {
-            const typename Text::Two q = pair.query.load(uint32_t(row)), t = pair.target.load(uint32_t(row + k));  // both at once
-            const uint32_t differ = Text::joined(q, uint32_t(row)) ^ Text::joined(t, uint32_t(row + k));
-            const int32_t equal = zeros_below(differ) / Bits;
+            const typename Text::Three q = pair.query.load(uint32_t(row)), t = pair.target.load(uint32_t(row + k));  // all at once
+            const uint32_t from = uint32_t(row) * Bits, to = uint32_t(row + k) * Bits;
+            const uint32_t first = joined(q.low, q.middle, from) ^ joined(t.low, t.middle, to);
+            const uint32_t second = joined(q.middle, q.high, from) ^ joined(t.middle, t.high, to);
+            const int32_t equal = (first ? zeros_below(first) : 32 + zeros_below(second)) / Bits;
             row += equal;
-            if (equal < int32_t(Text::kPerWord) || row >= last_row) return min(row, last_row);
+            if (equal < 2 * int32_t(Text::kPerWord) || row >= last_row) return min(row, last_row);
         }
     }
 };
 
 // Which tiles a phase has: those with diagonals that its errors reach.
+template <class Shape>
 struct Tiles {
+    static constexpr int32_t kOwned = Shape::kOwned, kSteps = Shape::kSteps;
     int32_t n, m;
 
     static GPUALIGN_HD int32_t of(int32_t diagonal) {  // rounded down
@@ -109,12 +124,13 @@ private:
 };
 
 // Tickets in turn are the tiles of phase 0, of phase 1, ...
+template <class Shape>
 struct Turn {
-    Tiles tiles;
+    Tiles<Shape> tiles;
     int32_t phase = 0;
     int64_t before = 0;  // tickets of earlier phases
 
-    GPUALIGN_HD explicit Turn(const Tiles& of) : tiles(of) {}
+    GPUALIGN_HD explicit Turn(const Tiles<Shape>& of) : tiles(of) {}
     // The tile of a ticket that is later than those before; its phase is `phase` then.
     GPUALIGN_HD int32_t take(int64_t ticket) {
         for (int32_t count; ticket - before >= (count = tiles.last(phase) - tiles.first(phase) + 1); phase++) before += count;
@@ -123,16 +139,19 @@ struct Turn {
 };
 
 // Rows of a tile's diagonals with some number of errors and with one more, in turn; one beyond either end.
+template <class Shape>
 struct Shared {
-    int32_t rows[2][kWidth + 2];
+    int32_t rows[2][Shape::kWidth + 2];
 };
 
 // One tile of a phase. `rows.get(k)` are the rows that the phase before left, `rows.put(k, row)` takes those of this one.
 // Returns the distance where it is found, else kNone; the same in all lanes.
-template <int Bits, class Group, class Rows>
+template <int Bits, class Shape, class Group, class Rows>
 GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, int32_t phase, int32_t tile, int32_t limit, const Rows& rows,
-                             Shared& shared) {
+                             Shared<Shape>& shared) {
+    constexpr int32_t kWidth = Shape::kWidth, kSteps = Shape::kSteps, kOwned = Shape::kOwned;
     constexpr int32_t lanes = int32_t(Group::kLanes), each = kWidth / lanes;
+    static_assert(kOwned > 0 && kWidth % lanes == 0, "lanes share a tile evenly");
     const int32_t errors = phase * kSteps, last = min(limit, errors + kSteps);
     const int32_t first = tile * kOwned - kOwned / 2 - kSteps;  // diagonal of the first lane
     const int32_t lane = int32_t(group.lane()), substitution = pair.substitutions;

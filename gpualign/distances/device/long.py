@@ -15,8 +15,8 @@ from gpualign.distances.symbols import SymbolSet
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 
-#: diagonals of a tile, which are threads of a block, and those that it keeps (cuda/algo/distances/reach.hpp)
-_WIDTH, _OWNED = _native.REACH_TILE
+#: words that a sequence has to spare (cuda/algo/distances/reach.hpp)
+_SPARE_WORDS: int = _native.REACH_SPARE_WORDS
 #: threads that pack symbols, and blocks for each sequence
 _PACKERS, _PACKING_BLOCKS = 256, 64
 
@@ -48,7 +48,9 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         matrix = slot.device_array("matrix", 4 * rows * columns)
         self.device.driver.memset_d8_async(matrix, 0xFF, 4 * rows * columns, slot.stream)
         both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest
-        diagonals, tiles = sum(both) + 1, sum(-(-length // _OWNED) + 1 for length in both) + 1
+        width, steps, threads = tuning.LONG_TILE
+        kept = width - 2 * steps
+        diagonals, tiles = sum(both) + 1, sum(-(-length // kept) + 1 for length in both) + 1
         pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * diagonals))
         for first in range(0, pairs, at_once):
             count = min(at_once, pairs - first)
@@ -56,7 +58,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
             slot.launch(
                 self._function("long_pairs"),
                 count * each,
-                _WIDTH,
+                threads,
                 sets.query_words,
                 sets.query_offsets,
                 sets.query_order,
@@ -94,7 +96,9 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         """Addresses of a set's words and of its offsets."""
         letters, offsets = symbols_on(slot, key, symbols), slot.upload(f"{key} offsets", symbols.offsets)
         per_word = 32 // self._bits
-        words = slot.device_array(f"{key} words", 4 * (len(symbols.symbols) // per_word + 2 * len(symbols) + 2))
+        words = slot.device_array(
+            f"{key} words", 4 * (len(symbols.symbols) // per_word + _SPARE_WORDS * (len(symbols) + 1))
+        )
         blocks = max(1, min(_PACKING_BLOCKS, symbols.longest // (per_word * _PACKERS)))
         slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words)
         return words, offsets

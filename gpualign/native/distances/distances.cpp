@@ -206,7 +206,7 @@ void bind_distances(nb::module_& m) {
         modes["indel"] = distances::kIndel;
         return modes;
     }();
-    m.attr("REACH_TILE") = nb::make_tuple(reach::kWidth, reach::kOwned);
+    m.attr("REACH_SPARE_WORDS") = int(reach::kSpareWords);
     m.def(
         "symbols_that_occur",
         [](Input<uint8_t> symbols) {
