@@ -17,6 +17,8 @@ from gpualign.engine.gpu.device import Device
 
 #: words that a sequence has to spare (cuda/algo/distances/reach.hpp)
 _SPARE_WORDS: int = _native.REACH_SPARE_WORDS
+#: phases whose rows are kept
+_KEPT: int = _native.REACH_KEPT
 #: threads that pack symbols, and blocks for each sequence
 _PACKERS, _PACKING_BLOCKS = 256, 64
 
@@ -51,7 +53,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         width, steps, threads = tuning.LONG_TILE
         kept = width - 2 * steps
         diagonals, tiles = sum(both) + 1, sum(-(-length // kept) + 1 for length in both) + 1
-        pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * diagonals))
+        pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * _KEPT * diagonals))
         for first in range(0, pairs, at_once):
             count = min(at_once, pairs - first)
             each = max(1, min(tiles, self._blocks // count))
@@ -65,10 +67,12 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
                 sets.target_words,
                 sets.target_offsets,
                 sets.limits,
-                slot.device_array("reached", 8 * diagonals * count),
-                slot.clear("progress", 4 * tiles * count),
+                slot.device_array("reached", 8 * _KEPT * diagonals * count),
+                slot.clear("progress", 8 * tiles * count),
                 slot.clear("tickets", 4 * count),
                 matrix,
+                np.int64(_words_of(problem.queries, self._bits)),
+                np.int64(_words_of(problem.targets, self._bits)),
                 np.int64(diagonals),
                 np.int64(first),
                 np.int32(tiles),
@@ -95,13 +99,16 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
     def _packed(self, slot: Slot, key: str, symbols: SymbolSet, table: Any) -> tuple[Any, Any]:
         """Addresses of a set's words and of its offsets."""
         letters, offsets = symbols_on(slot, key, symbols), slot.upload(f"{key} offsets", symbols.offsets)
-        per_word = 32 // self._bits
-        words = slot.device_array(
-            f"{key} words", 4 * (len(symbols.symbols) // per_word + _SPARE_WORDS * (len(symbols) + 1))
-        )
+        per_word, back = 32 // self._bits, _words_of(symbols, self._bits)
+        words = slot.device_array(f"{key} words", 8 * back)
         blocks = max(1, min(_PACKING_BLOCKS, symbols.longest // (per_word * _PACKERS)))
-        slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words)
+        slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words, np.int64(back))
         return words, offsets
+
+
+def _words_of(symbols: SymbolSet, bits: int) -> int:
+    """Words of a set; as many again are of its reversed sequences."""
+    return len(symbols.symbols) * bits // 32 + _SPARE_WORDS * (len(symbols) + 1)
 
 
 def suits(problem: Distances) -> bool:

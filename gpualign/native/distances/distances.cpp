@@ -207,6 +207,7 @@ void bind_distances(nb::module_& m) {
         return modes;
     }();
     m.attr("REACH_SPARE_WORDS") = int(reach::kSpareWords);
+    m.attr("REACH_KEPT") = int(reach::kKept);
     m.def(
         "symbols_that_occur",
         [](Input<uint8_t> symbols) {
