@@ -127,6 +127,9 @@ def blocks_of(problem: AllPairs, workers: int, block_cells: float) -> Iterator[t
     """Half-open ranges of queries in the order of their lengths, of about the same work, enough for all workers."""
     queries = problem.queries
     count, text = len(queries), float(max(1, len(problem.targets.symbols)))
+    if count == 1:  # a call for one pair takes microseconds
+        yield 0, 1
+        return
     lengths = np.maximum(queries.sorted_lengths, 1).cumsum()
     blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / block_cells if count else 1.0)
     maximum = float(lengths[-1]) / blocks if count else 0.0

@@ -125,6 +125,12 @@ private:
     // Codes of the query's symbols from 0 on; others of the target get one more.
     void load(const Symbol* query, const Symbol* target) {
         const int64_t n = size_.n, m = size_.m;
+        if constexpr (sizeof(Symbol) == 1) {
+            query_.resize(size_t(n));
+            target_.resize(size_t(m));
+            planes_ = 2;
+            if (bases(query, n, query_.data()) && bases(target, m, target_.data())) return;
+        }
         codes_.clear();
         for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
         const uint32_t other = uint32_t(codes_.count()) - 1;  // which no symbol of the target needs if the query has all
@@ -144,6 +150,17 @@ private:
         };
         if (planes_ <= 8) code(query_, target_);
         else code(wide_query_, wide_target_);
+    }
+
+    // A, C, G and T alone, as most pairs are, have codes in two of their bits; false for any other text.
+    static bool bases(const uint8_t* __restrict text, int64_t count, uint8_t* __restrict codes) {
+        uint8_t others = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t code = text[i] >> 1 & 3, rest = text[i] & ~6;
+            codes[i] = code;
+            others |= uint8_t(rest ^ (code == 2 ? 'T' & ~6 : 'A'));
+        }
+        return !others;
     }
 
     template <class Code>

@@ -90,14 +90,15 @@ private:
         int64_t blocks, padding;
         std::vector<uint64_t> rows;  // planes of all blocks, the last block first
         std::vector<BytePlane> texts;
-        std::vector<uint64_t> ups, downs;  // of the last row
+        std::vector<uint8_t> ups, downs;  // of the last row
 
         void load(const CodedPair<Code>& pair, bool from_end, int64_t n, int64_t blocks_, int64_t columns) {
             blocks = blocks_;
             padding = blocks * kRows - n;
             const auto in_order = [&](const Code* codes, int64_t all, int64_t count, Code* to) {
-                if (from_end) std::reverse_copy(codes + all - count, codes + all, to);
-                else std::copy(codes, codes + count, to);
+                if (!from_end) std::copy(codes, codes + count, to);
+                else
+                    for (int64_t i = 0; i < count; i++) to[i] = codes[all - 1 - i];
             };
             std::vector<Code> codes(size_t(blocks * kRows), Code(0));
             in_order(pair.query, pair.n, n, codes.data() + padding);
@@ -107,9 +108,12 @@ private:
             std::vector<Code> text(size_t(columns + 3 * kLanes), Code(0));  // lanes look back, and ahead at the end
             in_order(pair.target, pair.m, symbols, text.data() + kLanes);
             texts.assign(Planes, BytePlane(text.size()));
-            for (int p = 0; p < Planes; p++)
-                for (size_t j = 0; j < text.size(); j++) texts[size_t(p)][j] = int8_t(-int(text[j] >> p & 1));
-            for (int p = 0; p < Planes; p++) at[p] = texts[size_t(p)].data() + 1;  // lane l is in column l + 1 - kLanes
+            for (int p = 0; p < Planes; p++) {
+                int8_t* const plane = texts[size_t(p)].data();
+                const Code* const from = text.data();
+                for (size_t j = 0, all = text.size(); j < all; j++) plane[j] = int8_t(-int8_t(from[j] >> p & 1));
+                at[p] = plane + 1;  // lane l is in column l + 1 - kLanes
+            }
         }
 
         void load_block(int64_t b, const Code* codes) {
@@ -148,6 +152,11 @@ private:
             }
         }
 
+        void keep(const State& state, int64_t i) {
+            ups[size_t(i)] = uint8_t(state.up[0]);
+            downs[size_t(i)] = uint8_t(state.down[0]);
+        }
+
         int64_t value() const { return bottom + int64_t(change[0]); }
 
         void move_up(int64_t top) {
@@ -177,16 +186,18 @@ private:
 
     // The same for the last rows, which the bottom lane has: their differences are kept.
     __attribute__((noinline)) void advance_last(int64_t from, int64_t to) {
+        Half &first = halves_[0], &second = halves_[1];
         for (Half& half : halves_) {
             half.ups.resize(size_t(to - from));
             half.downs.resize(size_t(to - from));
         }
-        for (int64_t j = from; j < to; j++)
-            for (Half& half : halves_) {
-                half.step(half.planes, half.at, j);
-                half.ups[size_t(j - from)] = half.up[0];
-                half.downs[size_t(j - from)] = half.down[0];
-            }
+        State a = first, b = second;
+        for (int64_t j = from; j < to; j++) {
+            a.step(first.planes, first.at, j);
+            b.step(second.planes, second.at, j);
+            first.keep(a, j - from);
+            second.keep(b, j - from);
+        }
     }
 
     // Of D along the row between the halves, whose columns [first, columns_] both know.
