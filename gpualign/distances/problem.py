@@ -90,6 +90,10 @@ class Distances:
         return self.with_itself and self.params.symmetric and self.params.nearest is None
 
     @property
+    def pairs(self) -> int:
+        return len(self.queries) * len(self.targets)
+
+    @property
     def cells(self) -> float:
         """Of all pairs' matrices."""
         both = float(len(self.queries.symbols)) * float(len(self.targets.symbols))

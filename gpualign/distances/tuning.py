@@ -17,6 +17,8 @@ SHARED_BYTES = 200 << 10
 LONGEST = 1 << 15
 #: pairs that are too few for threads of their own, if they are that long
 FEW_PAIRS, WORTH_SHARING = 1 << 10, 512
+#: longest sequences of a single pair that never goes to a device
+HOSTS_PAIR = 1 << 14
 #: of cuda/distances_long.cu: diagonals of a tile, errors of a phase, threads that share a tile; blocks for each
 #: multiprocessor, and bytes for rows of the pairs of a launch
 LONG_TILE, LONG_BLOCKS, REACHED_BYTES = (512, 64, 512), 2, 1 << 30

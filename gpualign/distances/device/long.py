@@ -102,7 +102,9 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         per_word, back = 32 // self._bits, _words_of(symbols, self._bits)
         words = slot.device_array(f"{key} words", 8 * back)
         blocks = max(1, min(_PACKING_BLOCKS, symbols.longest // (per_word * _PACKERS)))
-        slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words, np.int64(back))
+        slot.launch(
+            self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words, np.int64(back)
+        )
         return words, offsets
 
 
