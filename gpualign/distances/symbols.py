@@ -51,7 +51,9 @@ class SymbolSet:
 
     @cached_property
     def longest(self) -> int:
-        return int(self.lengths.max()) if len(self) else 0
+        if len(self) == 1:
+            return int(self.offsets[1])
+        return int(self.lengths.max(initial=0))
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
