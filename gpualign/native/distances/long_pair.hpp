@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,8 +35,9 @@ public:
 
     explicit LongPair(size_t symbols) : codes_(symbols) {}
 
-    // The distance, or kNone where it is beyond `limit`.
-    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit) {
+    // The distance, or kNone where it is beyond `limit`. `check` may throw, and is called now and then.
+    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit, std::function<void()> check) {
+        check_ = std::move(check);
         size_ = {n, m};
         const int64_t apart = n > m ? n - m : m - n;
         if (apart > limit) return kNone;
@@ -282,6 +284,7 @@ private:
     template <int Planes>
     void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
         if (first >= last) return;
+        check_();
         if (words == 1) run_words<Planes, 1>(strip, first, last);
         else if (words == 2) run_words<Planes, 2>(strip, first, last);
         else run_words<Planes, 4>(strip, first, last);
@@ -329,6 +332,7 @@ private:
 
     Codes<Symbol> codes_;
     PairSize size_{0, 0};
+    std::function<void()> check_;
     int planes_ = 2, built_words_ = 0;
     int64_t strips_ = 0, pad_ = 0;
     std::vector<uint8_t> query_, target_;  // codes
