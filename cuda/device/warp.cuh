@@ -27,6 +27,10 @@ struct Warp {
 
     __device__ __forceinline__ uint32_t lane() const { return threadIdx.x % kLanes; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
+    __device__ __forceinline__ bool sync_any(bool mine) const {
+        __syncwarp();  // a vote alone orders no memory
+        return __any_sync(kAll, mine);
+    }
     __device__ __forceinline__ uint32_t ballot(bool predicate) const { return __ballot_sync(kAll, predicate); }
     __device__ __forceinline__ uint32_t before(uint32_t mask) const { return __popc(mask & ((1u << lane()) - 1)); }
     __device__ __forceinline__ uint32_t sum_before(uint32_t value, uint32_t& total) const {

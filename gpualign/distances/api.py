@@ -110,8 +110,9 @@ def distances(
     >>> best.target.tolist(), best.value.tolist()
     ([[1, 0]], [[1, 2]])
 
-    Without a limit distances are exact whatever their size (Myers 1999; of long pairs Ukkonen's band is doubled until
-    it holds the answer).
+    Without a limit distances are exact whatever their size (Myers 1999; of long pairs Ukkonen's band is widened until
+    it holds the answer). A single pair of up to 16,384 symbols is computed on the host, which is done before a GPU has
+    it.
 
     Args:
         queries, targets: a file of sequences, or sequences: a list of str (by code points), bytes, arrays of numbers or

@@ -55,7 +55,7 @@ class CpuPairs:
         def compute(block: tuple[int, int]) -> tuple[int, Any]:
             return block[1], method(*block, **more)
 
-        for done, result in run_ordered(self._blocks, compute, self._threads):
+        for done, result in run_ordered(self._blocks, compute, self._threads, self._native.stop):
             if self._report is not None:
                 self._report(done, self._queries)
             yield result

@@ -90,6 +90,10 @@ class Distances:
         return self.with_itself and self.params.symmetric and self.params.nearest is None
 
     @property
+    def pairs(self) -> int:
+        return len(self.queries) * len(self.targets)
+
+    @property
     def cells(self) -> float:
         """Of all pairs' matrices."""
         both = float(len(self.queries.symbols)) * float(len(self.targets.symbols))
@@ -127,6 +131,9 @@ def blocks_of(problem: AllPairs, workers: int, block_cells: float) -> Iterator[t
     """Half-open ranges of queries in the order of their lengths, of about the same work, enough for all workers."""
     queries = problem.queries
     count, text = len(queries), float(max(1, len(problem.targets.symbols)))
+    if count == 1:  # a call for one pair takes microseconds
+        yield 0, 1
+        return
     lengths = np.maximum(queries.sorted_lengths, 1).cumsum()
     blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / block_cells if count else 1.0)
     maximum = float(lengths[-1]) / blocks if count else 0.0

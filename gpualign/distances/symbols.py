@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,18 @@ class SymbolSet:
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """int64 (n,): symbols of each sequence."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     @cached_property
     def longest(self) -> int:
+        if len(self) == 1:
+            return int(self.offsets[1])
         return int(self.lengths.max(initial=0))
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
         """int32 (n,): numbers of sequences, from the shortest to the longest."""
-        return np.argsort(self.lengths, kind="stable").astype(np.int32)
+        return self.lengths.argsort(kind="stable").astype(np.int32)
 
     @cached_property
     def sorted_lengths(self) -> NDArray[np.int64]:
@@ -137,9 +140,7 @@ def _joined(sequences: list[Any]) -> SymbolSet:
 
 
 def _offsets(lengths: list[int]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+    return np.array([0, *accumulate(lengths)], np.int64)
 
 
 def _text(text: str) -> NDArray[Any]:

@@ -17,8 +17,11 @@ SHARED_BYTES = 200 << 10
 LONGEST = 1 << 15
 #: pairs that are too few for threads of their own, if they are that long
 FEW_PAIRS, WORTH_SHARING = 1 << 10, 512
-#: blocks of cuda/distances_long.cu that a multiprocessor holds, and bytes for rows of the pairs of a launch
-LONG_BLOCKS, REACHED_BYTES = 2, 1 << 30
+#: longest sequences of a single pair that never goes to a device
+HOSTS_PAIR = 1 << 14
+#: of cuda/distances_long.cu: diagonals of a tile, errors of a phase, threads that share a tile; blocks for each
+#: multiprocessor, and bytes for rows of the pairs of a launch
+LONG_TILE, LONG_BLOCKS, REACHED_BYTES = (192, 32, 192), 4, 1 << 30
 #: bytes of a matrix that a device computes and copies at once
 CHUNK_BYTES = 8 << 20
 #: pairs of a launch in a band, and space for those that it finds
@@ -41,7 +44,8 @@ def defines(words: int, mode: int) -> dict[str, str]:
 
 def long_defines(bits: int) -> dict[str, str]:
     """Macros of cuda/distances_long.cu."""
-    return {"BITS": str(bits)}
+    width, steps, threads = LONG_TILE
+    return {"BITS": str(bits), "WIDTH": str(width), "STEPS": str(steps), "THREADS": str(threads)}
 
 
 VARIANTS: tuple[Variant, ...] = (

@@ -63,9 +63,12 @@ def way_of_distances(
 ) -> CpuDistances | OnDevices[Distances]:
     """The CPU, or devices where they are asked for or worth it, and suit."""
     on_device = to_device or problem.queries.on_device or problem.targets.on_device
-    suited = max(problem.queries.longest, problem.targets.longest) <= tuning.LONGEST or problem.params.symmetric
+    longest = max(problem.queries.longest, problem.targets.longest)
+    suited = longest <= tuning.LONGEST or problem.params.symmetric
+    # the host is done before a device has the pair
+    hosts = problem.params.mode == "global" and problem.pairs == 1 and longest <= tuning.HOSTS_PAIR and not on_device
     devices = _devices(options, suited, Work.of(tuning.KERNELS, None if on_device else problem.cells), on_device)
-    if devices and (narrow := problem.narrowed()) is not None:
+    if devices and not hosts and (narrow := problem.narrowed()) is not None:
         return distances_on(narrow, devices, progress)
     if on_device:
         raise UsageError(_ON_DEVICE)

@@ -17,11 +17,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: int) -> Iterator[Result]:
+def run_ordered(
+    items: Iterable[Item], work: Callable[[Item], Result], workers: int, stop: Callable[[], object] | None = None
+) -> Iterator[Result]:
     """Yield ``work(item)`` in the order of ``items``, each as soon as it is there; at most 2 * workers are in flight.
 
     An exception from ``items`` or ``work`` reaches the caller in the order of the items; items after it are
-    dropped.
+    dropped. ``stop`` is called then, for work that takes long to be given up.
     """
     if workers <= 1:
         yield from map(work, items)
@@ -36,6 +38,10 @@ def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: 
                 yield _result(pending.popleft())
         while pending:
             yield _result(pending.popleft())
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

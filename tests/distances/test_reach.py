@@ -17,9 +17,12 @@ NO_LIMIT = 1 << 29
 
 
 def distance(bits: int, query: np.ndarray, target: np.ndarray, limit: int, substitutions: bool = True) -> int:
-    found: int = getattr(native_tests, f"reach_distance_{bits}")(
-        query, target, limit=limit, substitutions=substitutions
+    function = getattr(native_tests, f"reach_distance_{bits}")
+    wide, narrow = (
+        function(query, target, limit=limit, substitutions=substitutions, narrow=narrow) for narrow in (False, True)
     )
+    assert wide == narrow
+    found: int = wide
     return found
 
 

@@ -145,36 +145,51 @@ Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengt
 }
 
 template <int Bits>
-std::vector<uint32_t> packed(const Input<uint8_t>& codes) {
+std::vector<uint32_t> packed(const Input<uint8_t>& codes, bool reversed) {
     constexpr size_t per_word = size_t(reach::Packed<Bits>::kPerWord);
-    std::vector<uint32_t> words(codes.size() / per_word + 2, 0);
-    for (size_t i = 0; i < codes.size(); i++) words[i / per_word] |= uint32_t(codes.data()[i]) << (i % per_word * Bits);
+    std::vector<uint32_t> words(codes.size() / per_word + size_t(reach::kSpareWords), 0);
+    for (size_t i = 0; i < codes.size(); i++)
+        words[i / per_word] |= uint32_t(codes.data()[reversed ? codes.size() - 1 - i : i]) << (i % per_word * Bits);
     return words;
 }
 
 // A pair's tiles in scalar code, in the order in which a device's blocks take them.
-template <int Bits>
-int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
-    const auto q = packed<Bits>(query), t = packed<Bits>(target);
+template <int Bits, class Shape>
+int32_t reach_in_tiles(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
+    const auto q = packed<Bits>(query, false), t = packed<Bits>(target, false), q_back = packed<Bits>(query, true),
+               t_back = packed<Bits>(target, true);
     const int32_t n = int32_t(query.size()), m = int32_t(target.size());
-    const reach::Pair<Bits> pair{{q.data()}, {t.data()}, n, m, substitutions};
     struct Rows {
-        const int32_t* before;
+        const int32_t *before, *opposite;
         int32_t* after;
         int32_t get(int32_t k) const { return before[k]; }
+        int32_t met(int32_t k) const { return opposite[k]; }
         void put(int32_t k, int32_t row) const { after[k] = row; }
     };
-    std::vector<int32_t> rows[2];
-    for (auto& each : rows) each.assign(size_t(n) + size_t(m) + 1, INT32_MAX);  // what nobody may read
-    reach::Turn turn(reach::Tiles{n, m});
-    reach::Shared shared;
+    std::vector<int32_t> rows[2][reach::kKept];
+    for (auto& direction : rows)
+        for (auto& each : direction) each.assign(size_t(n) + size_t(m) + 1, INT32_MAX);  // what nobody may read
+    reach::Turn<Shape> turn(reach::Tiles<Shape>{n, m});
+    reach::Shared<Shape> shared;
+    int32_t least = INT32_MAX;
     for (int64_t ticket = 0;; ticket++) {
-        const int32_t tile = turn.take(ticket);
-        if (int64_t(turn.phase) * reach::kSteps > limit) return reach::kNone;
-        const Rows both{rows[turn.phase % 2].data() + n, rows[1 - turn.phase % 2].data() + n};
-        const int32_t found = reach::run_tile(OneLane(), pair, turn.phase, tile, limit, both, shared);
-        if (found != reach::kNone) return found;
+        const auto [tile, direction] = turn.take(ticket);
+        const int32_t phase = turn.phase, sum = direction.least_sum(phase, Shape::kSteps);
+        if ((sum > limit || sum >= least) && direction.from_end) return least == INT32_MAX ? reach::kNone : least;
+        if (sum > limit || sum >= least) continue;
+        const auto kept = [&](bool from_end, int32_t of) { return rows[from_end][(of + reach::kKept) % reach::kKept].data() + n; };
+        const bool back = direction.from_end;
+        const Rows mine{kept(back, phase - 1), kept(!back, direction.met(phase)), kept(back, phase)};
+        const reach::Pair<Bits> pair{{back ? q_back.data() : q.data()}, {back ? t_back.data() : t.data()}, n, m, substitutions};
+        const int32_t found = reach::run_tile(OneLane(), pair, direction, phase, tile, limit, mine, shared);
+        if (found != reach::kNone) least = std::min(least, found);
     }
+}
+
+template <int Bits>
+int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions, bool narrow) {
+    return narrow ? reach_in_tiles<Bits, reach::Shape<128, 32>>(query, target, limit, substitutions)
+                  : reach_in_tiles<Bits, reach::Shape<512, 64>>(query, target, limit, substitutions);
 }
 
 template <class Batch>
@@ -276,8 +291,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
           nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
           "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
     for (const auto& [name, function] : {std::pair("reach_distance_2", &reach_distance<2>), std::pair("reach_distance_8", &reach_distance<8>)})
-        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"),
-              "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
+        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"), nb::arg("narrow"),
+              "The distance of a pair of codes, -1 beyond the limit, by wide or narrow tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
     m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"), nb::arg("scores"),

@@ -15,8 +15,10 @@ from gpualign.distances.symbols import SymbolSet
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 
-#: diagonals of a tile, which are threads of a block, and those that it keeps (cuda/algo/distances/reach.hpp)
-_WIDTH, _OWNED = _native.REACH_TILE
+#: words that a sequence has to spare (cuda/algo/distances/reach.hpp)
+_SPARE_WORDS: int = _native.REACH_SPARE_WORDS
+#: phases whose rows are kept
+_KEPT: int = _native.REACH_KEPT
 #: threads that pack symbols, and blocks for each sequence
 _PACKERS, _PACKING_BLOCKS = 256, 64
 
@@ -48,25 +50,29 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         matrix = slot.device_array("matrix", 4 * rows * columns)
         self.device.driver.memset_d8_async(matrix, 0xFF, 4 * rows * columns, slot.stream)
         both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest
-        diagonals, tiles = sum(both) + 1, sum(-(-length // _OWNED) + 1 for length in both) + 1
-        pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * diagonals))
+        width, steps, threads = tuning.LONG_TILE
+        kept = width - 2 * steps
+        diagonals, tiles = sum(both) + 1, sum(-(-length // kept) + 1 for length in both) + 1
+        pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * _KEPT * diagonals))
         for first in range(0, pairs, at_once):
             count = min(at_once, pairs - first)
             each = max(1, min(tiles, self._blocks // count))
             slot.launch(
                 self._function("long_pairs"),
                 count * each,
-                _WIDTH,
+                threads,
                 sets.query_words,
                 sets.query_offsets,
                 sets.query_order,
                 sets.target_words,
                 sets.target_offsets,
                 sets.limits,
-                slot.device_array("reached", 8 * diagonals * count),
-                slot.clear("progress", 4 * tiles * count),
+                slot.device_array("reached", 8 * _KEPT * diagonals * count),
+                slot.clear("progress", 8 * tiles * count),
                 slot.clear("tickets", 4 * count),
                 matrix,
+                np.int64(_words_of(problem.queries, self._bits)),
+                np.int64(_words_of(problem.targets, self._bits)),
                 np.int64(diagonals),
                 np.int64(first),
                 np.int32(tiles),
@@ -93,11 +99,18 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
     def _packed(self, slot: Slot, key: str, symbols: SymbolSet, table: Any) -> tuple[Any, Any]:
         """Addresses of a set's words and of its offsets."""
         letters, offsets = symbols_on(slot, key, symbols), slot.upload(f"{key} offsets", symbols.offsets)
-        per_word = 32 // self._bits
-        words = slot.device_array(f"{key} words", 4 * (len(symbols.symbols) // per_word + 2 * len(symbols) + 2))
+        per_word, back = 32 // self._bits, _words_of(symbols, self._bits)
+        words = slot.device_array(f"{key} words", 8 * back)
         blocks = max(1, min(_PACKING_BLOCKS, symbols.longest // (per_word * _PACKERS)))
-        slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words)
+        slot.launch(
+            self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words, np.int64(back)
+        )
         return words, offsets
+
+
+def _words_of(symbols: SymbolSet, bits: int) -> int:
+    """Words of a set; as many again are of its reversed sequences."""
+    return len(symbols.symbols) * bits // 32 + _SPARE_WORDS * (len(symbols) + 1)
 
 
 def suits(problem: Distances) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic
 
@@ -19,7 +19,7 @@ from gpualign.distances.problem import AllPairs, Distances
 from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.distances.scores import Scores
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.engine.gpu.runner import run_alone, run_on_devices
 from gpualign.params import available_cores
 
 #: threads that copy results to where they stay, whose memory the system hands out meanwhile
@@ -87,7 +87,12 @@ class OnDevices(Generic[Problem]):
             return kernels[-1][1]
 
         try:
-            for task, result in zip(tasks, run_on_devices(tasks, made, self.devices), strict=True):
+            results: Iterable[Any] = (
+                [run_alone(self.devices[0], made, tasks[0])]
+                if len(tasks) == 1
+                else run_on_devices(tasks, made, self.devices)
+            )
+            for task, result in zip(tasks, results, strict=True):
                 if self.report is not None:
                     self.report(task.last, len(self.problem.queries))
                 yield task, result

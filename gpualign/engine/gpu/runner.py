@@ -32,6 +32,8 @@ SLOTS = 2
 #: how long the device's thread waits before it looks again which of its batches is done, seconds: at first, and at
 #: most; each look takes the interpreter from those who parse and format
 _LOOK_S, _MAX_LOOK_S = 1e-4, 8e-4
+#: for which a short call looks for its end
+_LOOKING_S = 5e-3
 #: items between the oldest result and the newest item, in times of what equal devices need
 _MAX_HELD = 3
 
@@ -245,14 +247,30 @@ def _collect_all(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -
 
 
 def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
-    """One item's result, by a kernel made for it: for self-tests."""
-    return device.call(lambda: _run(make_kernel(device), slots_of(device, 1)[0], item)).result()
+    """One item's result, by a kernel made for it, as soon as it is there: for short calls and self-tests.
+
+    Raises:
+        OutOfMemoryError: it does not fit the device.
+    """
+
+    def run() -> Result:
+        future: Future[Result] = Future()
+        kernel, (slot,) = make_kernel(device), slots_of(device, 1)
+        try:
+            future.set_result(_run(kernel, slot, item, _LOOKING_S))
+        except DeviceMemoryExceeded:
+            _settle(device, future, _run_in_parts, device, kernel, slot, item)
+        except BaseException as error:
+            _fail(device, future, error)
+        return future.result()
+
+    return device.call(run).result()
 
 
-def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
+def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item, looking_s: float = 0.0) -> Result:
     kernel.submit(slot, item)
     slot.submitted()
-    slot.wait()
+    slot.wait(looking_s)
     slot.device.timeline.items += 1
     return kernel.collect(slot, item)
 

@@ -33,9 +33,10 @@ class Rows {
 public:
     using Set = SymbolSet<Symbol>;
 
-    Rows(const Set& queries, const Set& targets, const Question& question)
+    Rows(const Set& queries, const Set& targets, const Question& question, const Stopping& stopping)
         : queries_(queries), targets_(targets), question_(question), symbols_(symbols(queries, targets)),
-          edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_), alone_(symbols_) {}
+          edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_), alone_(symbols_),
+          stopping_(stopping) {}
 
     // Queries order[first, last) against targets target_order[...]; put(row, lane, query, block) gets all values of each.
     template <class Put>
@@ -46,6 +47,7 @@ public:
             const Way way = take(order + at, count);
             // both are in the order of lengths, so that of a set with itself the pairs before have been met
             for (int64_t begin = question_.half ? at : 0; begin < targets; begin += kTargetsAtOnce) {
+                stopping_.check();
                 const int64_t these = std::min(kTargetsAtOnce, targets - begin);
                 values_.resize(size_t(these) * kLanes);
                 compute(way, order + at, count, target_order + begin, these);
@@ -125,7 +127,7 @@ private:
 
     int32_t distance_alone(int32_t query, int32_t target) {
         const int64_t n = queries_.length(query), m = targets_.length(target);
-        const int64_t found = alone_.run(queries_.begin(query), n, targets_.begin(target), m, question_.limit(std::max(n, m)));
+        const int64_t found = alone_.run(queries_.begin(query), n, targets_.begin(target), m, question_.limit(std::max(n, m)), [&] { stopping_.check(); });
         return found < 0 ? kBeyond : int32_t(found);
     }
 
@@ -136,6 +138,7 @@ private:
     BandRows<Symbol> band_;
     LcsRows<Symbol> lcs_;
     LongPair<Symbol> alone_;
+    const Stopping& stopping_;
     std::vector<int32_t> values_;
 };
 
@@ -149,7 +152,7 @@ SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& off
 }
 
 template <class Symbol>
-struct DistanceCall {
+struct DistanceCall : Stopping {
     static constexpr bool kLargest = false;  // small values are better
     SymbolSet<Symbol> queries, targets;
     Input<Symbol> query_symbols, target_symbols;
@@ -179,7 +182,7 @@ struct DistanceCall {
     template <class Put>
     void run(int64_t first, int64_t last, bool half, Put&& put) const {
         const Question question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half};
-        Rows<Symbol>(queries, targets, question).run(query_order.data(), first, last, target_order.data(), put);
+        Rows<Symbol>(queries, targets, question, *this).run(query_order.data(), first, last, target_order.data(), put);
     }
 };
 
@@ -206,7 +209,8 @@ void bind_distances(nb::module_& m) {
         modes["indel"] = distances::kIndel;
         return modes;
     }();
-    m.attr("REACH_TILE") = nb::make_tuple(reach::kWidth, reach::kOwned);
+    m.attr("REACH_SPARE_WORDS") = int(reach::kSpareWords);
+    m.attr("REACH_KEPT") = int(reach::kKept);
     m.def(
         "symbols_that_occur",
         [](Input<uint8_t> symbols) {

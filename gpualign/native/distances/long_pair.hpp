@@ -1,54 +1,32 @@
 // The edit distance of one long pair, without a limit or within one: all lanes of a vector work on it together.
 //
-// The query is cut into strips of rows. Within a strip each lane has a tile of W words, the top one in the last lane, and
+// Pairs with next to no errors are done error by error (distances/reached_rows.hpp). Others begin with a pass in a narrow band
+// (distances/sliding_band.hpp), which gives the cost of some alignment, and with it a bound; where it is at most what the band
+// holds, it is the distance. Where that is so of a band that the lanes can have, they have it next.
+//
+// Else the query is cut into strips of rows. Within a strip each lane has a tile of W words, the top one in the last lane, and
 // works a column behind the lane above it, whose last row it takes over: a step of all lanes is one of StripedColumn
 // (algo/common/myers_striped.hpp). Symbols stand as bit planes, so that a row equals a column's symbol where all planes do.
 //
-// Without a limit a first pass in a narrow band (of one word where a pair is not that long) gives the cost of some alignment, which bounds the distance. Where the bound
-// is not yet proved by the band, and still far above it, the band is doubled; then the last pass takes the bound for its
-// limit and leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
-// A pair with few errors for its length goes error by error instead (distances/reached_rows.hpp).
+// Where the bound is far above what the band holds, the band is doubled; then the last pass takes the bound for its limit and
+// leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "algo/common/myers_striped.hpp"
 #include "algo/distances/strip.hpp"
-#include "algo/pairwise/edit_band.hpp"
+#include "distances/long_lanes.hpp"
 #include "distances/reached_rows.hpp"
-#include "distances/symbols.hpp"
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "distances/sliding_band.hpp"
 
 namespace gpualign {
 namespace distances {
-
-// Lane l gets what lane l + 1 has, the last one lane 0 of `last`.
-template <size_t... Lane>
-GPUALIGN_HD Word moved(Word lanes, Word last, std::index_sequence<Lane...>) {
-    return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, last.v, (int(Lane) + 1)...)));
-}
-GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, std::make_index_sequence<kLanes>()); }
-
-// A bit for each symbol of a text, as bytes 0 or -1.
-using BytePlane = std::vector<int8_t>;
-
-// A byte a lane, its sign in all bits; GCC does not see the one instruction by itself.
-GPUALIGN_HD Word load_mask(const int8_t* bytes) {
-#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
-    return Word((Word::Raw)_mm512_maskz_cvtepi8_epi64(0xFF, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
-#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
-    return Word((Word::Raw)_mm256_cvtepi8_epi64(_mm_loadu_si32(bytes)));
-#else
-    Word mask(0);
-    for (int l = 0; l < kLanes; l++) mask.set(l, uint64_t(int64_t(bytes[l])));
-    return mask;
-#endif
-}
 
 template <class Symbol>
 class LongPair {
@@ -57,39 +35,76 @@ public:
 
     explicit LongPair(size_t symbols) : codes_(symbols) {}
 
-    // The distance, or kNone where it is beyond `limit`.
-    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit) {
+    // The distance, or kNone where it is beyond `limit`. `check` may throw, and is called now and then.
+    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit, std::function<void()> check) {
+        check_ = std::move(check);
         size_ = {n, m};
         const int64_t apart = n > m ? n - m : m - n;
         if (apart > limit) return kNone;
         if (n == 0 || m == 0) return apart;
-        load(query, target);
-        const auto wide_pass = [&](int64_t margin) {
-            return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); });
-        };
-        int64_t bound = std::max(n, m), margin = 64;
-        if (bound <= kShort && apart <= kShortGap) {
-            margin = (63 - apart) / 2;
-            bound = word_pass(margin);
-        } else {
-            while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
-            bound = wide_pass(margin);
+        if (const int64_t few = std::min(limit, near_errors()); apart <= few) {
+            const int64_t found = ReachedRows<Symbol>(query, n, target, m).run(int32_t(few));
+            if (found >= 0 || few == limit) return found;
         }
+        load(query, target);
+        int64_t bound = std::max(n, m), margin = 64;
+        while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
+        for (int64_t wanted = std::min(limit, n / kUsualErrors), passes = 0; passes < 2; wanted = std::min(limit, bound), passes++) {
+            int words = 1;
+            while (words < kSlidingWords && held(words) < wanted) words++;
+            if (held(words) < wanted) {  // the band cannot prove it, but bound it
+                if (passes) break;
+                for (words = 1; words < kSlidingWords && held(words) < 2 * margin; words++) {}
+            }
+            if (2 * apart > held(words) || std::min(n, m) < 64 * words) break;
+            bound = std::min(bound, slide(words));
+            if (bound <= held(words)) return bound <= limit ? bound : kNone;
+            if (limit <= held(words)) return kNone;
+            margin = std::max<int64_t>(margin, (held(words) - apart) / 2);
+        }
+        return in_strips(query, target, bound, margin, limit);
+    }
+
+private:
+    static constexpr int64_t kUsualErrors = 20;  // symbols for each error, for which the first band is made
+    static constexpr int kSlidingWords = 4;
+    static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
+
+    // Errors up to which it takes less than a fifth of a first band to go error by error.
+    int64_t near_errors() const { return int64_t(std::sqrt(double(std::max(size_.n, size_.m))) / 2); }
+
+    static int64_t held(int words) { return words * 64 * (kLanes - 1) + kLanes - 4; }
+
+    int64_t slide(int words) {
+        return with_planes([&](auto planes) {
+            constexpr int P = decltype(planes)::value;
+            int64_t cost = 0;
+            with_words(words, [&](auto w) {
+                constexpr int W = std::min(decltype(w)::value, kSlidingWords);
+                using Code = std::conditional_t<(P > 8), uint32_t, uint8_t>;
+                static_assert(SlidingBand<Code, P, W>::kErrors == W * 64 * (kLanes - 1) + kLanes - 4, "as in held()");
+                cost = SlidingBand<Code, P, W>(coded<Code>()).run();
+            });
+            return cost;
+        });
+    }
+
+    // From a bound that a band of that margin gave, or could give.
+    int64_t in_strips(const Symbol* query, const Symbol* target, int64_t bound, int64_t margin, int64_t limit) {
+        const int64_t n = size_.n, m = size_.m, apart = n > m ? n - m : m - n;
+        load_texts();
+        const auto wide_pass = [&] { return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); }); };
+        if (bound == std::max(n, m)) bound = std::min(bound, wide_pass());
         while (bound > apart + 2 * margin + 1) {  // else it is proved: ways out of the band cost more
             if (std::min(bound, limit) <= kWorthLast * margin) break;
             margin *= 2;
-            bound = std::min(bound, wide_pass(margin));
+            bound = std::min(bound, wide_pass());
         }
         if (bound <= apart + 2 * margin + 1) return bound <= limit ? bound : kNone;
         const int64_t last = std::min(bound, limit);
         if (few_errors(last)) return ReachedRows<Symbol>(query, n, target, m).run(int32_t(last));
         return with_planes([&](auto planes) { return pruned_pass<decltype(planes)::value>(last); });
     }
-
-private:
-    // sequences for which a band of one word is worth it, with ends so far apart at most
-    static constexpr int64_t kShort = 1 << 15, kShortGap = 32;
-    static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
 
     // Whether rows that diagonals reach are fewer than columns of strips: nanoseconds of each, of which the first grow with
     // the square of the errors, half of that as ways narrow towards the end.
@@ -112,25 +127,59 @@ private:
     // Codes of the query's symbols from 0 on; others of the target get one more.
     void load(const Symbol* query, const Symbol* target) {
         const int64_t n = size_.n, m = size_.m;
-        codes_.clear();
-        query_.resize(size_t(n));
-        for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
-        for (int64_t i = 0; i < n; i++) query_[size_t(i)] = codes_[query[i]] - 1;
-        uint32_t maximum = uint32_t(codes_.count()) - 2;
-        texts_.clear();
-        target_.resize(size_t(m));
-        for (int64_t j = 0; j < m; j++) {
-            const uint32_t code = codes_[target[j]];
-            target_[size_t(j)] = code ? code - 1 : uint32_t(codes_.count()) - 1;
-            maximum = std::max(maximum, target_[size_t(j)]);
+        if constexpr (sizeof(Symbol) == 1) {
+            query_.resize(size_t(n));
+            target_.resize(size_t(m));
+            planes_ = 2;
+            if (bases(query, n, query_.data()) && bases(target, m, target_.data())) return;
         }
-        planes_ = 1;
-        while (maximum >> planes_) planes_++;
-        planes_ = planes_ <= 2 ? 2 : planes_ <= 3 ? 3 : planes_ <= 5 ? 5 : planes_ <= 8 ? 8 : 21;
-        // lanes look back by as many columns, and ahead at the end
+        codes_.clear();
+        for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
+        const uint32_t other = uint32_t(codes_.count()) - 1;  // which no symbol of the target needs if the query has all
+        bool foreign = false;
+        for (int64_t j = 0; j < m; j++) foreign |= codes_[target[j]] == 0;
+        const uint32_t maximum = other - !foreign;
+        planes_ = maximum < 4 ? 2 : maximum < 8 ? 3 : maximum < 32 ? 5 : maximum < 256 ? 8 : 21;
+        const auto code = [&](auto& query_codes, auto& target_codes) {
+            using Code = typename std::remove_reference_t<decltype(query_codes)>::value_type;
+            query_codes.resize(size_t(n));
+            target_codes.resize(size_t(m));
+            for (int64_t i = 0; i < n; i++) query_codes[size_t(i)] = Code(codes_[query[i]] - 1);
+            for (int64_t j = 0; j < m; j++) {
+                const uint32_t at = codes_[target[j]];
+                target_codes[size_t(j)] = Code(at ? at - 1 : other);
+            }
+        };
+        if (planes_ <= 8) code(query_, target_);
+        else code(wide_query_, wide_target_);
+    }
+
+    // A, C, G and T alone, as most pairs are, have codes in two of their bits; false for any other text.
+    static bool bases(const uint8_t* __restrict text, int64_t count, uint8_t* __restrict codes) {
+        uint8_t others = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t code = text[i] >> 1 & 3, rest = text[i] & ~6;
+            codes[i] = code;
+            others |= uint8_t(rest ^ (code == 2 ? 'T' & ~6 : 'A'));
+        }
+        return !others;
+    }
+
+    template <class Code>
+    CodedPair<Code> coded() const {
+        if constexpr (sizeof(Code) == 1) return {query_.data(), target_.data(), size_.n, size_.m};
+        else return {wide_query_.data(), wide_target_.data(), size_.n, size_.m};
+    }
+    uint32_t query_code(int64_t i) const { return planes_ <= 8 ? query_[size_t(i)] : wide_query_[size_t(i)]; }
+    uint32_t target_code(int64_t j) const { return planes_ <= 8 ? target_[size_t(j)] : wide_target_[size_t(j)]; }
+
+    // The target's planes, in which lanes look back by as many columns, and ahead at the end.
+    void load_texts() {
+        const int64_t m = size_.m;
+        texts_.clear();
         for (int p = 0; p < planes_; p++) {
             BytePlane plane(size_t(m) + 2 * kLanes, 0);
-            for (int64_t j = 0; j < m; j++) plane[size_t(j + kLanes)] = int8_t(-int(target_[size_t(j)] >> p & 1));
+            for (int64_t j = 0; j < m; j++) plane[size_t(j + kLanes)] = int8_t(-int(target_code(j) >> p & 1));
             texts_.push_back(std::move(plane));
         }
         ups_.assign(size_t(m) + 2 * kLanes, 1);
@@ -156,7 +205,7 @@ private:
                     for (int w = 0; w < words; w++, i++) {
                         if (i < 0) continue;
                         uint64_t* at = lane + w * kLanes;
-                        for (int p = 0; p < planes_; p++, at += words * kLanes) *at |= uint64_t(query_[size_t(i)] >> p & 1) << b;
+                        for (int p = 0; p < planes_; p++, at += words * kLanes) *at |= uint64_t(query_code(i) >> p & 1) << b;
                         *at |= uint64_t(1) << b;
                     }
             }
@@ -164,27 +213,6 @@ private:
 
     int64_t strip_rows() const { return int64_t(built_words_) * 64 * kLanes; }
     int64_t top_of(int64_t strip) const { return std::max<int64_t>(0, strip * strip_rows() - pad_); }
-
-    // The same as band_pass, for a band of one word, without vectors (algo/pairwise/edit_band.hpp).
-    int64_t word_pass(int64_t margin) {
-        const int64_t n = size_.n, m = size_.m;
-        const int64_t below = margin + std::max<int64_t>(0, m - n), above = margin + std::max<int64_t>(0, n - m);
-        const size_t codes = codes_.count(), words = size_t(n + below + above) / 64 + 3;
-        bits_.assign(codes * words, 0);  // bit i of a code: query symbol i - below
-        for (int64_t i = 0; i < n; i++) bits_[query_[size_t(i)] * words + size_t(i + below) / 64] |= uint64_t(1) << ((i + below) % 64);
-        nw::BandColumn<uint64_t, 1> column;
-        column.start(int32_t(below));
-        int64_t distance = above;
-        for (int64_t j = 0; j < m; j++) {
-            const uint64_t* at = &bits_[target_[size_t(j)] * words + size_t(j) / 64];
-            uint64_t eq = at[0] >> (j % 64) | at[1] << 1 << (63 - j % 64), d0, hp, hn;
-            column.step(&eq, &d0, &hp, &hn);
-            distance += 1 - int64_t(d0 >> (below + above) & 1);
-        }
-        // from the lowest diagonal up to the last row; bit b stands for row m + 1 - below + b
-        const uint64_t after = ((uint64_t(1) << (below + above)) - 1) & ~((uint64_t(1) << (n - m + below)) - 1);
-        return distance - __builtin_popcountll(column.vp[0] & after) + __builtin_popcountll(column.vn[0] & after);
-    }
 
     // The cost of the best alignment on diagonals -margin to (m - n) + margin (or the other way round).
     template <int Planes>
@@ -256,6 +284,7 @@ private:
     template <int Planes>
     void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
         if (first >= last) return;
+        check_();
         if (words == 1) run_words<Planes, 1>(strip, first, last);
         else if (words == 2) run_words<Planes, 2>(strip, first, last);
         else run_words<Planes, 4>(strip, first, last);
@@ -303,12 +332,14 @@ private:
 
     Codes<Symbol> codes_;
     PairSize size_{0, 0};
+    std::function<void()> check_;
     int planes_ = 2, built_words_ = 0;
     int64_t strips_ = 0, pad_ = 0;
-    std::vector<uint32_t> query_, target_;  // codes
+    std::vector<uint8_t> query_, target_;  // codes
+    std::vector<uint32_t> wide_query_, wide_target_;
     std::vector<BytePlane> texts_;
     std::vector<Word> rows_;
-    std::vector<uint64_t> ups_, downs_, bits_;
+    std::vector<uint64_t> ups_, downs_;
 };
 
 }  // namespace distances

@@ -15,6 +15,19 @@ inline void check_order(const Input<int32_t>& order, int64_t count) {
         if (order.data()[i] < 0 || order.data()[i] >= count) throw nb::value_error("there is no such sequence");
 }
 
+// What makes a call end early: its own stop(), a signal, or the end of the program.
+class Stopping {
+public:
+    void stop() const { asked_ = true; }
+    void check() const {
+        static thread_local StopAsked signals;
+        if (asked_.load(std::memory_order_relaxed) || signals()) throw Stopped();
+    }
+
+private:
+    mutable std::atomic<bool> asked_{false};
+};
+
 template <class Call, class Put>
 void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& put) {
     if (first < 0 || first > last || last > call.queries.count) throw nb::value_error("there are no such queries");
@@ -30,7 +43,8 @@ void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& pu
 // Call::run(first, last, half, put) calls put(row, lane, query, block) with values of the query order[first + row]; `half`:
 // each pair of a set with itself once, as symmetric() allows.
 template <class Call>
-void bind_outputs(nb::class_<Call> type) {
+void bind_outputs(nb::class_<Call>& type) {
+    type.def("stop", [](const Call& call) { call.stop(); }, "End what other threads compute, with an exception.");
     type.def(
         "dense",
         [](const Call& call, int64_t first, int64_t last, Matrix out) {

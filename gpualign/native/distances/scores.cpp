@@ -14,8 +14,9 @@ constexpr int64_t kScoresAtOnce = 1 << 18;  // of queries and targets, which sta
 
 class ScoreRows {
 public:
-    ScoreRows(const nw::Scheme& scheme, const nw::Sequences& queries, const nw::Sequences& targets, int32_t minimum)
-        : scheme_(scheme), queries_(queries), targets_(targets), least_(minimum) {}
+    ScoreRows(const nw::Scheme& scheme, const nw::Sequences& queries, const nw::Sequences& targets, int32_t minimum,
+              const Stopping& stopping)
+        : scheme_(scheme), queries_(queries), targets_(targets), least_(minimum), stopping_(stopping) {}
 
     // The queries order[0, rows) and all targets, both in the order of their lengths; put(row, lane, query, block) gets the scores
     // of each, kBeyond where they are less than the least.
@@ -43,6 +44,7 @@ private:
             const int lanes = nw::lanes_of(width);
             for (int at = 0; at < count; at += lanes) {
                 kept_ = 0;
+                stopping_.check();
                 for (int64_t r = first; r < last; r++)
                     align(width, order[r], targets + at, std::min(lanes, count - at), out + r * columns_ + at);
             }
@@ -90,6 +92,7 @@ private:
     const nw::Scheme& scheme_;
     const nw::Sequences &queries_, &targets_;
     int32_t least_;
+    const Stopping& stopping_;
     int64_t columns_ = 0;
     int kept_ = 0;  // targets that the engine has seen last, of the same group
     nw::Engines engines_;
@@ -101,7 +104,7 @@ nw::Sequences sequences_of(const Input<uint8_t>& codes, const Input<int64_t>& of
     return {codes.data(), offsets.data(), int64_t(offsets.size()) - 1};
 }
 
-struct ScoreCall {
+struct ScoreCall : Stopping {
     static constexpr bool kLargest = true;
     nw::Sequences queries, targets;
     Input<uint8_t> query_codes, target_codes;
@@ -129,7 +132,7 @@ struct ScoreCall {
 
     template <class Put>
     void run(int64_t first, int64_t last, bool, Put&& put) const {
-        ScoreRows(scheme, queries, targets, minimum).run(query_order.data() + first, last - first, target_order.data(), put);
+        ScoreRows(scheme, queries, targets, minimum, *this).run(query_order.data() + first, last - first, target_order.data(), put);
     }
 };
 
