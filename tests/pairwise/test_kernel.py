@@ -95,6 +95,9 @@ class Launcher:
         results["score"], results["runs"] = aligned.score, np.diff(aligned.cigar_offsets)
         for column, name in enumerate(("matches", "mismatches", "openings", "gaps")):
             results[name] = aligned.counts[:, column]
+        assert aligned.spans is not None
+        for column, name in enumerate(("query_start", "query_end", "target_start", "target_end")):
+            results[name] = aligned.spans[:, column]
         return results, aligned.cigar
 
     def trace_threads(self, slot, batch, block, strand, words, max_operations):

@@ -178,11 +178,33 @@ struct EndGaps {
     EndGap query_start, query_end, target_start, target_end;
 };
 
+// The bits of these ends, where a set of them is a word.
+enum EndBit : uint32_t { query_start_bit = 1, query_end_bit = 2, target_start_bit = 4, target_end_bit = 8 };
+
+// A last cell of an alignment of n x m symbols, with what follows it: gaps at the ends, or nothing where they are free.
+template <class Int>
+struct EndOf {
+    Int score, i, j;
+
+    // A local alignment of no symbols, where no cell was above zero (the best that is looked for is 1 at least).
+    GPUALIGN_HD EndOf found() const { return i == INT32_MAX ? EndOf{0, 0, 0} : *this; }
+    // The higher score. Of two with the same: where the whole sequences are aligned the shortest gap at the end, in the
+    // query rather than the target; else the fewest symbols of the target, then of the query.
+    GPUALIGN_HD bool preferred_to(const EndOf& other, bool whole, Int n, Int m) const {
+        if (score != other.score) return score > other.score;
+        if (!whole) return j < other.j || (j == other.j && i < other.i);
+        const bool in_row = i == n, other_in_row = other.i == n;
+        return in_row != other_in_row ? in_row : i - n + j - m > other.i - n + other.j - m;
+    }
+};
+
 // Where a traceback through the directions stands.
 struct Walk {
     int64_t i, j;  // symbols of query and target not yet consumed
-    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F
+    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F; or ended
 };
+
+constexpr int ended = 3;  // a local alignment's start is reached
 
 enum Operation : uint32_t { op_match = 0, op_insert = 1, op_delete = 2 };  // as in BAM
 

@@ -18,9 +18,9 @@ public:
         : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
           lane_(threadIdx.x % warp_size) {}
 
-    // From (walk.i, walk.j), in symbols of the table, to its upper or left border.
+    // From (walk.i, walk.j), in symbols of the table, to its upper or left border, or to a local alignment's start.
     __device__ __forceinline__ void run(Walk& walk, Path& path) {
-        while (walk.i > 0 && walk.j > 0) {
+        while (walk.i > 0 && walk.j > 0 && walk.state != ended) {
             load(int(walk.i), int(walk.j));
             while (go_on(walk, path)) {}
         }
@@ -53,20 +53,21 @@ private:
         return query_[i - 1] == target_[j - 1] && query_[i - 1] < identical_;
     }
 
-    // Some symbols; false outside the window.
+    // Some symbols; false outside the window, and where the alignment has begun.
     __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {
         const int i = int(walk.i) - lane_, j = int(walk.j) - lane_;  // a lane for each cell up the diagonal
         const int mine = bits(i, j), here = __shfl_sync(0xffffffffu, mine, 0);
         if (here < 0) return false;
-        const unsigned others = __ballot_sync(0xffffffffu, mine < 0 || (mine & not_diagonal));
+        const unsigned others = __ballot_sync(0xffffffffu, mine < 0 || (mine & (not_diagonal | from_f)));
         const int pairs = others ? __ffs(int(others)) - 1 : warp_size;
         if (walk.state != 0 || pairs == 0) {
             const int row = int(walk.i), column = int(walk.j);
-            step(walk, uint32_t(here), [&](uint32_t next) {
+            const bool goes_on = step(walk, uint32_t(here), [&](uint32_t next) {
                 if (next == op_match) path.pair(is_match(row, column));
                 else path.add(next, 1);
             });
-            return true;
+            if (!goes_on) walk.state = ended;
+            return goes_on;
         }
         const int matches = __popc(__ballot_sync(0xffffffffu, lane_ < pairs && is_match(i, j)));
         path.add(op_match, uint32_t(pairs));
