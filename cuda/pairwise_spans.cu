@@ -1,5 +1,5 @@
 // Kernels of `pairwise` for alignments that do not begin and end in the corners: on the borders (semi-global, or where
-// gaps at ends cost less), and anywhere (local). DScan with other borders, and its traceback.
+// gaps at ends cost less), and anywhere (local). DScan and TiledDScan with other borders, and the traceback.
 #include "device/pairwise/diagonal_tasks.cuh"
 #include "device/pairwise/window_walk.cuh"
 
@@ -10,23 +10,26 @@
 namespace gpualign {
 namespace nw {
 
-#define SPANS(name, Ends, Affine, Columns)                                                                               \
+#define SPANS(name, Ends, Affine, Keep, Columns)                                                                         \
     extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
         name(const StripTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,           \
              DeviceSequences targets, int2* borders, int ring, int rows, int* progress, uint32_t* directions,           \
              AlignmentEnd* ends) {                                                                                      \
-        diagonals<Ends, Affine, true, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows,     \
+        diagonals<Ends, Affine, Keep, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows,     \
                                                progress, directions, ends);                                             \
     }
+// With directions, and for scores alone.
+#define BOTH_SPANS(ends, Ends, gaps, Affine)                                                                             \
+    SPANS(spans_##ends##_##gaps##_nucleotides, Ends, Affine, true, ByteColumns<kept_columns>)                            \
+    SPANS(spans_##ends##_##gaps##_symbols, Ends, Affine, true, TableColumns<kept_columns>)                               \
+    SPANS(spans_##ends##scores_##gaps##_nucleotides, Ends, Affine, false, ByteColumns<scored_columns>)                   \
+    SPANS(spans_##ends##scores_##gaps##_symbols, Ends, Affine, false, TableColumns<scored_columns>)
 
 #if AFFINE
-SPANS(spans_borders_affine_nucleotides, BorderStrips, true, ByteColumns<kept_columns>)
-SPANS(spans_borders_affine_symbols, BorderStrips, true, TableColumns<kept_columns>)
-SPANS(spans_anywhere_affine_nucleotides, LocalStrips, true, ByteColumns<kept_columns>)
-SPANS(spans_anywhere_affine_symbols, LocalStrips, true, TableColumns<kept_columns>)
+BOTH_SPANS(borders, BorderStrips, affine, true)
+BOTH_SPANS(anywhere, LocalStrips, affine, true)
 #else
-SPANS(spans_borders_linear_nucleotides, BorderStrips, false, ByteColumns<kept_columns>)
-SPANS(spans_borders_linear_symbols, BorderStrips, false, TableColumns<kept_columns>)
+BOTH_SPANS(borders, BorderStrips, linear, false)
 #endif
 
 // The traceback, a warp a pair, as dscan_walk; free_ends: EndBit, where symbols are left out.

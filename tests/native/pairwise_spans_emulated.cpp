@@ -19,11 +19,14 @@ extern "C" int run_named(const char* name, void* const* arguments, int count, ui
     OF_EACH_KIND(part_localdirections_affine);
     OF_EACH_KIND(spans_borders_affine);
     OF_EACH_KIND(spans_anywhere_affine);
+    OF_EACH_KIND(spans_bordersscores_affine);
+    OF_EACH_KIND(spans_anywherescores_affine);
 #else
     OF_EACH_KIND(part_borders_linear);
     OF_EACH_KIND(part_ends_linear);
     OF_EACH_KIND(part_directions_linear);
     OF_EACH_KIND(spans_borders_linear);
+    OF_EACH_KIND(spans_bordersscores_linear);
 #endif
     return 1;
 }

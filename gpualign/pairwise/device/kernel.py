@@ -150,8 +150,6 @@ class PairwiseKernel:
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         lanes = self._lanes.suits
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
-        if by_strips and not problem.from_corners:  # few and long: the CPU is faster than a thread a pair
-            return _Step("cpu")
         if by_strips:
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
@@ -211,7 +209,10 @@ class PairwiseKernel:
     # -- scores
 
     def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Alignments:
-        downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
+        if step.by_strips:
+            downloaded = self.launcher.scores_of_strips(slot, len(block), strand)
+        else:
+            downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
         score = np.empty(len(block), np.int32)
         score[slice(None) if step.order is None else step.order] = downloaded
         if step.in_halves and self.problem.mode == "local":
@@ -222,13 +223,14 @@ class PairwiseKernel:
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
-        """The same by LazyRScan, in as wide words as it takes, or on the CPU threads where that is too little work for
-        it."""
+        """The same in as wide words as it takes, by LazyRScan, or by strips where that is too little work for it."""
         n, m = self.problem.sizes(block)
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, "auto"):
-            return strand_on_cores(self.problem, Candidates(block), strand).score
+            self.launcher.submit_strips(self._trace_slot, block, strand, kept=False)
+            self._trace_slot.wait()
+            return self.launcher.scores_of_strips(self._trace_slot, len(block), strand)
         order = np.lexsort((m, block.queries))
         self.launcher.submit_lazy(self._trace_slot, block, strand, order, (int(n.max()), int(m.max())))
         self._trace_slot.wait()

@@ -55,8 +55,7 @@ class PairwiseLauncher:
         names = []
         if self.problem.from_corners:
             names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
-        kernel = self.strips_with_directions
-        names += [f"{kernel}_{gaps}_{kind}" for kind in symbols]
+        names += [f"{self.strips(kept=True)}_{gaps}_{kind}" for kind in symbols]
         for name in (*names, self.walk, "gather_runs", "keep_scores"):
             self.function(name, 0)
 
@@ -138,12 +137,11 @@ class PairwiseLauncher:
             any(problem.cheap_ends),
         )
 
-    @property
-    def strips_with_directions(self) -> str:
-        """How the kernel's name begins."""
+    def strips(self, kept: bool) -> str:
+        """How the kernel's name begins, with directions ``kept`` or without."""
         if self.problem.from_corners:
-            return "dscan"
-        return "spans_anywhere" if self.problem.mode == "local" else "spans_borders"
+            return "dscan" if kept else "tiled"
+        return f"spans_{'anywhere' if self.problem.mode == 'local' else 'borders'}{'' if kept else 'scores'}"
 
     @property
     def walk(self) -> str:
@@ -264,7 +262,7 @@ class PairwiseLauncher:
         words = self.wide_arithmetic(int(n.max()), int(m.max()))
         columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
         work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
-        name, shared = self.strip_kernel(self.strips_with_directions if kept else "tiled", words)
+        name, shared = self.strip_kernel(self.strips(kept), words)
         function, blocks = self.function(name, shared)
         rows = int(n.max())
         share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
@@ -289,8 +287,16 @@ class PairwiseLauncher:
             shared=shared,
         )
         if not kept:
-            slot.download("scores" + suffix, len(block), np.int32)
+            slot.download("scores" + suffix, self.end_bytes // 4 * len(block), np.int32)
         return starts
+
+    def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> NDArray[np.int32]:
+        """What :meth:`submit_strips` without ``kept`` has found, int32 (pairs,)."""
+        found = slot.pinned(f"scores {strand}", self.end_bytes // 4 * pairs, np.int32)
+        if self.problem.from_corners:
+            return found
+        ends = found.view(tasks.ALIGNMENT_END)
+        return np.where(ends["j"] > self.problem.target_lengths.max(), 0, ends["score"]).astype(np.int32)
 
     def trace_strips(self, slot: Slot, block: PairBlock, strand: int) -> Traced:
         """DScan: full tables with directions, and the traceback. Waits for the device."""
