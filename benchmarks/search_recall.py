@@ -4,8 +4,8 @@
 
 What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign has
 all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or masks
-anything. Debian's mmseqs2-examples has QUERY.fasta.gz and DB.fasta.gz. Prints one JSON line for each program; its pairs
-beyond those are of statistics of its own.
+anything. Debian's mmseqs2-examples has QUERY.fasta.gz and DB.fasta.gz. Prints a JSON line for each program, and writes
+results/search-recall-<machine>.json; pairs beyond those are of a program's own statistics.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import harness
 
 
 def head(source: Path, count: int, to: Path) -> None:
@@ -77,12 +79,16 @@ def main() -> None:
             "blastp": timed(["makeblastdb", "-in", str(db), "-dbtype", "prot"], blast),
             "mmseqs": timed(mmseqs),
         }
-        wanted = pairs_of(out["gpualign"])
+        wanted, figures = pairs_of(out["gpualign"]), {}
         for program, (wall, cpu) in seconds.items():
             found = pairs_of(out[program])
-            row = {"program": program, "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "pairs": len(found)}
+            row = {"wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "pairs": len(found)}
             share = len(found & wanted) / max(1, len(wanted))
-            print(json.dumps(row | {"recall": round(share, 4), "beyond": len(found - wanted)}), flush=True)
+            figures[program] = row | {"recall_percent": round(100 * share, 2), "beyond": len(found - wanted)}
+            print(json.dumps({"program": program} | figures[program]), flush=True)
+        case = f"{arguments.queries} x {db.read_text().count('>')}, E-value {evalue}, {threads} threads"
+        facts = harness.machine(programs=("blastp", "mmseqs"))
+        harness.save("search-recall", facts, {"results": {case: figures}})
 
 
 if __name__ == "__main__":

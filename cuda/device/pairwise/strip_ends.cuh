@@ -95,18 +95,21 @@ struct LocalStrips : ChosenEnd {
 #pragma unroll
         for (int k = 1; k < K; k++) maximum = max(maximum, h[k]);
         if (maximum < best_.score) return;
+        if (c0 + K > m_) {  // columns that there are not
+            maximum = 0;
 #pragma unroll
-        for (int k = 0; k < K; k++)
-            if (c0 + k < m_) offer_higher({h[k], row, c0 + k + 1});
+            for (int k = 0; k < K; k++)
+                if (c0 + k < m_) maximum = max(maximum, h[k]);
+        }
+        int first = K;
+#pragma unroll
+        for (int k = K - 1; k >= 0; k--)
+            if (h[k] == maximum) first = k;
+        // the rows come in their order
+        if (maximum > best_.score || (maximum == best_.score && c0 + first + 1 < best_.j)) best_ = {maximum, row, c0 + first + 1};
     }
     template <int K>
     __device__ __forceinline__ void after_strip(const int32_t (&)[K], int) {}
-
-private:
-    // As offer(), for cells of a lane in the order of its rows.
-    __device__ __forceinline__ void offer_higher(const AlignmentEnd& found) {
-        if (found.score > best_.score || (found.score == best_.score && found.j < best_.j)) best_ = found;
-    }
 };
 
 }  // namespace nw
