@@ -129,7 +129,7 @@ def cudasw_rate(folder: Path, programs: Path) -> float:
     best = 0.0
     for more in ([], ["--dpx"]):
         out = subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout
-        best = max(best, *(float(rate) for rate in re.findall(r"Total time: \S+ s, (\S+) GCUPS", out)))
+        best = max([best, *(float(rate) for rate in re.findall(r"Total time: \S+ s, (\S+) GCUPS", out))])
     return best / 1e3
 
 
