@@ -75,8 +75,9 @@ struct Strip {
         }
     }
 
-    // The same row, handing the four bits of each cell to put(k, bits).
-    template <class Scores, class Put>
+    // The same row, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(), and does not wait for
+    // H: an operation more a cell, where threads are few.
+    template <bool Ahead = false, class Scores, class Put>
     GPUALIGN_HD void row_directions(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                     const Put& put) {
 #if defined(__CUDACC__)
@@ -92,7 +93,7 @@ struct Strip {
             if (Affine) {
                 const Word opened = value + minus_open;
                 bits = bits | flag(e > opened, extend_e) | flag(f[k] > opened, extend_f);
-                e = max(opened, e);
+                e = max(Ahead ? Word(max(through, gap_f) + minus_open) : opened, e);
                 f[k] = max(opened, f[k]);
             }
             h[k] = left = value;
@@ -102,7 +103,7 @@ struct Strip {
     }
 
     // Smith and Waterman 1981, without the transform: values are floored at zero and gaps cost what they cost.
-    template <class Scores, class Put>
+    template <bool Ahead = false, class Scores, class Put>
     GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                Word minus_extend, const Put& put) {
 #if defined(__CUDACC__)
@@ -117,7 +118,7 @@ struct Strip {
             const Word opened = value + minus_open, longer_e = e + minus_extend, longer_f = f[k] + minus_extend;
             const Word bits = flag(value > through, not_diagonal) | flag(value > not_f, from_f) | stop |
                               flag(longer_e > opened, extend_e) | flag(longer_f > opened, extend_f);
-            e = max(opened, longer_e);
+            e = max(Ahead ? Word(max(through, f[k]) + minus_open) : opened, longer_e);
             f[k] = max(opened, longer_f);
             h[k] = left = value;
             diagonal = up;
@@ -126,7 +127,7 @@ struct Strip {
     }
 
     // The same for scores alone.
-    template <class Scores>
+    template <bool Ahead = false, class Scores>
     GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                Word minus_extend) {
 #if defined(__CUDACC__)
@@ -134,9 +135,10 @@ struct Strip {
 #endif
         for (int k = 0; k < K; k++) {
             const Word up = h[k];
-            const Word value = add_max_floor(diagonal, scores(k), max(e, f[k]));
+            const Word not_e = Ahead ? add_max_floor(diagonal, scores(k), f[k]) : Word(0);
+            const Word value = Ahead ? max(not_e, e) : add_max_floor(diagonal, scores(k), max(e, f[k]));
             const Word opened = value + minus_open;
-            e = add_max(e, minus_extend, opened);
+            e = add_max(e, minus_extend, Ahead ? Word(not_e + minus_open) : opened);
             f[k] = add_max(f[k], minus_extend, opened);
             h[k] = left = value;
             diagonal = up;

@@ -160,11 +160,11 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if constexpr (Keep) {
                 uint32_t packed[K / 8] = {};
                 const auto put = [&](int k, int32_t bits) { packed[k / 8] = packed[k / 8] << 4 | uint32_t(bits); };
-                if constexpr (Ends::local) state.row_local(scores_of_row, diagonal, h, e, minus_open, minus_extend, put);
-                else state.row_directions(scores_of_row, diagonal, h, e, minus_open, put);
+                if constexpr (Ends::local) state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend, put);
+                else state.template row_directions<true>(scores_of_row, diagonal, h, e, minus_open, put);
                 *reinterpret_cast<uint2*>(directions + (int64_t(step) * warp_size + lane) * 2) = make_uint2(packed[0], packed[1]);
             } else if constexpr (Ends::local) {
-                state.row_local(scores_of_row, diagonal, h, e, minus_open, minus_extend);
+                state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend);
             } else {
                 state.row(scores_of_row, diagonal, h, e, minus_open);
             }

@@ -91,9 +91,10 @@ struct LocalStrips : ChosenEnd {
     __device__ __forceinline__ int32_t left(int) const { return 0; }
     template <int K>
     __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
-        int32_t maximum = h[0];
+        int32_t of[4] = {h[0], h[1], h[2], h[3]};  // none waits long for another
 #pragma unroll
-        for (int k = 1; k < K; k++) maximum = max(maximum, h[k]);
+        for (int k = 4; k < K; k++) of[k % 4] = max(of[k % 4], h[k]);
+        int32_t maximum = max(max(of[0], of[1]), max(of[2], of[3]));
         if (maximum < best_.score) return;
         if (c0 + K > m_) {  // columns that there are not
             maximum = 0;
