@@ -1,10 +1,10 @@
 """Time and recall of protein searches: `gpualign pairwise`, `blastp` and `mmseqs search -s 7.5`.
 
-    python benchmarks/search_recall.py QUERIES.fasta DATABASE.fasta [--queries 100] [--threads 2] [--evalue 0.001]
+    python benchmarks/search_recall.py [QUERIES.fasta DATABASE.fasta] [--queries 40] [--threads 2] [--evalue 0.001]
 
 What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign has
 all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or masks
-anything. Debian's mmseqs2-examples has QUERY.fasta.gz and DB.fasta.gz. Prints a JSON line for each program, and writes
+anything. The files are those of Debian's mmseqs2-examples. Prints a JSON line for each program, and writes
 results/search-recall-<machine>.json; pairs beyond those are of a program's own statistics.
 """
 
@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 
 import harness
+
+EXAMPLES = Path("/usr/share/doc/mmseqs2/example-data")
 
 
 def head(source: Path, count: int, to: Path) -> None:
@@ -53,9 +55,9 @@ def pairs_of(path: Path) -> set[tuple[str, str]]:
 def main() -> None:
     """Measure what the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("queries_file", type=Path)
-    parser.add_argument("database_file", type=Path)
-    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("queries_file", type=Path, nargs="?", default=EXAMPLES / "QUERY.fasta.gz")
+    parser.add_argument("database_file", type=Path, nargs="?", default=EXAMPLES / "DB.fasta.gz")
+    parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--threads", default="2")
     parser.add_argument("--evalue", default="0.001")
     parser.add_argument("--device", default="cpu")
