@@ -33,10 +33,12 @@ Value = TypeVar("Value")
 #: how a program tells its version, and where in what it prints
 _VERSION_COMMANDS = {
     "bcftools": (["bcftools", "--version"], r"bcftools (\S+)"),
+    "blastp": (["blastp", "-version"], r"blastp: (\S+)"),
     "bowtie2": (["bowtie2", "--version"], r"version (\S+)"),
     "bwa": (["bwa"], r"Version: (\S+)"),
     "minibwa": (["minibwa", "version"], r"(\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
+    "mmseqs": (["mmseqs", "version"], r"(\S+)"),
     "mummer": (["dpkg-query", "-W", "-f", "${Version}", "mummer"], r"(\S+)"),
     "picard": (["dpkg-query", "-W", "-f", "${Version}", "picard-tools"], r"(\S+)"),
     "razers3": (["razers3", "--version"], r"razers3 version: (\S+)"),

@@ -2,16 +2,19 @@
 
     python benchmarks/protein_search.py                      # kernels: 16 queries x 300,000 targets, every mode
     python benchmarks/protein_search.py --command            # `pairwise --top 10`, FASTA and .gpdb, begun to end
+    python benchmarks/protein_search.py --record --cudasw ~/CUDASW4  # all of that, with the peer, into results/
     python benchmarks/protein_search.py --targets 3000 --device cpu
 
 Lengths of targets are log-normal with Swiss-Prot's median and mean (about 300 and 360), or those of the sequences of
 ``--lengths-of FILE``. Prints one JSON line for each measurement; rates are cells of the matrices a second.
+``--cudasw FOLDER`` has `align` and `makedb` of github.com/asbschmidt/CUDASW4.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 
 QUERY_LENGTHS = (100, 144, 189, 222, 375, 464, 567, 657, 850, 1000, 1500, 2005, 2504, 3005, 4061, 5000)
@@ -84,6 +88,51 @@ def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
     return best
 
 
+def traceback_seconds(folder: Path, mode: str, count: int, device: str) -> tuple[float, float]:
+    """Seconds by the clock, and of the kernels, of ``count`` alignments of all queries with random targets."""
+    from gpualign.engine.opening import open_backend
+    from gpualign.io.pair_inputs import inputs_of, read_encoded
+    from gpualign.pairwise.params import PairwiseParams
+    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.params import RunOptions
+    from gpualign.report import Progress
+    from gpualign.sequences.pairs import PairBlock
+
+    params = PairwiseParams(mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1)  # type: ignore[arg-type]
+    options, scoring = RunOptions(quiet=True, device=device), params.load_scoring()
+    queries, targets = (read_encoded(str(folder / name), scoring) for name in ("q.fa", "db.fa"))
+    chosen = np.random.default_rng(2).choice(len(targets), count, replace=False)
+    pairs = PairBlock(np.sort(np.arange(count) % len(queries)).astype(np.int32), chosen.astype(np.int32))
+    inputs = inputs_of(queries, targets, pairs)
+    problem = make_problem(params, options, scoring, inputs)
+    best = float("inf"), 0.0
+    with open_backend(options, "pairwise") as backend:
+        timeline = backend.devices[0].timeline  # type: ignore[attr-defined]
+        for _ in range(3):
+            timeline.fold()
+            before, start = timeline.kernel_s, time.perf_counter()
+            with Progress(options, "hit") as progress:
+                list(align_all(problem, inputs.source, backend, progress))
+            seconds = time.perf_counter() - start
+            timeline.fold()
+            best = min(best, (seconds, timeline.kernel_s - before))
+    return best
+
+
+def cudasw_rate(folder: Path, programs: Path) -> float:
+    """TCUPS of CUDASW++ 4 over all queries, the better of its two kinds of kernels."""
+    subprocess.run(
+        [str(programs / "makedb"), str(folder / "db.fa"), str(folder / "cudasw")], check=True, capture_output=True
+    )
+    command = [str(programs / "align"), "--query", str(folder / "q.fa"), "--db", str(folder / "cudasw")]
+    command += ["--top", "0", "--verbose", "--uploadFull", "--prefetchDBFile", "--mat", "blosum62"]
+    best = 0.0
+    for more in ([], ["--dpx"]):
+        out = subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout
+        best = max([best, *(float(rate) for rate in re.findall(r"Total time: \S+ s, (\S+) GCUPS", out))])
+    return best / 1e3
+
+
 def shape_rates(folder: Path, mode: str) -> None:
     """Prints the rate of every shape of lanes with one query that fills it, in one tile and in four."""
     from gpualign.engine.opening import open_backend
@@ -135,6 +184,31 @@ def command_seconds(folder: Path, database: str, device: str) -> float:
     return best
 
 
+def all_figures(folder: Path, cells: float, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """What the result file has, a row a piece of work."""
+    rows: dict[str, dict[str, float]] = {}
+
+    def add(work: str, **row: float) -> None:
+        rows[work] = {name: round(value, 4) for name, value in row.items()}
+        print(json.dumps({"work": work} | rows[work]), flush=True)
+
+    for mode in ("local", "global", "semi-global"):
+        seconds = kernel_seconds(folder, mode, "auto", arguments.device)
+        add(f"{mode} scores", tcups=cells / seconds / 1e12, kernel_s=seconds)
+        if mode == "local" and arguments.cudasw:
+            add("local scores, CUDASW++ 4", tcups=cudasw_rate(folder, arguments.cudasw))
+    for mode in ("local", "semi-global"):
+        wall, kernel = traceback_seconds(folder, mode, 1000, arguments.device)
+        share = 100 * kernel / rows[f"{mode} scores"]["kernel_s"]
+        add(f"1,000 {mode} alignments", kernel_s=kernel, wall_s=wall, percent_of_scores=share)
+    make = [sys.executable, "-m", "gpualign", "makedb", str(folder / "db.fa"), "-o", str(folder / "db.gpdb")]
+    subprocess.run(make, check=True)
+    for database, name in (("db.fa", "FASTA"), ("db.gpdb", "makedb's file")):
+        seconds = command_seconds(folder, database, arguments.device)
+        add(f"whole search, {name}", tcups=cells / seconds / 1e12, wall_s=seconds)
+    return rows
+
+
 def main() -> None:
     """Measure what the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -145,6 +219,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=len(QUERY_LENGTHS))
     parser.add_argument("--shapes", metavar="MODES", help="the rates of the kernels' shapes instead")
     parser.add_argument("--kernels", default="lanes,lazy")
+    parser.add_argument("--record", action="store_true", help="everything, into a result file")
+    parser.add_argument("--cudasw", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     lengths = target_lengths(arguments.targets, arguments.lengths_of)
     query_lengths = [QUERY_LENGTHS[i % len(QUERY_LENGTHS)] for i in range(arguments.queries)]
@@ -156,6 +232,9 @@ def main() -> None:
         if arguments.shapes:
             for mode in arguments.shapes.split(","):
                 shape_rates(folder, mode)
+            return
+        if arguments.record:
+            harness.record("protein-search", all_figures(folder, cells, arguments))
             return
         if arguments.command:
             subprocess.run(

@@ -131,6 +131,8 @@ BENCHMARKS = {
     ),
     "pairwise-modes": Benchmark("pairwise.py", cuda=("modes",), quick="--rounds 1"),
     "pairwise-regimes": Benchmark("pairwise.py", cuda=("regimes", "long-regimes")),
+    "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
+    "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),
     "gapsmis-sweep": Benchmark("sweep_gapsmis.py", cuda=("",)),
     "lcs": Benchmark(

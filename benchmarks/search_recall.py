@@ -1,11 +1,11 @@
 """Time and recall of protein searches: `gpualign pairwise`, `blastp` and `mmseqs search -s 7.5`.
 
-    python benchmarks/search_recall.py QUERIES.fasta DATABASE.fasta [--queries 100] [--threads 2] [--evalue 0.001]
+    python benchmarks/search_recall.py [QUERIES.fasta DATABASE.fasta] [--queries 40] [--threads 2] [--evalue 0.001]
 
 What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign has
 all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or masks
-anything. Debian's mmseqs2-examples has QUERY.fasta.gz and DB.fasta.gz. Prints one JSON line for each program; its pairs
-beyond those are of statistics of its own.
+anything. The files are those of Debian's mmseqs2-examples. Prints a JSON line for each program, and writes
+results/search-recall-<machine>.json; pairs beyond those are of a program's own statistics.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import harness
+
+EXAMPLES = Path("/usr/share/doc/mmseqs2/example-data")
 
 
 def head(source: Path, count: int, to: Path) -> None:
@@ -51,9 +55,9 @@ def pairs_of(path: Path) -> set[tuple[str, str]]:
 def main() -> None:
     """Measure what the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("queries_file", type=Path)
-    parser.add_argument("database_file", type=Path)
-    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("queries_file", type=Path, nargs="?", default=EXAMPLES / "QUERY.fasta.gz")
+    parser.add_argument("database_file", type=Path, nargs="?", default=EXAMPLES / "DB.fasta.gz")
+    parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--threads", default="2")
     parser.add_argument("--evalue", default="0.001")
     parser.add_argument("--device", default="cpu")
@@ -77,12 +81,16 @@ def main() -> None:
             "blastp": timed(["makeblastdb", "-in", str(db), "-dbtype", "prot"], blast),
             "mmseqs": timed(mmseqs),
         }
-        wanted = pairs_of(out["gpualign"])
+        wanted, figures = pairs_of(out["gpualign"]), {}
         for program, (wall, cpu) in seconds.items():
             found = pairs_of(out[program])
-            row = {"program": program, "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "pairs": len(found)}
+            row = {"wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "pairs": len(found)}
             share = len(found & wanted) / max(1, len(wanted))
-            print(json.dumps(row | {"recall": round(share, 4), "beyond": len(found - wanted)}), flush=True)
+            figures[program] = row | {"recall_percent": round(100 * share, 2), "beyond": len(found - wanted)}
+            print(json.dumps({"program": program} | figures[program]), flush=True)
+        case = f"{arguments.queries} x {db.read_text().count('>')}, E-value {evalue}, {threads} threads"
+        facts = harness.machine(programs=("blastp", "mmseqs"))
+        harness.save("search-recall", facts, {"results": {case: figures}})
 
 
 if __name__ == "__main__":

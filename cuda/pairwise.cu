@@ -1,7 +1,7 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
 // The launch numbers are in gpualign/pairwise/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
 #include "algo/pairwise/edit_band.hpp"
-#include "device/pairwise/diagonal_scan.cuh"
+#include "device/pairwise/diagonal_tasks.cuh"
 #include "device/pairwise/lazy_kernel.cuh"
 #include "device/pairwise/trace_scan.cuh"
 #include "device/pairwise/window_walk.cuh"
@@ -92,33 +92,6 @@ __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const L
                                                 targets.codes + targets.offsets[t],
                                                 int(targets.offsets[t + 1] - targets.offsets[t]), rows, identical,
                                                 runs + runs_at[pair]);
-}
-
-// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone.
-template <bool Affine, bool Keep, class Columns>
-__device__ __forceinline__ void diagonals(const StripTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
-                                          const DeviceSequences& queries, const DeviceSequences& targets, int2* borders,
-                                          int ring, int rows, int* progress, uint32_t* directions, int32_t* scores) {
-    extern __shared__ uint4 shared[];
-    int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
-    load_table(table_of_scores, scheme);
-    const int lane = threadIdx.x % warp_size;
-    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
-        const StripTask task = tasks[at];
-        const uint8_t* query = queries.codes + queries.offsets[task.query];
-        const uint8_t* target = targets.codes + targets.offsets[task.target];
-        const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
-        const int m = int(targets.offsets[task.target + 1] - targets.offsets[task.target]);
-        Columns columns;
-        columns.build(target, (task.strip * warp_size + lane) * Columns::columns_of_lane, m, scheme, table_of_scores);
-        if (at >= ring) {  // who wrote this border before, and who read it
-            wait_for(progress, at - ring, done);
-            wait_for(progress, at - ring + 1, done);
-        }
-        diagonal_strip<Affine, Keep>(task, at, WholePair{}, columns, query, n, m, scheme,
-                                     borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows,
-                                     progress, directions + task.directions_at, scores);
-    }
 }
 
 constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
@@ -225,7 +198,7 @@ RSCAN(linear_wide, int32_t, false)
         name(const StripTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,           \
              DeviceSequences targets, int2* borders, int ring, int rows, int* progress, uint32_t* directions,           \
              int32_t* scores) {                                                                                         \
-        diagonals<Affine, Keep, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, \
+        diagonals<CornerStrips, Affine, Keep, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, \
                                          directions, scores);                                                           \
     }
 
@@ -253,13 +226,10 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     const uint8_t *query = queries.codes + queries.offsets[q], *target = targets.codes + targets.offsets[t];
     const int n = int(queries.offsets[q + 1] - queries.offsets[q]), m = int(targets.offsets[t + 1] - targets.offsets[t]);
     Path path(runs + runs_at[pair]);
-    path.result.score = scores[pair];
-    Walk walk{n, m, 0};
+    Walk walk = path.begin({scores[pair], n, m}, n, m, 0);
     WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], identical)
         .run(walk, path);
-    path.add(op_delete, uint32_t(walk.j));
-    path.add(op_insert, uint32_t(walk.i));
-    path.close();
+    path.finish(walk, 0);
     if (threadIdx.x % warp_size == 0) results[pair] = path.result;
 }
 

@@ -9,28 +9,36 @@
 namespace gpualign {
 namespace nw {
 
-#define PART(name, Affine, Keep, Columns)                                                                               \
+#define PART(name, Ends, Found, Affine, Keep, Columns)                                                                             \
     extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
         name(BorderedPart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress,               \
-             uint32_t* directions, int32_t* score) {                                                                    \
-        part_strips<Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, score);           \
+             uint32_t* directions, Found* found) {                                                                    \
+        part_strips<Ends, Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, found);         \
     }
 
+// The whole table, with borders kept, of each mode; then parts, where it matters only whether they are local.
+#define PARTS(gaps, Affine, kind, Columns)                                                                               \
+    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, false, Columns<scored_columns>)                    \
+    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, false, Columns<scored_columns>)                  \
+    PART(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, true, Columns<kept_columns>)
+#define LOCAL_PARTS(kind, Columns)                                                                                       \
+    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, false, Columns<scored_columns>)                      \
+    PART(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, true, Columns<kept_columns>)
+
 #if AFFINE
-PART(part_borders_affine_nucleotides, true, false, ByteColumns<scored_columns>)
-PART(part_borders_affine_symbols, true, false, TableColumns<scored_columns>)
-PART(part_directions_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-PART(part_directions_affine_symbols, true, true, TableColumns<kept_columns>)
+PARTS(affine, true, nucleotides, ByteColumns)
+PARTS(affine, true, symbols, TableColumns)
+LOCAL_PARTS(nucleotides, ByteColumns)
+LOCAL_PARTS(symbols, TableColumns)
 #else
-PART(part_borders_linear_nucleotides, false, false, ByteColumns<scored_columns>)
-PART(part_borders_linear_symbols, false, false, TableColumns<scored_columns>)
-PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
-PART(part_directions_linear_symbols, false, true, TableColumns<kept_columns>)
+PARTS(linear, false, nucleotides, ByteColumns)
+PARTS(linear, false, symbols, TableColumns)
 #endif
 
-// A warp: the traceback through one part. Where the whole table ends, so does the path.
+// A warp: the traceback through one part. Where the whole table ends, or a local alignment, so does the path. free_ends:
+// EndBit, where symbols are left out.
 extern "C" __global__ void __launch_bounds__(warp_size)
-    part_walk(BorderedPart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical) {
+    part_walk(BorderedPart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical, uint32_t free_ends) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
     Path path(runs);
@@ -40,11 +48,7 @@ extern "C" __global__ void __launch_bounds__(warp_size)
     Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
     WindowWalk(part.query, part.n, part.target, directions, window, identical).run(walk, path);
     at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
-    if (at.walk.i == 0 || at.walk.j == 0) {
-        path.add(op_delete, uint32_t(at.walk.j));
-        path.add(op_insert, uint32_t(at.walk.i));
-        path.close();
-    }
+    if (at.walk.i == 0 || at.walk.j == 0 || at.walk.state == ended) path.finish(at.walk, free_ends);
     at.result = path.result;
     at.operation = path.operation;
     at.length = path.length;

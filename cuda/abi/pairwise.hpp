@@ -27,7 +27,8 @@ struct LazyScheme {
     int32_t shift, opening;  // x and o' of the transform
     int32_t bias;            // H'(0,0)
     int32_t extend;          // of a gap, where there is no transform
-    uint32_t cheap_ends;     // bits of the ends where gaps cost less than elsewhere, in the order of EndGaps
+    uint16_t cheap_ends;     // EndBit: where gaps cost less than elsewhere
+    uint16_t free_ends;      // where symbols are left out; all of a local alignment
     EndGaps ends;
 };
 
@@ -73,9 +74,14 @@ struct StripTask {
     int64_t directions_at;  // words, of this strip
 };
 
-// What the traceback found: score; matches, mismatches, gaps, symbols in gaps; number of operations in the path.
+// Where an alignment ends, in symbols before it of query and target.
+using AlignmentEnd = EndOf<int32_t>;
+
+// What the traceback found: score; matches, mismatches, gaps, symbols in gaps; number of operations in the path; the part
+// of query and target, half-open.
 struct TraceResult {
     int32_t score, matches, mismatches, openings, gaps, runs;
+    int32_t query_start, query_end, target_start, target_end;
 };
 
 // Where the traceback stands, from one part to the next.
@@ -87,7 +93,7 @@ struct PartWalk {
 
 static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 && sizeof(ScoreLines) == 32 &&
                   sizeof(TablePart) == 72 && sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
-                  sizeof(TraceResult) == 24 && sizeof(PartWalk) == 56,
+                  sizeof(AlignmentEnd) == 12 && sizeof(TraceResult) == 40 && sizeof(PartWalk) == 72,
               "laid out as the host writes them");
 
 }  // namespace nw

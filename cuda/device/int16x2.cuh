@@ -28,8 +28,15 @@ struct int16x2 {
 // Bytes of a (0..3) and b (4..7) by the selector's nibbles; with its top bit set a nibble gives the byte's sign eight
 // times over, which CUDA's __byte_perm does not offer.
 __device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
-    uint32_t result;
+    uint32_t result = 0;
+#if defined(__CUDACC__)
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+#else
+    for (int i = 0; i < 4; i++) {
+        const uint32_t pick = selector >> (4 * i) & 15, byte = uint32_t((uint64_t(b) << 32 | a) >> (8 * (pick & 7))) & 0xffu;
+        result |= (pick & 8 ? byte >> 7 ? 0xffu : 0u : byte) << (8 * i);
+    }
+#endif
     return result;
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpualign.engine.cpu import CpuBackend
 from gpualign.engine.cuda import CudaBackend
@@ -103,18 +103,6 @@ def _check_compiler(source: str) -> None:
     """
     if compiler.find_nvcc() is None:
         raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
-
-
-def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> RunOptions:
-    """The options, with the CPU for the device unless ``on_gpu``. A device asked for by name is not dropped without a
-    warning, of which ``what`` is the beginning.
-    """
-    request = parse_device(options.device)
-    if on_gpu or not request.cuda:
-        return options
-    if not (request.automatic or options.quiet):
-        warn(command, f"{what} on the CPU alone")
-    return replace(options, device="cpu")
 
 
 def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:

@@ -19,7 +19,7 @@ from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_opti
 from gpualign.io.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.params import PairwiseParams, take_params
-from gpualign.pairwise.run import align_all, make_problem, with_device
+from gpualign.pairwise.run import align_all, make_problem
 from gpualign.pairwise.tuning import work_of
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
@@ -112,7 +112,6 @@ def iter_pairwise(
     if isinstance(params, GapsParams):
         yield from iter_max_gaps(params, scoring, inputs, options, progress)
         return
-    options = with_device(params, options)
     problem = make_problem(params, options, scoring, inputs)
     layout = _Layout(params, scoring, inputs.queries, inputs.targets)
     done = Progress(options, "pair", inputs.source.total, progress)

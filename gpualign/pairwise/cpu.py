@@ -72,8 +72,13 @@ class PairProblem:
 
     @property
     def from_corners(self) -> bool:
-        """Alignments are global and all gaps cost the same: what devices trace too."""
+        """Alignments are global and all gaps cost the same."""
         return self.mode == "global" and not any(self.cheap_ends)
+
+    @property
+    def free_end_bits(self) -> int:
+        """Ends where symbols are left out, as EndBit of cuda/algo/pairwise/nw.hpp; all of a local alignment."""
+        return 15 if self.mode == "local" else sum(free << bit for bit, free in enumerate(self.free_ends))
 
     @property
     def bound(self) -> IdentityBound | None:

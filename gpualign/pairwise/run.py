@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from gpualign import _native
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
@@ -112,16 +111,6 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
     return (min(max(total // _GPU_SHARE, minimum), maximum), 1 << 45) if narrow else (minimum, _GPU_CELLS)
 
 
-def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
-    """The options with the CPU, all of its cores, for the device where a GPU would have nothing to do."""
-    gap = (params.gap_open, params.gap_extend)
-    from_corners = params.mode == "global" and all(end == gap for end in params.end_gaps())
-    filtered = params.mode != "local" and params.identity is not None
-    what = "alignments with end gaps of their own" if params.mode == "global" else "local and semi-global alignments"
-    on_gpu = from_corners or filtered or params.score_only
-    return for_kernels(options, "pairwise", on_gpu, f"{what} are computed")
-
-
 def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutput, options: RunOptions) -> None:
     """Align and write.
 
@@ -133,7 +122,6 @@ def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutpu
     if output.plot is not None:
         check_plot(output.plot)
     params = output.needed(params)
-    options = with_device(params, options)
     run = RunContext("pairwise", options, files.paths(params.matrix), (output.plot,))
     scoring = params.load_scoring()
     work = work_of(files.cells(), params.gap_open > params.gap_extend, not params.score_only)
@@ -170,7 +158,7 @@ def _drawn(
 
 def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
     """Cells of the longest pair if its alignment is minutes of work or more, as those of genomes; else None."""
-    if not problem.traced or (on_gpu and problem.from_corners):
+    if not problem.traced or on_gpu:
         return None
     fills_lanes = problem.scoring.name == "match/mismatch"
     maximum = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]

@@ -7,13 +7,25 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from tests.helpers.paths import TESTS
 
 
 def emulated_library(folder: Path, module: str, defines: Mapping[str, object]) -> ctypes.CDLL:
     """The kernels of ``cuda/MODULE.cu``, by ``tests/native/MODULE_emulated.cpp``."""
     path, source = folder / f"{module}.so", TESTS / "native" / f"{module}_emulated.cpp"
-    flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-shared", "-fPIC"]
+    flags = [
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Werror",
+        "-Wno-unknown-pragmas",
+        "-Wno-sign-compare",
+        "-shared",
+        "-fPIC",
+        "-fno-extern-tls-init",
+    ]
     flags += [f"-D{name}={value}" for name, value in defines.items()]
     include = ["-I", str(TESTS.parent / "cuda"), "-I", str(source.parent)]
     subprocess.run(["g++", *flags, *include, "-o", str(path), str(source)], check=True)
@@ -30,3 +42,26 @@ class Emulated:
         data = launch.tobytes()
         self.calls += 1
         assert self.library.run_kernel(self.name, data, ctypes.c_size_t(len(data)), min(grid[0], 2), block[0]) == 0
+
+
+class EmulatedByName:
+    """A kernel that takes a list of arguments."""
+
+    num_regs = 32
+
+    def __init__(self, library: ctypes.CDLL, name: str) -> None:
+        self.library, self.name, self.calls = library, name.encode(), 0
+
+    def set_attribute(self, *_: object) -> None:
+        pass
+
+    def __call__(self, *arguments, grid, block, shared, stream):
+        values = [_bytes_of(argument) for argument in arguments]
+        pointers = (ctypes.c_char_p * len(values))(*values)
+        self.calls += 1
+        assert self.library.run_named(self.name, pointers, len(values), grid[0], block[0]) == 0, self.name
+
+
+def _bytes_of(argument: object) -> bytes:
+    """As a kernel takes it: a scalar or a struct by value, an address of device memory."""
+    return argument.tobytes() if isinstance(argument, np.generic) else int(argument).to_bytes(8, "little")  # type: ignore[call-overload]

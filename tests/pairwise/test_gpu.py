@@ -162,6 +162,24 @@ def test_end_gaps(tmp_path: Path, scheme: str) -> None:
             assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("kernel", ["auto", "dscan", "tiled"])
+@pytest.mark.parametrize("mode", ["local", "semi-global"])
+def test_alignments_of_other_modes(tmp_path: Path, scheme: str, mode: str, kernel: str) -> None:
+    options, symbols, gap_open, gap_extend = SCHEMES[scheme]
+    sequences = [*family(61, 9, 90, 0.6, symbols), *family(62, 4, 1400, 0.4, symbols), symbols[0], symbols[1]]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for device in ("cuda", "cpu"):
+        kernels = ["--kernel", kernel] if device == "cuda" else []
+        run([fasta, *options, "--mode", mode, *kernels, "--device", device, "-o", str(tmp_path / device)])
+    assert (tmp_path / "cuda").read_bytes() == (tmp_path / "cpu").read_bytes()
+    align = parasail.sw_scan_64 if mode == "local" else parasail.sg_scan_64
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    matrix = parasail_matrix_of(scheme)
+    expected = [max(0, align(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
+    assert [int(row["score"]) for row in rows_of(tmp_path / "cuda")] == expected
+
+
 def test_many_pairs_of_other_modes(tmp_path: Path) -> None:
     """Enough for the planner, of lengths on both sides of what 16 bits hold."""
     sequences = [*family(34, 90, 300, 0.5), *family(35, 3, 7000, 0.02)]

@@ -45,6 +45,9 @@ class Slot:
     def release(self) -> None:
         self.arrays.clear()
 
+    def wait(self) -> None:
+        pass
+
 
 class Launcher:
     """Scores and alignments of the CPU engine in the shape in which the device returns them."""
@@ -83,6 +86,9 @@ class Launcher:
     def kept_pairs(self, slot: Slot, strand: int) -> np.ndarray:
         return slot.arrays[f"found {strand}"]
 
+    def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> np.ndarray:
+        return slot.arrays[f"scores {strand}"]
+
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> None:
         self.used.append("tiled")
         slot.arrays[f"scores {strand}"] = self.scores(block, strand)
@@ -95,6 +101,9 @@ class Launcher:
         results["score"], results["runs"] = aligned.score, np.diff(aligned.cigar_offsets)
         for column, name in enumerate(("matches", "mismatches", "openings", "gaps")):
             results[name] = aligned.counts[:, column]
+        assert aligned.spans is not None
+        for column, name in enumerate(("query_start", "query_end", "target_start", "target_end")):
+            results[name] = aligned.spans[:, column]
         return results, aligned.cigar
 
     def trace_threads(self, slot, batch, block, strand, words, max_operations):
@@ -315,7 +324,7 @@ def test_memory_that_other_blocks_hold_is_released_before_the_cores_are_asked(mo
 def test_scores_of_other_modes_go_to_the_device_where_they_are_many(monkeypatch, mode: str, ends: tuple) -> None:
     for lengths, kernel_name, used in (
         ([50] * 130, "auto", ["lazy"]),
-        ([700] * 4, "auto", []),
+        ([700] * 4, "auto", ["tiled"]),
         ([700] * 4, "lazy", ["lazy"]),
     ):
         problem, block = make_problem(lengths, mode=mode, free_ends=ends, traced=False, kernel=kernel_name)

@@ -172,7 +172,8 @@ class Slot:
         table.fill()
         return table
 
-    def _walk(self, part: np.void, directions: int, walk: int, runs: int, identical: int) -> None:
+    def _walk(self, part: np.void, directions: int, walk: int, runs: int, identical: int, free_ends: int) -> None:
+        assert free_ends == 0
         at = self.memory.at(walk, long.PART_WALK.itemsize // 4).view(long.PART_WALK)
         out = self.memory.at(runs, 1000)
         table, first = self.walked, (int(part["first_row"]), int(part["first_column"]))
@@ -206,6 +207,10 @@ class Launcher:
     def __init__(self, problem: PairProblem) -> None:
         self.problem = problem
         self.strands, self.targets = [{"codes": 0}], {"codes": 0}
+
+    def wide_arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+        problem = self.problem
+        return tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, n, m)
 
     def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
         return f"{kernel}_any", 0

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import parasail
@@ -17,8 +15,6 @@ from hypothesis import strategies as st
 from gpualign.cli import main
 from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
-from gpualign.pairwise.run import with_device
-from gpualign.params import RunOptions
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, check_alignments, parasail_matrix, run, score_of
@@ -274,31 +270,6 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", Piped)
     run(["-", "--userfields", "raw", "-o", str(tmp_path / "out")])
     assert (tmp_path / "out").read_text() == "raw\n20\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "device"),
-    [
-        ({}, "cuda"),
-        ({"mode": "local"}, "cpu"),
-        ({"mode": "semi-global"}, "cpu"),
-        ({"mode": "semi-global", "identity": 0.9}, "cuda"),
-        ({"mode": "semi-global", "score_only": True}, "cuda"),
-        ({"mode": "local", "score_only": True}, "cuda"),
-        ({"end_gap_open": 2}, "cpu"),
-        ({"end_gap_open": 2, "score_only": True}, "cuda"),
-        ({"end_gap_open": 2, "identity": 0.9}, "cuda"),
-        ({"end_gap_open": 10}, "cuda"),
-    ],
-)
-def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(
-    options: dict[str, Any], device: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = RunOptions(device="cuda")
-    used = with_device(PairwiseParams(**options), asked)
-    assert used == replace(asked, device=device)
-    assert ("on the CPU alone" in capsys.readouterr().err) == (device == "cpu")
-    assert with_device(PairwiseParams(**options), RunOptions(device="cpu")).device == "cpu"
 
 
 def test_a_matrix_of_scores_needs_no_traceback() -> None:

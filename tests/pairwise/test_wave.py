@@ -216,7 +216,7 @@ def test_a_signal_ends_what_would_take_a_minute(tmp_path: Path, records: int, nu
         ("local", "match/mismatch", False, 1_400_000, False),
         ("local", "match/mismatch", False, 2_100_000, True),
         ("global", "BLOSUM62", True, 5_000_000, False),
-        ("local", "BLOSUM62", True, 320_000, True),
+        ("local", "BLOSUM62", True, 5_000_000, False),
     ],
 )
 def test_work_of_hours_is_announced(mode: str, matrix: str, on_gpu: bool, length: int, warns: bool) -> None:
@@ -224,7 +224,6 @@ def test_work_of_hours_is_announced(mode: str, matrix: str, on_gpu: bool, length
     scoring = SimpleNamespace(name=matrix)
     problem: Any = SimpleNamespace(
         mode=mode,
-        from_corners=mode == "global",
         scoring=scoring,
         traced=True,
         pair_threads=2,

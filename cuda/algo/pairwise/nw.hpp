@@ -75,8 +75,9 @@ struct Strip {
         }
     }
 
-    // The same row, handing the four bits of each cell to put(k, bits).
-    template <class Scores, class Put>
+    // The same row, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(), and does not wait for
+    // H: an operation more a cell, where threads are few.
+    template <bool Ahead = false, class Scores, class Put>
     GPUALIGN_HD void row_directions(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                     const Put& put) {
 #if defined(__CUDACC__)
@@ -92,7 +93,7 @@ struct Strip {
             if (Affine) {
                 const Word opened = value + minus_open;
                 bits = bits | flag(e > opened, extend_e) | flag(f[k] > opened, extend_f);
-                e = max(opened, e);
+                e = max(Ahead ? Word(max(through, gap_f) + minus_open) : opened, e);
                 f[k] = max(opened, f[k]);
             }
             h[k] = left = value;
@@ -102,7 +103,7 @@ struct Strip {
     }
 
     // Smith and Waterman 1981, without the transform: values are floored at zero and gaps cost what they cost.
-    template <class Scores, class Put>
+    template <bool Ahead = false, class Scores, class Put>
     GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                Word minus_extend, const Put& put) {
 #if defined(__CUDACC__)
@@ -117,7 +118,7 @@ struct Strip {
             const Word opened = value + minus_open, longer_e = e + minus_extend, longer_f = f[k] + minus_extend;
             const Word bits = flag(value > through, not_diagonal) | flag(value > not_f, from_f) | stop |
                               flag(longer_e > opened, extend_e) | flag(longer_f > opened, extend_f);
-            e = max(opened, longer_e);
+            e = max(Ahead ? Word(max(through, f[k]) + minus_open) : opened, longer_e);
             f[k] = max(opened, longer_f);
             h[k] = left = value;
             diagonal = up;
@@ -126,7 +127,7 @@ struct Strip {
     }
 
     // The same for scores alone.
-    template <class Scores>
+    template <bool Ahead = false, class Scores>
     GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                Word minus_extend) {
 #if defined(__CUDACC__)
@@ -134,9 +135,10 @@ struct Strip {
 #endif
         for (int k = 0; k < K; k++) {
             const Word up = h[k];
-            const Word value = add_max_floor(diagonal, scores(k), max(e, f[k]));
+            const Word not_e = Ahead ? add_max_floor(diagonal, scores(k), f[k]) : Word(0);
+            const Word value = Ahead ? max(not_e, e) : add_max_floor(diagonal, scores(k), max(e, f[k]));
             const Word opened = value + minus_open;
-            e = add_max(e, minus_extend, opened);
+            e = add_max(e, minus_extend, Ahead ? Word(not_e + minus_open) : opened);
             f[k] = add_max(f[k], minus_extend, opened);
             h[k] = left = value;
             diagonal = up;
@@ -178,11 +180,33 @@ struct EndGaps {
     EndGap query_start, query_end, target_start, target_end;
 };
 
+// The bits of these ends, where a set of them is a word.
+enum EndBit : uint32_t { query_start_bit = 1, query_end_bit = 2, target_start_bit = 4, target_end_bit = 8 };
+
+// A last cell of an alignment of n x m symbols, with what follows it: gaps at the ends, or nothing where they are free.
+template <class Int>
+struct EndOf {
+    Int score, i, j;
+
+    // A local alignment of no symbols, where no cell was above zero (the best that is looked for is 1 at least).
+    GPUALIGN_HD EndOf found() const { return i == INT32_MAX ? EndOf{0, 0, 0} : *this; }
+    // The higher score. Of two with the same: where the whole sequences are aligned the shortest gap at the end, in the
+    // query rather than the target; else the fewest symbols of the target, then of the query.
+    GPUALIGN_HD bool preferred_to(const EndOf& other, bool whole, Int n, Int m) const {
+        if (score != other.score) return score > other.score;
+        if (!whole) return j < other.j || (j == other.j && i < other.i);
+        const bool in_row = i == n, other_in_row = other.i == n;
+        return in_row != other_in_row ? in_row : i - n + j - m > other.i - n + other.j - m;
+    }
+};
+
 // Where a traceback through the directions stands.
 struct Walk {
     int64_t i, j;  // symbols of query and target not yet consumed
-    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F
+    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F; or ended
 };
+
+constexpr int ended = 3;  // a local alignment's start is reached
 
 enum Operation : uint32_t { op_match = 0, op_insert = 1, op_delete = 2 };  // as in BAM
 

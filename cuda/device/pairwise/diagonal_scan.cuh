@@ -9,7 +9,7 @@
 // only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/table_part.cuh.
 #pragma once
 #include "algo/pairwise/nw.hpp"
-#include "device/pairwise/lazy_scan.cuh"
+#include "device/pairwise/strip_ends.cuh"
 
 namespace gpualign {
 namespace nw {
@@ -41,9 +41,7 @@ struct ByteColumns {
         const ByteColumns& all;
         uint32_t code;
         __device__ __forceinline__ int32_t operator()(int k) const {
-            uint32_t score;
-            asm("prmt.b32 %0, %1, %2, %3;" : "=r"(score) : "r"(all.columns[k]), "r"(all.never), "r"(code));
-            return int32_t(score);
+            return int32_t(permute_bytes(all.columns[k], all.never, code));
         }
     };
     __device__ __forceinline__ Row row(uint32_t code) const { return Row{*this, code}; }
@@ -96,24 +94,21 @@ struct WholePair {
 // One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes). Inside a table (see
 // BorderedPart) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each lane's
 // rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly all of them.
-template <bool Affine, bool Keep, class Around, class Columns>
+template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
 __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
                                                const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
-                                               int2* right, int* progress, uint32_t* directions, int32_t* scores) {
+                                               int2* right, int* progress, uint32_t* directions, Found* found) {
     constexpr int K = Columns::columns_of_lane;
-    const int lane = threadIdx.x % warp_size;
+    // a part's directions are for a traceback that has begun
+    constexpr bool track = Ends::chosen && !(Around::inside && Keep);
+    const int lane = threadIdx.x % warp_size, c0 = (task.strip * warp_size + lane) * K;
     const bool first = task.strip == 0;
-    const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
+    const int32_t minus_open = -scheme.opening, minus_extend = -scheme.extend;
+    Ends ends(scheme, n, m);
     Strip<int32_t, K, Affine> state;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        state.h[k] = border;
-        if (Affine) state.f[k] = border + minus_open;
-    }
-    int32_t diagonal = first && lane == 0 ? scheme.bias : border;
+    int32_t diagonal;
     int next_kept = 0;
     if constexpr (Around::inside) {
-        const int c0 = (task.strip * warp_size + lane) * K;
 #pragma unroll
         for (int k = 0; k < K; k++) {
             const int2 above = around.top[min(c0 + k + 1, m)];
@@ -122,17 +117,27 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
         }
         diagonal = around.top[min(c0, m)].x;
         next_kept = around.row_spacing;
+    } else {
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            state.h[k] = ends.top(c0 + k + 1);
+            if (Affine) state.f[k] = state.h[k] + minus_open;
+        }
+        diagonal = ends.top(c0);
     }
     int32_t last_h = 0, last_e = 0;
     uint32_t last_code = 0;
-    int2 chunk = make_int2(border, border + minus_open);
+    int2 chunk = make_int2(0, 0);
     uint32_t code_chunk = 0;
     const int steps = n + warp_size - 1;
     for (int step = 0; step < steps; step++) {
         if (step % warp_size == 0 && step < n) {  // the next 32 rows: their symbols and the left border
             const int row = step + lane;
             code_chunk = row < n ? Columns::code(query[row]) : 0;
-            if (Around::inside || !first) {
+            if (!Around::inside && first) {
+                chunk.x = ends.left(row + 1);
+                chunk.y = chunk.x + minus_open;
+            } else {
                 if (!first) wait_for(progress, ticket - 1, min(n, step + warp_size));
                 if (row < n) chunk = __ldcg(left + row);
             }
@@ -154,16 +159,19 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             const auto scores_of_row = columns.row(code);
             if constexpr (Keep) {
                 uint32_t packed[K / 8] = {};
-                state.row_directions(scores_of_row, diagonal, h, e, minus_open, [&](int k, int32_t bits) {
-                    packed[k / 8] = packed[k / 8] << 4 | uint32_t(bits);
-                });
+                const auto put = [&](int k, int32_t bits) { packed[k / 8] = packed[k / 8] << 4 | uint32_t(bits); };
+                if constexpr (Ends::local) state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend, put);
+                else state.template row_directions<true>(scores_of_row, diagonal, h, e, minus_open, put);
                 *reinterpret_cast<uint2*>(directions + (int64_t(step) * warp_size + lane) * 2) = make_uint2(packed[0], packed[1]);
+            } else if constexpr (Ends::local) {
+                state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend);
             } else {
                 state.row(scores_of_row, diagonal, h, e, minus_open);
             }
+            if constexpr (track) ends.after_row(state.h, c0, row + 1);
             if constexpr (Around::inside && !Keep) {
                 if (row + 1 == next_kept) {
-                    around.template keep_row<Affine>(state, row / around.row_spacing, (task.strip * warp_size + lane) * K, left_h);
+                    around.template keep_row<Affine>(state, row / around.row_spacing, c0, left_h);
                     next_kept += around.row_spacing;
                 }
             }
@@ -175,13 +183,19 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
         last_code = code;
         if (step % warp_size == warp_size - 1) publish(progress, ticket, step - (warp_size - 2));
     }
-    const int at = m - 1 - (task.strip * warp_size * K + lane * K);
-    if (at >= 0 && at < K) {
-        int32_t value = 0;
+    if constexpr (track) {
+        ends.after_strip(state.h, c0);
+        if (!first) wait_for(progress, ticket - 1, done);
+        ends.leave(first ? nullptr : found + task.pair, found + task.pair);
+    } else if constexpr (!Ends::chosen) {
+        const int at = m - 1 - c0;
+        if (at >= 0 && at < K) {
+            int32_t value = 0;
 #pragma unroll
-        for (int k = 0; k < K; k++)
-            if (k == at) value = state.h[k];
-        scores[task.pair] = value - scheme.bias - scheme.shift * (n + m);
+            for (int k = 0; k < K; k++)
+                if (k == at) value = state.h[k];
+            found[task.pair] = value - scheme.bias - scheme.shift * (n + m);
+        }
     }
     publish(progress, ticket, done);
 }

@@ -24,8 +24,8 @@ struct Borders {
         for (int half = 0; half < W::lanes; half++) {
             best[half] = INT32_MIN;  // one of the alignments of no two symbols, where they may be
             const int m = targets.length[half];
-            if (cheap_ends & cheap_target_end) best[half] = -gaps.query_start.cost(n) - gaps.target_end.cost(m);
-            if (cheap_ends & cheap_query_end)
+            if (cheap_ends & target_end_bit) best[half] = -gaps.query_start.cost(n) - gaps.target_end.cost(m);
+            if (cheap_ends & query_end_bit)
                 best[half] = max(best[half], -gaps.target_start.cost(m) - gaps.query_end.cost(n));
         }
     }
@@ -38,7 +38,7 @@ struct Borders {
             const int last = targets.length[half] - c0;
             mine |= last >= 1 && last <= K;
         }
-        column_ends = (cheap_ends & cheap_query_end) != 0 && __any_sync(0xffffffffu, mine);
+        column_ends = (cheap_ends & query_end_bit) != 0 && __any_sync(0xffffffffu, mine);
     }
     __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
                                               int row) {
@@ -50,7 +50,7 @@ struct Borders {
     __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
                                                 int) {
         each_cell(targets, c0, [&](int half, int k, int last) {
-            if (k + 1 == last || (k + 1 < last && cheap_ends & cheap_target_end))
+            if (k + 1 == last || (k + 1 < last && cheap_ends & target_end_bit))
                 offer(half, h[k], n + c0 + k + 1, gaps.target_end.cost(last - k - 1));
         });
     }

@@ -48,8 +48,6 @@ struct WordOf<int32_t> {
     static __device__ __forceinline__ int32_t from(uint32_t raw) { return int32_t(raw); }
 };
 
-enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };  // of LazyScheme
-
 // The strip's columns of one lane's targets as symbols, `no_symbol` past their ends.
 template <class Word, int K>
 struct Targets {

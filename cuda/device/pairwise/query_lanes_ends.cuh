@@ -77,8 +77,8 @@ struct BorderLanes {
             best[half] = INT32_MIN;  // one of the alignments of no two symbols, where they may be
             if (Corners) continue;
             const int m = two.length[half];
-            if (scheme.cheap_ends & cheap_target_end) best[half] = -ends.query_start.cost(n) - ends.target_end.cost(m);
-            if (scheme.cheap_ends & cheap_query_end) best[half] = max(best[half], -ends.target_start.cost(m) - ends.query_end.cost(n));
+            if (scheme.cheap_ends & target_end_bit) best[half] = -ends.query_start.cost(n) - ends.target_end.cost(m);
+            if (scheme.cheap_ends & query_end_bit) best[half] = max(best[half], -ends.target_start.cost(m) - ends.query_end.cost(n));
         }
         run(profile, both_halves(ends.query_end.extend - scheme.shift));
 #pragma unroll
@@ -114,7 +114,7 @@ private:
         const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
         const EndGap& start = scheme.ends.target_start;
         const uint32_t border_step = both_halves(scheme.shift - start.extend);
-        const bool along_row = !Corners && scheme.cheap_ends & cheap_target_end;
+        const bool along_row = !Corners && scheme.cheap_ends & target_end_bit;
         uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0;
         lane_columns(
             rows, profile, two, scheme.symbols, above,
@@ -183,7 +183,7 @@ private:
             for (int half = 0; half < 2; half++)
                 if (column == two.length[half] - 1) offer(half, half_of(rows.h[K - 1], half), n + column + 1, 0);
         }
-        if (!Corners && scheme.cheap_ends & cheap_query_end) last_column(rows, column, mine, minus_shift);
+        if (!Corners && scheme.cheap_ends & query_end_bit) last_column(rows, column, mine, minus_shift);
     }
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.

@@ -26,9 +26,9 @@ struct BorderedPart : TablePart {
 
 // The strips of a part. `ring` borders of n rows are reused in turn, each after its reader has gone; where directions are
 // kept, which is in small parts, there is one for every strip.
-template <bool Affine, bool Keep, class Columns>
+template <class Ends, bool Affine, bool Keep, class Columns, class Found>
 __device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
-                                            int ring, int* progress, uint32_t* directions, int32_t* score) {
+                                            int ring, int* progress, uint32_t* directions, Found* found) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);
@@ -47,9 +47,9 @@ __device__ __forceinline__ void part_strips(const BorderedPart& part, const Lazy
             wait_for(progress, at - ring + 1, done);
         }
         const StripTask task{0, 0, at, 0, int64_t(at) * (part.n + warp_size - 1) * (2 * warp_size)};
-        diagonal_strip<Affine, Keep>(task, at, part, columns, part.query, part.n, part.m, scheme,
+        diagonal_strip<Ends, Affine, Keep>(task, at, part, columns, part.query, part.n, part.m, scheme,
                                      at == 0 ? part.left : right_of(at - 1), right_of(at), progress,
-                                     directions + task.directions_at, score);
+                                     directions + task.directions_at, found);
     }
 }
 

@@ -35,8 +35,25 @@ struct Path {
     uint32_t* runs;
     uint32_t operation, length;
 
-    __device__ __forceinline__ explicit Path(uint32_t* to) : result{0, 0, 0, 0, 0, 0}, runs(to), operation(3), length(0) {}
+    __device__ __forceinline__ explicit Path(uint32_t* to) : result{}, runs(to), operation(3), length(0) {}
 
+    // What follows the last pair of symbols, but where it is left out.
+    __device__ __forceinline__ Walk begin(const AlignmentEnd& end, int n, int m, uint32_t free_ends) {
+        result.score = end.score;
+        result.query_end = free_ends & query_end_bit ? end.i : n;
+        result.target_end = free_ends & target_end_bit ? end.j : m;
+        add(op_delete, uint32_t(result.target_end - end.j));
+        add(op_insert, uint32_t(result.query_end - end.i));
+        return {end.i, end.j, 0};
+    }
+    // What comes ahead of the first one.
+    __device__ __forceinline__ void finish(const Walk& at, uint32_t free_ends) {
+        result.target_start = free_ends & target_start_bit ? int32_t(at.j) : 0;
+        result.query_start = free_ends & query_start_bit ? int32_t(at.i) : 0;
+        add(op_delete, uint32_t(at.j - result.target_start));
+        add(op_insert, uint32_t(at.i - result.query_start));
+        close();
+    }
     __device__ __forceinline__ void add(uint32_t next, uint32_t count) {
         if (count == 0) return;
         if (next != operation) {
@@ -65,8 +82,8 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
                                                   const uint8_t* query, int n, const uint8_t* target, int m, int rows,
                                                   int identical, uint32_t* runs) {
     Path path(runs);
+    Walk walk = path.begin({0, n, m}, n, m, 0);
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
-    Walk walk{n, m, 0};
     uint32_t directions[row_step * (K / 8)];
     bool at_end = true;
     while (walk.i > 0 && walk.j > 0) {
@@ -125,9 +142,7 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
             });
         }
     }
-    path.add(op_delete, uint32_t(walk.j));
-    path.add(op_insert, uint32_t(walk.i));
-    path.close();
+    path.finish(walk, 0);
     return path.result;
 }
 

@@ -1,6 +1,7 @@
 // The traceback through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
-// the same. It reads the directions of a strip in windows of some steps, all lanes at once, and takes pairs of symbols from
-// the window as many at a time as follow each other.
+// the same. It reads the directions of a strip in windows of some steps and of the lanes' columns on the left of where it
+// stands, all loads at once, as each takes as long as hundreds of steps; and takes pairs of symbols from the window as many
+// at a time as follow each other.
 #pragma once
 #include "device/pairwise/diagonal_scan.cuh"
 #include "device/pairwise/trace_scan.cuh"
@@ -8,8 +9,8 @@
 namespace gpualign {
 namespace nw {
 
-constexpr int window_steps = 64;
-using Window = uint32_t[window_steps * warp_size * 2];
+constexpr int window_steps = 64, window_lanes = 8;  // pairs of symbols take one step each, and a lane in sixteen
+using Window = uint32_t[window_steps * window_lanes * 2];
 
 class WindowWalk {
 public:
@@ -18,9 +19,9 @@ public:
         : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
           lane_(threadIdx.x % warp_size) {}
 
-    // From (walk.i, walk.j), in symbols of the table, to its upper or left border.
+    // From (walk.i, walk.j), in symbols of the table, to its upper or left border, or to a local alignment's start.
     __device__ __forceinline__ void run(Walk& walk, Path& path) {
-        while (walk.i > 0 && walk.j > 0) {
+        while (walk.i > 0 && walk.j > 0 && walk.state != ended) {
             load(int(walk.i), int(walk.j));
             while (go_on(walk, path)) {}
         }
@@ -29,44 +30,53 @@ public:
 private:
     static constexpr int K = kept_columns, width = warp_size * K;
 
-    // The steps of a strip up to that of cell (i, j).
+    // The steps of a strip up to that of cell (i, j), and the lanes up to that of column j.
     __device__ __forceinline__ void load(int i, int j) {
+        constexpr int at_once = window_lanes / 2, rounds = window_steps * at_once / warp_size;  // of 16 bytes, two lanes' words
         strip_ = (j - 1) / width;
-        const int last = i - 1 + (j - 1) % width / K;
+        const int lane = (j - 1) % width / K, last = i - 1 + lane;
         first_ = max(0, last - window_steps + 1);
-        constexpr int step_words = 2 * warp_size;
-        const int64_t from = (int64_t(strip_) * (n_ + warp_size - 1) + first_) * step_words;
+        first_lane_ = max(0, lane / 2 * 2 + 2 - window_lanes);
+        const uint4* from = reinterpret_cast<const uint4*>(directions_ + (int64_t(strip_) * (n_ + warp_size - 1) + first_) * (2 * warp_size)) +
+                            first_lane_ / 2;
+        uint4 found[rounds];
+#pragma unroll
+        for (int r = 0; r < rounds; r++) {
+            const int at = r * warp_size + lane_, step = min(at / at_once, last - first_);
+            found[r] = from[step * (warp_size / 2) + at % at_once];
+        }
         __syncwarp();
-        for (int at = lane_; at < (last - first_ + 1) * (step_words / 4); at += warp_size)
-            reinterpret_cast<uint4*>(window_)[at] = reinterpret_cast<const uint4*>(directions_ + from)[at];
+#pragma unroll
+        for (int r = 0; r < rounds; r++) reinterpret_cast<uint4*>(window_)[r * warp_size + lane_] = found[r];
         __syncwarp();
     }
 
     // A cell's four bits, -1 outside the window.
     __device__ __forceinline__ int bits(int i, int j) const {
         const int column = j - 1 - strip_ * width, lane = column / K, step = i - 1 + lane - first_;
-        if (i <= 0 || column < 0 || step < 0) return -1;
-        return int(window_[(step * warp_size + lane) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
+        if (i <= 0 || column < first_lane_ * K || step < 0) return -1;
+        return int(window_[(step * window_lanes + lane - first_lane_) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
     }
 
     __device__ __forceinline__ bool is_match(int i, int j) const {
         return query_[i - 1] == target_[j - 1] && query_[i - 1] < identical_;
     }
 
-    // Some symbols; false outside the window.
+    // Some symbols; false outside the window, and where the alignment has begun.
     __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {
         const int i = int(walk.i) - lane_, j = int(walk.j) - lane_;  // a lane for each cell up the diagonal
         const int mine = bits(i, j), here = __shfl_sync(0xffffffffu, mine, 0);
         if (here < 0) return false;
-        const unsigned others = __ballot_sync(0xffffffffu, mine < 0 || (mine & not_diagonal));
+        const unsigned others = __ballot_sync(0xffffffffu, mine < 0 || (mine & (not_diagonal | from_f)));
         const int pairs = others ? __ffs(int(others)) - 1 : warp_size;
         if (walk.state != 0 || pairs == 0) {
             const int row = int(walk.i), column = int(walk.j);
-            step(walk, uint32_t(here), [&](uint32_t next) {
+            const bool goes_on = step(walk, uint32_t(here), [&](uint32_t next) {
                 if (next == op_match) path.pair(is_match(row, column));
                 else path.add(next, 1);
             });
-            return true;
+            if (!goes_on) walk.state = ended;
+            return goes_on;
         }
         const int matches = __popc(__ballot_sync(0xffffffffu, lane_ < pairs && is_match(i, j)));
         path.add(op_match, uint32_t(pairs));
@@ -83,7 +93,7 @@ private:
     const uint32_t* directions_;
     Window& window_;
     int identical_, lane_;
-    int strip_ = 0, first_ = 0;  // of the window
+    int strip_ = 0, first_ = 0, first_lane_ = 0;  // of the window
 };
 
 }  // namespace nw

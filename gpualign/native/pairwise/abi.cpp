@@ -14,6 +14,7 @@ using namespace nw;
 #define TRACE(field) GPUALIGN_FIELD(TraceTask, field)
 #define STRIP(field) GPUALIGN_FIELD(StripTask, field)
 #define RESULT(field) GPUALIGN_FIELD(TraceResult, field)
+#define END_CELL(field) GPUALIGN_FIELD(AlignmentEnd, field)
 #define WALK(field) GPUALIGN_FIELD(PartWalk, field)
 #define END(field) abi_field(#field, &EndGaps::field, "EndGap")
 
@@ -29,7 +30,7 @@ std::vector<AbiStruct> pairwise_abi() {
         {"LazyScheme",
          sizeof(LazyScheme),
          {SCHEME(scores), SCHEME(symbols), SCHEME(shift), SCHEME(opening), SCHEME(bias), SCHEME(extend), SCHEME(cheap_ends),
-          abi_field("ends", &LazyScheme::ends, "EndGaps")}},
+          SCHEME(free_ends), abi_field("ends", &LazyScheme::ends, "EndGaps")}},
         {"ScoreLines", sizeof(ScoreLines), {LINE(p), LINE(q), LINE(r), LINE(s)}},
         {"TablePart",
          sizeof(TablePart),
@@ -46,7 +47,9 @@ std::vector<AbiStruct> pairwise_abi() {
         {"StripTask", sizeof(StripTask), {STRIP(query), STRIP(target), STRIP(strip), STRIP(pair), STRIP(directions_at)}},
         {"TraceResult",
          sizeof(TraceResult),
-         {RESULT(score), RESULT(matches), RESULT(mismatches), RESULT(openings), RESULT(gaps), RESULT(runs)}},
+         {RESULT(score), RESULT(matches), RESULT(mismatches), RESULT(openings), RESULT(gaps), RESULT(runs), RESULT(query_start),
+          RESULT(query_end), RESULT(target_start), RESULT(target_end)}},
+        {"AlignmentEnd", sizeof(AlignmentEnd), {END_CELL(score), END_CELL(i), END_CELL(j)}},
         {"PartWalk",
          sizeof(PartWalk),
          {GPUALIGN_FIELD(Walk, i), GPUALIGN_FIELD(Walk, j), GPUALIGN_FIELD(Walk, state), {"padding", 20, "i4", 0, 4},

@@ -28,8 +28,7 @@ public:
     void offer(int lane, int64_t score, int64_t i, int64_t j) {
         const End found{score, i, j};
         End& best = best_[lane];
-        if (score < best.score) return;
-        if (score > best.score || found.preferred_to(best, *scheme_, pairs_[lane].n, pairs_[lane].m)) best = found;
+        if (found.preferred_to(best, scheme_->whole(), pairs_[lane].n, pairs_[lane].m)) best = found;
     }
 
     // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the symbols that are left costs as much less than one of

@@ -81,8 +81,7 @@ private:
         const auto offer = [&](int32_t h, int64_t i, int64_t j) {
             const int64_t rest = ends.query_end.cost(whole.n - i) + ends.target_end.cost(whole.m - j);
             const End found{h - scheme_.shift() * (i + j) - rest, i, j};
-            if (found.score < best.score) return;
-            if (found.score > best.score || found.preferred_to(best, scheme_, whole.n, whole.m)) best = found;
+            if (found.preferred_to(best, scheme_.whole(), whole.n, whole.m)) best = found;
         };
         for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
         if (scheme_.cheap(ends.query_end)) {
@@ -110,7 +109,7 @@ private:
                 trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>& state, uint32_t) {
                     for (int64_t k = 0; k < std::min<int64_t>(K, part.m - c); k++) {
                         const End here{state.h[k], row + i + 1, column + c + k + 1};
-                        if (here.score == best.score && here.preferred_to(found, scheme_, whole.n, whole.m)) found = here;
+                        if (here.preferred_to(found, false, whole.n, whole.m)) found = here;
                     }
                 });
         }

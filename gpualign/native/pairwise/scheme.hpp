@@ -47,6 +47,7 @@ struct Scheme {
     int shift() const { return local ? 0 : extend; }  // x of the transform
     int opening() const { return open - shift(); }    // o'
     int lowest() const { return *std::min_element(scores, scores + symbols * symbols); }
+    bool whole() const { return !local && !free_query_end && !free_target_end; }  // no symbols are left out at the end
     bool cheap(EndGap gap) const { return gap.open != open || gap.extend != extend; }  // less than elsewhere
     int highest() const { return *std::max_element(scores, scores + symbols * symbols); }
 };
@@ -74,19 +75,7 @@ bool fits(const Scheme& scheme, int64_t n, int64_t m) {
     return bounds.high - bounds.low <= highest - lowest;
 }
 
-// A last cell of an alignment of n x m symbols, with what follows it: gaps at the ends, or nothing where they are free.
-struct End {
-    int64_t score, i, j;
-
-    // Of two with the same score: in global alignment the shortest gap at the end, in the query rather than the target;
-    // else the fewest symbols of the target, then of the query.
-    bool preferred_to(const End& other, const Scheme& scheme, int64_t n, int64_t m) const {
-        const bool whole = !scheme.local && !scheme.free_query_end && !scheme.free_target_end;
-        if (!whole) return j < other.j || (j == other.j && i < other.i);
-        const bool in_row = i == n, other_in_row = other.i == n;
-        return in_row != other_in_row ? in_row : i - n + j - m > other.i - n + other.j - m;
-    }
-};
+using End = EndOf<int64_t>;
 
 // A pair and its result. Coordinates are half-open, in symbols.
 struct Pair {

@@ -66,8 +66,7 @@ class _Step:
 
 
 class PairwiseKernel:
-    """One device's part in ``pairwise``: global alignments, and the scores of the others where they are many; the rest
-    is left to the host's cores.
+    """One device's part in ``pairwise``; what is too little for it is left to the host's cores.
 
     Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
@@ -119,8 +118,10 @@ class PairwiseKernel:
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
-        if len(block) == 0 or (problem.mode == "local" and problem.traced):
+        if len(block) == 0:
             return _Step("cpu")
+        if problem.mode == "local" and problem.traced:
+            return _Step("align")
         widest = widest_limit(problem, block) if problem.traced else None
         if widest is not None:
             queries = block.query if isinstance(block, PairRuns) else block.queries
@@ -130,10 +131,8 @@ class PairwiseKernel:
                     self._submit_filter(slot, block, strand, widest, words)
                 return _Step("filter")
         n, m = problem.sizes(block)
-        if problem.traced and not problem.from_corners:
-            return _Step("cpu")
         empty = min(n.min(), m.min()) == 0
-        if problem.traced and (empty or score_lines(problem) is None):
+        if problem.traced and (empty or not problem.from_corners or score_lines(problem) is None):
             return _Step("align")
         if empty:
             return _Step("cpu")
@@ -151,8 +150,6 @@ class PairwiseKernel:
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         lanes = self._lanes.suits
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
-        if by_strips and not problem.from_corners:  # few and long: the CPU is faster than a thread a pair
-            return _Step("cpu")
         if by_strips:
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
@@ -212,7 +209,10 @@ class PairwiseKernel:
     # -- scores
 
     def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Alignments:
-        downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
+        if step.by_strips:
+            downloaded = self.launcher.scores_of_strips(slot, len(block), strand)
+        else:
+            downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
         score = np.empty(len(block), np.int32)
         score[slice(None) if step.order is None else step.order] = downloaded
         if step.in_halves and self.problem.mode == "local":
@@ -223,13 +223,14 @@ class PairwiseKernel:
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
-        """The same by LazyRScan, in as wide words as it takes, or on the CPU threads where that is too little work for
-        it."""
+        """The same in as wide words as it takes, by LazyRScan, or by strips where that is too little work for it."""
         n, m = self.problem.sizes(block)
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, "auto"):
-            return strand_on_cores(self.problem, Candidates(block), strand).score
+            self.launcher.submit_strips(self._trace_slot, block, strand, kept=False)
+            self._trace_slot.wait()
+            return self.launcher.scores_of_strips(self._trace_slot, len(block), strand)
         order = np.lexsort((m, block.queries))
         self.launcher.submit_lazy(self._trace_slot, block, strand, order, (int(n.max()), int(m.max())))
         self._trace_slot.wait()
@@ -261,7 +262,7 @@ class PairwiseKernel:
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """By threads, by strips or by parts; on the CPU what suits none of them."""
         problem, block = self.problem, candidates.block
-        if not problem.from_corners or len(block) == 0:
+        if len(block) == 0:
             return strand_on_cores(self.problem, candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
@@ -269,7 +270,7 @@ class PairwiseKernel:
         cells = np.minimum(high.astype(np.int64) - low + 64, n) * m
         words = self.launcher.arithmetic(max(int(n.max()), 1), max(int(m.max()), 1))
         work = plan.Workload(n, m, cells, words.lanes, bool(words.opening))
-        ways = plan.ways_to_align(work, problem.kernel, self._trace_bytes())
+        ways = plan.ways_to_align(work, problem.kernel, self._trace_bytes(), problem.from_corners)
         done = []
         for way, run in (("threads", self._by_threads), ("strips", self._by_strips), ("parts", self._by_parts)):
             index = np.flatnonzero(ways == way)
@@ -333,15 +334,14 @@ class PairwiseKernel:
         """Results of batches in ``order`` as alignments in the block's order."""
         results = np.concatenate([result for result, _ in done])
         lengths = self.problem.lengths(block)[order]
-        spans = np.zeros((len(block), 4), np.int32)
-        spans[:, 1], spans[:, 3] = lengths.T
+        spans = ("query_start", "query_end", "target_start", "target_end")
         aligned = Alignments(
             block.queries[order],
             block.targets[order],
             np.full(len(block), bool(strand)),
             results["score"].copy(),
             lengths,
-            spans,
+            np.stack([results[name] for name in spans], axis=1),
             np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1),
             np.concatenate([joined for _, joined in done]),
             offsets_of(results["runs"]),

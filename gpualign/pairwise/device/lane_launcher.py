@@ -27,6 +27,8 @@ class LaneLauncher:
         """Whether the problem's scores can be had from these kernels."""
         problem = self._problem
         wanted = problem.kernel in ("auto", "lanes") and not problem.traced and self._launcher.gaps == "affine"
+        if problem.kernel == "auto" and problem.from_corners and len(problem.scoring) <= 8:
+            return False  # LazyRScan has 32 columns of nucleotides in registers, and is faster
         in_hardware = int(self._launcher.device.info.architecture.removeprefix("sm_")) >= 90  # DPX
         return wanted and in_hardware and query_lanes.suits(problem) and query_lanes.can_be_had(problem)
 

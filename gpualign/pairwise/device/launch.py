@@ -22,7 +22,12 @@ from gpualign.sequences.pairs import PairBlock
 THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
-_MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
+_MODULE_OF = {
+    "borders": "pairwise_ends",
+    "anywhere": "pairwise_ends",
+    "part": "pairwise_long",
+    "spans": "pairwise_spans",
+}
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -40,16 +45,18 @@ class PairwiseLauncher:
         self._scores = self._table_of_scores()
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
-        if problem.traced and problem.from_corners:
+        if problem.traced:
             self._load_for_traceback()
 
     def _load_for_traceback(self) -> None:
         """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
         gaps = self.gaps
         symbols = ("nucleotides", "symbols")
-        names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
-        names += [f"dscan_{gaps}_{kind}" for kind in symbols]
-        for name in (*names, "dscan_walk", "gather_runs", "keep_scores"):
+        names = []
+        if self.problem.from_corners:
+            names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
+        names += [f"{self.strips(kept=True)}_{gaps}_{kind}" for kind in symbols]
+        for name in (*names, self.walk, "gather_runs", "keep_scores"):
             self.function(name, 0)
 
     # -- what stays on the device
@@ -94,6 +101,7 @@ class PairwiseLauncher:
             bias=words.bias,
             extend=problem.gap_extend,
             cheap_ends=sum(cheap << bit for bit, cheap in enumerate(problem.cheap_ends)),
+            free_ends=problem.free_end_bits,
             ends=tuple(problem.costs_at_ends),
         )
 
@@ -115,6 +123,35 @@ class PairwiseLauncher:
         return tasks.arithmetic(
             problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", cheap_start
         )
+
+    def wide_arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+        """32-bit words for tables of up to n x m."""
+        problem = self.problem
+        return tasks.wide_arithmetic(
+            problem.scoring,
+            problem.gap_open,
+            problem.gap_extend,
+            n,
+            m,
+            problem.mode == "local",
+            any(problem.cheap_ends),
+        )
+
+    def strips(self, kept: bool) -> str:
+        """How the kernel's name begins, with directions ``kept`` or without."""
+        if self.problem.from_corners:
+            return "dscan" if kept else "tiled"
+        return f"spans_{'anywhere' if self.problem.mode == 'local' else 'borders'}{'' if kept else 'scores'}"
+
+    @property
+    def walk(self) -> str:
+        """The kernel of the traceback through their directions."""
+        return "dscan_walk" if self.problem.from_corners else "spans_walk"
+
+    @property
+    def end_bytes(self) -> int:
+        """What strips leave of a pair: its score, or where it ends as well (AlignmentEnd)."""
+        return 4 if self.problem.from_corners else tasks.ALIGNMENT_END.itemsize
 
     @property
     def gaps(self) -> str:
@@ -222,10 +259,10 @@ class PairwiseLauncher:
         """
         problem = self.problem
         n, m = problem.lengths(block).T
-        words = tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
+        words = self.wide_arithmetic(int(n.max()), int(m.max()))
         columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
         work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
-        name, shared = self.strip_kernel("dscan" if kept else "tiled", words)
+        name, shared = self.strip_kernel(self.strips(kept), words)
         function, blocks = self.function(name, shared)
         rows = int(n.max())
         share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
@@ -246,19 +283,27 @@ class PairwiseLauncher:
             np.int32(rows),
             slot.clear("progress" + suffix, 4 * len(work)),
             slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
-            slot.device_array("scores" + suffix, 4 * len(block)),
+            slot.device_array("scores" + suffix, self.end_bytes * len(block)),
             shared=shared,
         )
         if not kept:
-            slot.download("scores" + suffix, len(block), np.int32)
+            slot.download("scores" + suffix, self.end_bytes // 4 * len(block), np.int32)
         return starts
+
+    def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> NDArray[np.int32]:
+        """What :meth:`submit_strips` without ``kept`` has found, int32 (pairs,)."""
+        found = slot.pinned(f"scores {strand}", self.end_bytes // 4 * pairs, np.int32)
+        if self.problem.from_corners:
+            return found
+        ends = found.view(tasks.ALIGNMENT_END)
+        return np.where(ends["j"] > self.problem.target_lengths.max(), 0, ends["score"]).astype(np.int32)
 
     def trace_strips(self, slot: Slot, block: PairBlock, strand: int) -> Traced:
         """DScan: full tables with directions, and the traceback. Waits for the device."""
         starts = self.submit_strips(slot, block, strand, kept=True)
         n, m = self.problem.lengths(block).T
         runs_at = offsets_of(n + m + 1)
-        walk, _ = self.function("dscan_walk", 0)
+        walk, _ = self.function(self.walk, 0)
         slot.launch(
             walk,
             -(-len(block) // _WARPS_PER_BLOCK),
@@ -274,6 +319,7 @@ class PairwiseLauncher:
             slot.upload("runs at", runs_at),
             np.int32(len(block)),
             np.int32(self.problem.scoring.identical),
+            *(() if self.problem.from_corners else (np.uint32(self.problem.free_end_bits),)),
         )
         return self._gather(slot, len(block))
 

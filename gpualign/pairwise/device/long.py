@@ -8,7 +8,7 @@ twice. Where memory is less, parts are larger, and are split in the same manner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from gpualign.pairwise.tuning import PAIRWISE
 PART_WALK = struct("PartWalk")
 #: no operation yet (Path in cuda/device/pairwise/trace_scan.cuh)
 _NO_OPERATION = 3
+#: Operation and the state `ended` of cuda/algo/pairwise/nw.hpp
+_INSERTION, _DELETION, _ENDED = 1, 2, 3
 #: bytes of a border's cell: H' and E' or F'
 _CELL = 8
 
@@ -88,8 +90,8 @@ class LongAlignment:
         self._m = int(problem.target_lengths[target])
         sets = ((launcher.strands[strand], problem.queries[strand], query), (launcher.targets, problem.targets, target))
         self._query, self._target = (int(held["codes"]) + int(codes.offsets[at]) for held, codes, at in sets)
-        scoring = problem.scoring
-        self._words = tasks.wide_arithmetic(scoring, problem.gap_open, problem.gap_extend, self._n, self._m)
+        self._problem = problem
+        self._words = launcher.wide_arithmetic(self._n, self._m)
         borders_and_runs = (_CELL + 4) * (self._n + self._m)
         self._memory = slot.device.available + slot.held - borders_and_runs
         self._ring_bytes = int(self._memory * (1 - PAIRWISE.part_share - PAIRWISE.kept_share))
@@ -102,23 +104,66 @@ class LongAlignment:
         Raises:
             DeviceMemoryExceeded: not even a few borders fit.
         """
-        self._walk[0] = filled("PartWalk", i=self._n, j=self._m, operation=_NO_OPERATION)
-        self.slot.upload("walk", self._walk.view(np.uint8))
         self.slot.device_array("runs", 4 * (self._n + self._m + 1))
-        self._go_back_through(self._whole(), 0)
+        whole = self._whole()
+        if self._problem.from_corners:
+            self._begin(self._n, self._m)
+            self._go_back_through(whole, 0)
+        else:
+            self._go_back_from_end(whole)
         result = self._walk["result"].copy()
         runs = self.slot.download("runs", int(result["runs"][0]), np.uint32)
         self.slot.wait()
         return result, runs[::-1].copy()
 
+    def _begin(self, i: int, j: int) -> None:
+        """The walk, from the cell after i symbols of the query and j of the target."""
+        problem = self._problem
+        free = problem.free_end_bits
+        query_end, target_end = (end if free & bit else full for end, full, bit in ((i, self._n, 2), (j, self._m, 8)))
+        rest = query_end - i + target_end - j  # a gap at one of the ends
+        operation = _NO_OPERATION if rest == 0 else _DELETION if target_end > j else _INSERTION
+        self._walk[0] = filled("PartWalk", i=i, j=j, operation=operation, length=rest)
+        result = self._walk["result"]
+        result["query_end"], result["target_end"], result["openings"], result["gaps"] = (
+            query_end,
+            target_end,
+            rest > 0,
+            rest,
+        )
+        self.slot.upload("walk", self._walk.view(np.uint8))
+
+    def _go_back_from_end(self, whole: Part) -> None:
+        """The scores of the whole table say where the alignment ends; from there back to its start."""
+        kept = self._keep(whole, 0)
+        downloaded = self.slot.download("part end", tasks.ALIGNMENT_END.itemsize, np.uint8)
+        self.slot.wait()
+        score, i, j = downloaded.copy().view(tasks.ALIGNMENT_END)[0].tolist()
+        if j > self._m:  # a local alignment of nothing
+            score = i = j = 0
+        self._score = score
+        self._begin(i, j)
+        if i == 0 or j == 0:
+            self._walk_through(replace(whole, n=0, m=0))
+        while self._goes_on(whole):
+            i, j = int(self._walk["i"][0]), int(self._walk["j"][0])
+            self._go_back_through(kept.part_up_to(i, j), 1)
+
+    def _goes_on(self, part: Part) -> bool:
+        """Whether the walk is inside a part."""
+        i, j, state = (int(self._walk[name][0]) for name in ("i", "j", "state"))
+        return i > part.first_row and j > part.first_column and state != _ENDED
+
     def _whole(self) -> Part:
         words = self._words
+        costs = self._problem.costs_at_ends
         borders = []
-        for symbols in (self._m, self._n):
-            border = np.full((symbols + 1, 2), words.bias - words.opening, np.int32)
-            border[:, 1] -= words.opening
-            border[0, 0] = words.bias
-            borders.append(border)
+        for symbols, (first, further) in ((self._m, costs[2]), (self._n, costs[0])):
+            border = np.zeros((symbols + 1, 2), np.int64)
+            border[1:, 0] = np.arange(1, symbols + 1) * (words.shift - further) - first + further
+            border += words.bias
+            border[:, 1] = border[:, 0] - words.opening
+            borders.append(border.astype(np.int32))
         top, left = self.slot.upload("top", borders[0]), self.slot.upload("left", borders[1][1:])
         return Part(0, 0, self._n, self._m, int(top), int(left))
 
@@ -128,13 +173,15 @@ class LongAlignment:
             self._trace(part)
             return
         kept = self._keep(part, depth)
-        while self._walk["i"][0] > part.first_row and self._walk["j"][0] > part.first_column:
+        while self._goes_on(part):
             self._go_back_through(kept.part_up_to(int(self._walk["i"][0]), int(self._walk["j"][0])), depth + 1)
 
     def _keep(self, part: Part, depth: int) -> KeptBorders:
         """Enqueue the scores of a part, and keep borders."""
         budget = int(self._memory * PAIRWISE.kept_share / 2**depth)
         spacing = plan.part_spacing(part.n, part.m, budget, self._symbols)
+        if spacing is None and max(part.n, part.m) <= self._symbols:  # one part, of which only the end is wanted
+            spacing = -(-self._symbols // plan.TILED_COLUMNS) * plan.TILED_COLUMNS + plan.TILED_COLUMNS
         if spacing is None:
             raise DeviceMemoryExceeded(f"{part.n} x {part.m} symbols leave no memory for borders")
         row_bytes, column_bytes = plan.kept_bytes(part.n, part.m, spacing)
@@ -143,16 +190,23 @@ class LongAlignment:
         kept = KeptBorders(part, int(rows), int(columns), spacing)
         if depth == 0:
             self._ring_bytes -= row_bytes + column_bytes
-        self._launch("part_borders", part, kept, plan.TILED_COLUMNS)
-        if depth == 0:
+        problem = self._problem
+        cheap_ends = depth == 0 and any(problem.cheap_ends)
+        ends = "part_local" if problem.mode == "local" else "part_ends" if cheap_ends else "part_borders"
+        self._launch(ends, part, kept, plan.TILED_COLUMNS)
+        if depth == 0 and problem.from_corners:
             self._fetch_score()
         return kept
 
     def _trace(self, part: Part) -> None:
         """A part's directions, and the traceback through it."""
-        self._launch("part_directions", part, KeptBorders(part, 0, 0, 0), plan.DSCAN_COLUMNS)
-        if (part.n, part.m) == (self._n, self._m):
+        kind = "part_localdirections" if self._problem.mode == "local" else "part_directions"
+        self._launch(kind, part, KeptBorders(part, 0, 0, 0), plan.DSCAN_COLUMNS)
+        if self._problem.from_corners and (part.n, part.m) == (self._n, self._m):
             self._fetch_score()
+        self._walk_through(part)
+
+    def _walk_through(self, part: Part) -> None:
         walk, _ = self.launcher.function("part_walk", 0)
         self.slot.launch(
             walk,
@@ -162,12 +216,14 @@ class LongAlignment:
             self.slot.device_array("directions", 0),
             self.slot.device_array("walk", 0),
             self.slot.device_array("runs", 0),
-            np.int32(self.launcher.problem.scoring.identical),
+            np.int32(self._problem.scoring.identical),
+            np.uint32(self._problem.free_end_bits),
         )
         downloaded = self.slot.download("walk", PART_WALK.itemsize, np.uint8)
         self.slot.wait()
         self._walk = downloaded.copy().view(PART_WALK)
-        self._walk["result"]["score"] = self.slot.pinned("part score", 1, np.int32)
+        corners = self._problem.from_corners
+        self._walk["result"]["score"] = self.slot.pinned("part score", 1, np.int32) if corners else self._score
 
     def _fetch_score(self) -> None:
         self.slot.download("part score", 1, np.int32)
@@ -176,7 +232,9 @@ class LongAlignment:
         name, shared = self.launcher.strip_kernel(kernel, self._words)
         function, blocks = self.launcher.function(name, shared)
         strips = -(-part.m // columns)
-        directions = kernel == "part_directions"
+        directions = kernel.endswith("directions")
+        # the best end stays while parts are computed again
+        tracks = not directions and not self._problem.from_corners
         budget = _CELL * part.n * (strips + 1) if directions else self._ring_bytes
         blocks, ring = ring_of(blocks, part.n, strips, budget)
         self.slot.launch(
@@ -190,7 +248,7 @@ class LongAlignment:
             np.int32(ring),
             self.slot.clear("progress", 4 * strips),
             self.slot.device_array("directions", plan.direction_bytes(part.n, part.m) if directions else 0),
-            self.slot.device_array("part score", 4),
+            self.slot.device_array("part end" if tracks else "part score", tasks.ALIGNMENT_END.itemsize),
             shared=shared,
         )
 

@@ -112,13 +112,13 @@ def aligns_by_strips(work: Workload, forced: str) -> bool:
     return work._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS) < by_threads
 
 
-def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
-    """Of each pair "threads" (RScan), "strips" (DScan), "parts" (TiledDScan and back) or "cores".
+def ways_to_align(work: Workload, forced: str, memory: int, from_corners: bool = True) -> NDArray[np.str_]:
+    """Of each pair "threads" (RScan, from corners alone), "strips" (DScan), "parts" (TiledDScan and back) or "cores".
 
     Args:
         memory: bytes of directions that the device holds.
     """
-    by_thread = work.cells <= PAIRWISE.max_cells_per_thread
+    by_thread = (work.cells <= PAIRWISE.max_cells_per_thread) & from_corners
     strips = aligns_by_strips(work, forced) | ~by_thread
     strips &= direction_bytes(work.n, work.m) <= memory
     # a core computes no more than the band

@@ -64,6 +64,11 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
             yield f"{name} {kernel}", replace(plain, kernel=kernel)
         long = _family(scoring, symbols, _LONG_SEQUENCES, _LONG_LENGTH)
         yield f"{name} long pairs", replace(plain, queries=(long,), targets=long, kernel="tiled")
+        for mode in ("local", "semi-global"):
+            other = replace(plain, mode=mode, free_ends=(mode == "semi-global",) * 4)
+            yield f"{name} {mode} alignments", other
+            yield f"{name} long {mode} pairs", replace(other, queries=(long,), targets=long, kernel="tiled")
+        yield f"{name} alignments with end gaps", replace(plain, end_gaps=((2, 1),) * 4)
         scores = replace(plain, traced=False, kernel="lazy")
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
         yield f"{name} local", replace(scores, mode="local")

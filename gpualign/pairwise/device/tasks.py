@@ -14,7 +14,7 @@ from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of
 from gpualign.sequences.pairs import PairRuns
 
 LAZY_TASK, TRACE_TASK, STRIP_TASK = struct("LazyTask"), struct("TraceTask"), struct("StripTask")
-TRACE_RESULT = struct("TraceResult")
+TRACE_RESULT, ALIGNMENT_END = struct("TraceResult"), struct("AlignmentEnd")
 
 WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps
@@ -68,13 +68,15 @@ def arithmetic(
     return Arithmetic(1, 0, shift, opening, small)
 
 
-def wide_arithmetic(scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int) -> Arithmetic:
+def wide_arithmetic(
+    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
+) -> Arithmetic:
     """32 bits, whatever would fit.
 
     Raises:
         OverflowError: not even 32 bits are enough.
     """
-    words = arithmetic(scoring, gap_open, gap_extend, n, m)
+    words = arithmetic(scoring, gap_open, gap_extend, n, m, local, cheap_start)
     return Arithmetic(1, 0, words.shift, words.opening, words.small_scores)
 
 

@@ -16,7 +16,7 @@ from gpualign.errors import counted
 from gpualign.io.pair_inputs import PairFiles, inputs_of, read_encoded
 from gpualign.pairwise.output import PairFormat, columns_of
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
-from gpualign.pairwise.run import align_all, make_problem, with_device
+from gpualign.pairwise.run import align_all, make_problem
 from gpualign.pairwise.score_tile import ScoreTile
 from gpualign.pairwise.search.database import Part, database_parts
 from gpualign.pairwise.search.hits import Hits
@@ -49,7 +49,6 @@ def run_search(
     search.check(files, params, output)
     assert files.targets is not None
     scored = replace(params, score_only=True)
-    options = with_device(scored, options)
     run = RunContext("pairwise", options, files.paths(params.matrix))
     scoring = params.load_scoring()
     statistics = search.statistics(params, scoring, output.names_statistics)

@@ -16,7 +16,7 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.io.matrices import load_matrix
 from gpualign.io.pair_inputs import PairFiles
-from gpualign.pairwise.device.tasks import LAZY_TASK
+from gpualign.pairwise.device.tasks import ALIGNMENT_END, LAZY_TASK, STRIP_TASK
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.search import run as search_run
 from gpualign.pairwise.search.params import SearchParams
@@ -64,11 +64,31 @@ class Lanes:
                 written[query * int(stride) + pair] = -1 if score >= BEYOND else score
 
 
+class Strips:
+    """The kernel of ``cuda/pairwise_spans.cu`` for the scores of the hits again."""
+
+    num_regs = 32
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, *arguments: Any, **_: Any) -> None:
+        tasks, count, _, _, queries, targets, *_, ends = arguments
+        self.calls += 1
+        for task in tasks.data[: STRIP_TASK.itemsize * int(count)].view(STRIP_TASK):
+            texts = _sequence(queries, int(task["query"])), _sequence(targets, int(task["target"]))
+            score = parasail.sw_striped_sat(*texts, 12, 1, parasail.blosum62).score
+            at = int(task["pair"]) * ALIGNMENT_END.itemsize
+            ends.data[at : at + ALIGNMENT_END.itemsize].view(ALIGNMENT_END)["score"] = score
+            ends.data[at : at + ALIGNMENT_END.itemsize].view(ALIGNMENT_END)["j"] = 1
+
+
 @pytest.fixture
 def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
     """Installed, with a device of their own."""
     made = Lanes()
-    driver = FakeDriver(functions={"lanes": made, "lanes_tiled": made}, memory=1 << 26)
+    functions = {"lanes": made, "lanes_tiled": made, "spans_anywherescores_affine_symbols": Strips()}
+    driver = FakeDriver(functions=functions, memory=1 << 26)
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
     monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)

@@ -1,0 +1,66 @@
+// What the kernels of `pairwise` by strips need of CUDA besides emulated_cuda.hpp, and a call with a list of arguments.
+#pragma once
+#include <utility>
+
+#include "emulated_cuda.hpp"
+
+#undef __shared__
+#define __shared__ thread_local  // all lanes are one thread; `extern` may stand before it
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __nanosleep(time) emulated::wait_a_turn()
+#define __threadfence() ((void)0)
+#define __ffs(bits) __builtin_ffs(bits)
+#define __any_sync(mask, predicate) (__ballot_sync(mask, predicate) != 0)
+#define __all_sync(mask, predicate) (__ballot_sync(mask, !(predicate)) == 0)
+
+struct int2 {
+    int32_t x, y;
+};
+struct uint2 {
+    uint32_t x, y;
+};
+struct uint4 {
+    uint32_t x, y, z, w;
+};
+inline int2 make_int2(int32_t x, int32_t y) { return {x, y}; }
+inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
+inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
+template <class T>
+T __ldcg(const T* from) { return *from; }
+template <class T>
+void __stcg(T* to, T value) { *to = value; }
+
+// Two halves of a word: not for kernels by strips, but in headers that they include.
+uint32_t __vadd2(uint32_t, uint32_t);
+uint32_t __vmaxs2(uint32_t, uint32_t);
+uint32_t __viaddmax_s16x2(uint32_t, uint32_t, uint32_t);
+uint32_t __viaddmax_s16x2_relu(uint32_t, uint32_t, uint32_t);
+
+namespace gpualign {
+namespace nw {
+thread_local uint4 shared[1 << 12];  // what `extern` finds in and outside the nameless namespace
+namespace {
+[[maybe_unused]] thread_local uint4 shared[1 << 12];
+}
+}  // namespace nw
+}  // namespace gpualign
+
+namespace emulated {
+
+template <class... Arguments, size_t... I>
+void call(void (*kernel)(Arguments...), void* const* arguments, uint32_t grid, uint32_t of_each, std::index_sequence<I...>) {
+    const auto go = [&] { kernel(*static_cast<Arguments*>(arguments[I])...); };
+    run(&go, grid, of_each);
+}
+template <class... Arguments>
+bool call(void (*kernel)(Arguments...), void* const* arguments, int count, uint32_t grid, uint32_t of_each) {
+    if (count != int(sizeof...(Arguments))) return false;
+    call(kernel, arguments, grid, of_each, std::index_sequence_for<Arguments...>());
+    return true;
+}
+
+}  // namespace emulated
+
+// In run_named(name, ...): one kernel.
+#define EMULATED(kernel) \
+    if (std::strcmp(name, #kernel) == 0) return emulated::call(gpualign::nw::kernel, arguments, count, grid, threads) ? 0 : 2
