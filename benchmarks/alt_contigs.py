@@ -186,8 +186,9 @@ def main() -> None:
             fields = found[program][key]["line"].split("\t")
             print(f"{program:9}", *fields[:9], *(field for field in fields[11:] if field[:2] not in ("MD", "MC")))
     figures = {program: summary(reads) for program, reads in found.items()}
-    of_run = {"genome": path.stem, "seed": arguments.seed, "pairs_of_a_kind": arguments.pairs}
-    harness.save("alt", harness.machine(["bwa"]), {"alt": of_run | figures})
+    rows = {f"{kind}, {program}": figures[program][kind] for kind in KINDS for program in figures}
+    of_run = {"genome": path.stem, "seed": arguments.seed}
+    harness.save("alt", harness.machine(["bwa"]), {"run": of_run, "alt": rows})
 
 
 if __name__ == "__main__":

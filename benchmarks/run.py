@@ -93,6 +93,7 @@ BENCHMARKS = {
     ),
     "pipelines": Benchmark("pipelines.py", quick="--pairs 2000"),
     "calling": Benchmark("calling.py"),
+    "alt": Benchmark("alt_contigs.py", quick="--pairs 200", genomes=("chr20",)),
     "long-reads": Benchmark("long_reads.py", quick="--sets ont10 --rounds 1"),
     "planted-gaps": Benchmark("planted_gaps.py", quick="--reads 1"),
     "planted-splits": Benchmark("planted_splits.py", cpu=("--seeds unseen --reads 40",), quick="--reads 1"),

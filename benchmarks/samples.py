@@ -111,6 +111,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "times_single": round(arguments.samples * statistics.median(singles) / wall, 2),
         "times_bwa": round(arguments.samples * statistics.median(peers) / wall, 2) if peers else None,
         "seconds": facts["seconds"],
+        "timeline": facts["timeline"],
     }
     print(json.dumps(figures, indent=1), flush=True)
     return figures
@@ -133,7 +134,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder or data.folder()) as name:
         figures = measure(arguments, Path(name))
     name = f"{arguments.samples:,} of {arguments.pairs:,} pairs, {arguments.threads} threads, {figures['device']}"
-    harness.save("samples", harness.machine(["bwa"]), {"samples": {name: figures}})
+    gpus = harness.gpu_names() if figures["device"] != "cpu" else []
+    slug = harness.slug(gpus[0].split(",")[0]) if gpus else None
+    harness.save("samples", harness.machine(["bwa"], gpus=gpus), {"samples": {name: figures}}, slug)
 
 
 if __name__ == "__main__":
