@@ -118,7 +118,7 @@ def crowded_text(rng: np.random.Generator, length: int) -> str:
 @pytest.mark.parametrize("scores", [SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (1, 9, 16, 1, 5)])
 @pytest.mark.parametrize("crowded", [False, True])
 def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ...]) -> None:
-    """Where it is said that nothing else is as good, the dynamic program finds only that, and the plain one no better."""
+    """Where it is said that nothing else is as good, the dynamic program finds only that, the plain one no better."""
     rng = np.random.default_rng(len(scores) + crowded)
     limit = 12
     wholes, checked = 0, 0
