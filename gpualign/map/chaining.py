@@ -65,8 +65,8 @@ LONG_READS = Chaining(
     min_score=80,
     doubt=100,
 )
-#: contigs against genomes: long gaps are common, what is short is a repeat, and what has no seed within a gap of both is
-#: not worth a dynamic program
+#: contigs against genomes: long gaps are common, what is short is a repeat, and a dynamic program is for what lies
+#: between seeds, not for islands
 CONTIGS = replace(
     LONG_READS,
     max_gap=10_000,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pysam
@@ -193,8 +194,8 @@ def test_pieces_of_a_contig_on_one_diagonal_are_all_reported(cli: Cli, tmp_path:
     """Twelve copies of a mobile element, of whose hits so few are followed that chains end there and reach over it."""
     element = random_genome(37, 1200)
     genome = "".join(random_genome(40 + i, 8000) + element for i in range(12))
-    found = parts(cli, tmp_path, "asm5 --max-hits 200".split(), {"genome": genome}, genome)
+    found = parts(cli, tmp_path, ["asm5", "--max-hits", "200"], {"genome": genome}, genome)
     assert {begin - start for begin, _, _, start, mapq in found if mapq} == {0}
     assert (found[0][0], found[-1][1]) == (0, len(genome))
-    assert all(after[0] <= before[1] for before, after in zip(found, found[1:], strict=False))
+    assert all(after[0] <= before[1] for before, after in pairwise(found))
     assert len(parts(cli, tmp_path, ["asm5"], {"genome": genome}, genome)) == 1

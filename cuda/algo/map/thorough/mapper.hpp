@@ -56,7 +56,8 @@ private:
         const MapRead& read = state_.reads[mate];
         if (launch_.full || maps_as_long(batch_.rules, read.length)) return false;
         const int32_t distance = state_.found[mate].loci ? finder_.loci(mate).distance(0) : -1;
-        return gpualign::wants_neighbours(read.length, read.unknown, batch_.rules.k, batch_.rules.w, distance);
+        return gpualign::wants_neighbours(read.length, read.unknown, batch_.rules.k, batch_.rules.w, distance) ||
+               wants_rivals(read.length, batch_.rules.k, distance, state_.mates == 2);
     }
 
     GPUALIGN_HD void begin_read(int mate) {
