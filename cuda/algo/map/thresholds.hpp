@@ -36,7 +36,7 @@ GPUALIGN_HD bool wants_neighbours(int32_t length, int32_t unknown, int32_t k, in
 // Whether those of an exact copy are, for its rivals: so short a read with one error is now and then an exact copy of another
 // locus. That of a mate has the other mate's.
 GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool paired) {
-    constexpr int32_t kFewBases = 28;
+    constexpr int32_t kFewBases = 34;
     return distance == 0 && length >= k && length < kFewBases && !paired;
 }
 
