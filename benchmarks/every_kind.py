@@ -5,13 +5,16 @@
 
 Of each kind (kinds.py), `count` sets are made, of seeds that are looked at while the mapper is changed, or of others.
 A record is correct where it overlaps the read's origin on its strand by half of the aligned bases, and begins and ends
-within 10 bases of it, long reads aside. Printed for each kind and mapper: per cent of the reads mapped, correct, in
-proper pairs; supplementary records; wrong and kept reads at MAPQ 1, 10, 20, 30, 50 and more; CPU seconds.
+within 10 bases of it, long reads aside. Counted for each kind and mapper: reads mapped, correct, in proper pairs;
+clipped bases of them; supplementary records; wrong and kept reads at MAPQ 1, 10, 20, 30, 50 and more, and how many
+wrong ones the MAPQ of those that are kept allows, twice the sum of 10^(-MAPQ / 10); CPU seconds, those of gpualign with
+indexing where the reads have seeds of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import sys
 import tempfile
@@ -37,6 +40,7 @@ INDEX = {
 MAP = {
     "gpualign": "{gpualign} map {target} {reads} -t 2 -x {preset} --device cpu -q",
     "bwa": "bwa mem -v 1 -t 2 {index} {reads}",
+    "bwa-aln": "bash -c 'bwa aln -t 2 {index} {reads} | bwa samse {index} - {reads}'",
     "bowtie2": "bowtie2 --quiet -p 2 -x {index} {reads}",
     "minibwa": "minibwa map -t 2 {index} {reads}",
     "minimap2": "minimap2 -ax {preset} -t 2 {fasta} {reads}",
@@ -53,9 +57,11 @@ class Counts:
     correct: int = 0
     proper: int = 0
     supplementary: int = 0
+    clipped: int = 0
     cpu_s: float = 0.0
     kept: list[int] = field(default_factory=lambda: [0] * len(_LEVELS))
     wrong: list[int] = field(default_factory=lambda: [0] * len(_LEVELS))
+    allowed: list[float] = field(default_factory=lambda: [0.0] * len(_LEVELS))
 
     def add(self, mapq: int, right: bool) -> None:
         self.mapped += 1
@@ -63,6 +69,24 @@ class Counts:
         for i, level in enumerate(_LEVELS):
             self.kept[i] += mapq >= level
             self.wrong[i] += mapq >= level and not right
+            self.allowed[i] += 2 * 10 ** (-mapq / 10) if mapq >= level else 0
+
+    def figures(self) -> dict[str, float]:
+        """Of one kind and mapper; reads in per cent of all."""
+        shares = {key: getattr(self, key) / max(1, self.reads) for key in ("mapped", "correct", "proper")}
+        by_level = {
+            f"{key}_{level}": value
+            for key in ("wrong", "kept", "allowed")
+            for level, value in zip(_LEVELS, getattr(self, key), strict=True)
+        }
+        return {
+            "reads": self.reads,
+            **{key: round(100 * share, 3) for key, share in shares.items()},
+            "clipped": round(self.clipped / max(1, self.mapped), 2),
+            "supplementary": self.supplementary,
+            **{key: round(value, 1) for key, value in by_level.items()},
+            "cpu_s": round(self.cpu_s, 2),
+        }
 
     def line(self) -> str:
         def percent(n: int) -> str:
@@ -86,6 +110,7 @@ def judge(sam: Path, kind: Kind, counts: Counts, wrong_ones: list[str] | None = 
         origin = name.split("|")[5:9] if flag & 128 else name.split("|")[1:5]
         right = kind.reference is not None or _is_right(origin, contig, int(position) - 1, flag, cigar, kind)
         counts.add(int(mapq), right)
+        counts.clipped += sum(n for n, operation in data.parse_cigar(cigar) if operation in "SH")
         if wrong_ones is not None and not right:
             wrong_ones.append("\t".join(fields) + "\n")
 
@@ -118,17 +143,19 @@ def write_set(kind: Kind, label: str, seed: int, share: float, folder: Path) -> 
 
 
 def map_set(tool: str, program: Path, kind: Kind, fasta: Path, reads: Sequence[Path], sam: Path) -> float:
-    index = (fasta.parent if kind.change else data.folder()) / "index" / tool / fasta.stem
+    program_of = tool.partition("-")[0]
+    index = (fasta.parent if kind.change else data.folder()) / "index" / program_of / fasta.stem
     preset = kind.preset if tool == "gpualign" else _MINIMAP2_PRESETS[kind.preset]
     given = " ".join(map(str, reads))
     if tool == "bowtie2":
         given = f"-1 {reads[0]} -2 {reads[1]}" if len(reads) == 2 else f"-U {given}"
     values = {"gpualign": program, "fasta": fasta, "index": index, "reads": given, "preset": preset}
-    values["target"] = fasta if kind.preset != "sr" else f"{index}.gpi"  # an index has the seeds of one preset
-    if INDEX[tool] and kind.preset == "sr" and not list(index.parent.glob(f"{index.name}.*")):
+    # an index has the seeds of one preset, and for reads of one length
+    values["target"] = fasta if kind.preset != "sr" or kind.own_index else f"{index}.gpi"
+    if INDEX[program_of] and kind.preset == "sr" and not list(index.parent.glob(f"{index.name}.*")):
         index.parent.mkdir(parents=True, exist_ok=True)
-        harness.run_timed(INDEX[tool].format(**values).split())
-    return harness.run_timed(MAP[tool].format(**values).split(), sam).cpu_s
+        harness.run_timed(INDEX[program_of].format(**values).split())
+    return harness.run_timed(shlex.split(MAP[tool].format(**values)), sam).cpu_s
 
 
 def main() -> None:
@@ -137,19 +164,20 @@ def main() -> None:
     parser.add_argument("--seeds", choices=SEEDS, default="seen")
     parser.add_argument("--count", type=int, default=1, help="sets of each kind")
     parser.add_argument("--share", type=float, default=1.0, help="of each set's reads")
-    parser.add_argument("--tools", default="gpualign,bwa,bowtie2,minibwa,minimap2")
+    parser.add_argument("--tools", default="gpualign,bwa,bwa-aln,bowtie2,minibwa,minimap2")
     parser.add_argument(
         "--gpualign", type=Path, default=Path(sys.executable).with_name("gpualign"), help="another version"
     )
     parser.add_argument("--keep", type=Path, help="folder for the wrong records of gpualign, a file a kind")
     arguments = parser.parse_args()
     print(f"{'':28} mapped correct  proper  suppl.  wrong/kept at MAPQ {_LEVELS}   CPU s")
+    saved = []
     for label in arguments.kinds.split("|"):
         kind = KINDS[label]
         rows = {
             tool: Counts()
             for tool in ("gpualign", *kind.peers)
-            if tool in arguments.tools.split(",") and (tool == "gpualign" or shutil.which(tool))
+            if tool in arguments.tools.split(",") and (tool == "gpualign" or shutil.which(tool.partition("-")[0]))
         }
         wrong_ones: list[str] = []
         for number in range(arguments.count):
@@ -161,9 +189,11 @@ def main() -> None:
                     judge(sam, kind, counts, wrong_ones if tool == "gpualign" else None)
         for tool, counts in rows.items():
             print(f"{label:18} {tool:9} {counts.line()}", flush=True)
+            saved.append({"kind": label, "tool": tool, **counts.figures()})
         if arguments.keep:
             arguments.keep.mkdir(parents=True, exist_ok=True)
             (arguments.keep / f"{label.replace(' ', '_')}.sam").write_text("".join(wrong_ones))
+    harness.save("every-kind", harness.machine([*INDEX][1:]), {"seeds": arguments.seeds, "rows": saved})
 
 
 if __name__ == "__main__":

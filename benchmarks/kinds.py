@@ -53,6 +53,7 @@ class Kind:
         templates: how many.
         peers: against which it is judged.
         preset: of gpualign and minimap2.
+        own_index: of gpualign, made for reads of that length.
     """
 
     make: Maker
@@ -62,6 +63,7 @@ class Kind:
     templates: int = 20_000
     peers: tuple[str, ...] = ("bwa", "bowtie2", "minibwa")
     preset: str = "sr"
+    own_index: bool = False
 
 
 def load(name: str) -> Contigs:
@@ -195,7 +197,13 @@ def with_repeats(contigs: Contigs, rng: Random) -> Contigs:
 
 
 KINDS = {
-    "22": Kind(single(22, 0)),
+    **{
+        f"{length}{', 1 mismatch' * mismatches}": Kind(
+            single(length, mismatches), templates=10_000, peers=("bwa", "bwa-aln", "bowtie2"), own_index=True
+        )
+        for length in (20, 22, 24, 26)
+        for mismatches in (0, 1)
+    },
     "30, 1 mismatch": Kind(single(30, 1)),
     "50, 2 mismatches": Kind(single(50, 2)),
     "30": Kind(single(30), templates=40_000),

@@ -153,12 +153,18 @@ def broken_promises(row: Row) -> list[int]:
     return [level for level in range(1, 61) if wrong[level] > 2 * 10 ** (-level / 10) * kept[level]]
 
 
+def _wrong_of_kept(level: int, row: Row) -> str:
+    wrong, kept, allowed = (row[f"{key}_{level}"] for key in ("wrong", "kept", "allowed"))
+    return f"{wrong:,.0f}/{kept:,.0f} ({allowed:,.1f})"
+
+
 def cpu_ratio(row: Row) -> float:
     return float(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"])
 
 
 COMPUTED: dict[str, Callable[[Row], Any]] = {
     "lead": _lead,
+    **{f"wrong {level}": partial(_wrong_of_kept, level) for level in (10, 20, 30)},
     "broken": lambda row: ", ".join(map(str, broken_promises(row))) or "none",
     "reads": lambda row: row["reads"] or None,
     "cpu ratio": cpu_ratio,

@@ -97,6 +97,8 @@ BENCHMARKS = {
     "long-reads": Benchmark("long_reads.py", quick="--sets ont10 --rounds 1"),
     "planted-gaps": Benchmark("planted_gaps.py", quick="--reads 1"),
     "planted-splits": Benchmark("planted_splits.py", cpu=("--seeds unseen --reads 40",), quick="--reads 1"),
+    "every-kind": Benchmark("every_kind.py", cpu=("--seeds unseen",), quick="--share 0.02"),
+    "contigs": Benchmark("contigs.py", quick="--sets aureus --presets asm5 --rounds 1"),
     "variants": Benchmark("variants.py", quick="--coverage 10"),
     "map-accuracy": Benchmark(
         "map_accuracy.py",

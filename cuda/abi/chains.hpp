@@ -28,6 +28,7 @@ struct ChainRules {
     int32_t step, reach;                   // bases between the points of an alignment, and that its ends are extended by
     int32_t zdrop, min_score, min_split;
     int32_t doubt;                         // where a gap earns no more than that, its sides are aligned by themselves, too; 0: never
+    int64_t max_cells;                     // of one dynamic program between two points, a byte each
 };
 
 struct ChainSeed {
@@ -176,7 +177,7 @@ struct ChainLaunch {
     int64_t round;       // of tasks
 };
 
-static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 96 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
+static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 104 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -24,6 +24,7 @@ class Chaining:
         min_score: score of an alignment.
         min_split: aligned bases of a supplementary alignment.
         doubt: where a gap earns no more than that, its sides are aligned by themselves, too; 0: never.
+        max_cells: of one dynamic program between two anchors; a larger one breaks the alignment.
     """
 
     stretch: int = 500
@@ -40,6 +41,7 @@ class Chaining:
     min_score: int = 30
     min_split: int = 30
     doubt: int = 0
+    max_cells: int = 1 << 26
 
     def native(self, max_hits: int) -> dict[str, int]:
         """As native functions take it."""
@@ -63,7 +65,18 @@ LONG_READS = Chaining(
     min_score=80,
     doubt=100,
 )
-#: contigs against genomes: long gaps are common, and what is short is a repeat
+#: contigs against genomes: long gaps are common, what is short is a repeat, and a dynamic program is for what lies
+#: between seeds, not for islands
 CONTIGS = replace(
-    LONG_READS, max_gap=10_000, max_difference=2000, min_chain_score=100, zdrop=200, min_score=200, min_split=100
+    LONG_READS,
+    max_gap=10_000,
+    max_difference=5000,
+    min_chain_score=100,
+    reach=300,
+    zdrop=300,
+    min_score=100,
+    min_split=100,
+    max_cells=1 << 20,
 )
+#: ``Seeding.max_hits`` of contigs: all copies of a family lie between two of its seeds that belong together
+CONTIG_HITS = 1000

@@ -1,15 +1,17 @@
-"""Seeds for `map --sensitivity full`: an index that shares one with every locus of the reads at hand."""
+"""Seeds for the reads at hand: for `map --sensitivity full` an index that shares one with every locus of them, and one
+that is dense enough for reads of 20 bases."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import UsageError
 from gpualign.index.minimizers import IndexParams
+from gpualign.index.run import choose_index_params
 from gpualign.io.mates import Reads, parsed, to_reads
 from gpualign.map.params import MapParams
 
@@ -19,6 +21,10 @@ _SAMPLE_READS = 10_000
 _MIN_PIECE = 7
 #: with a longer window fewer k-mers are kept, and each is more likely to be the reference's alone
 _MAX_W = 16
+#: k-mers of reads that are as short as the usual ones
+_SHORT_K = 15
+#: of short reads beyond a window
+_SPARE_BASES = 4
 
 
 def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[Reads]]:
@@ -29,6 +35,25 @@ def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[R
         held.append(parsed(item))
         lengths = np.concatenate((lengths, to_reads(held[-1]).lengths))
     return lengths[:_SAMPLE_READS], itertools.chain(held, items)
+
+
+def seeds_for_short_reads(lengths: NDArray[np.int64]) -> Callable[[int], IndexParams]:
+    """For how many bases of a reference which seeds.
+
+    The usual ones, or, where most of these reads are hardly longer than a window of those, windows that nine of ten
+    reads have, and some of them where an edit spoils one.
+    """
+
+    def choose(bases: int) -> IndexParams:
+        usual = choose_index_params(bases)
+        if not len(lengths) or np.median(lengths) >= usual.w + usual.k - 1 + _SPARE_BASES:
+            return usual
+        length = max(_SHORT_K, int(np.percentile(lengths, 10, method="lower")))
+        k = usual.k if length > usual.k else min(usual.k, _SHORT_K)
+        windows = length - k + 1
+        return IndexParams(k, min(usual.w, max(min(2, windows), windows - _SPARE_BASES)))
+
+    return choose
 
 
 def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpualign.map.chaining import CONTIGS, LONG_READ_HITS, LONG_READS
+from gpualign.map.chaining import CONTIG_HITS, CONTIGS, LONG_READ_HITS, LONG_READS
 
 
 def _contigs(w: int, mismatch: int, gaps: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def _contigs(w: int, mismatch: int, gaps: tuple[int, int, int, int]) -> dict[str
         "mismatch": mismatch,
         **dict(zip(names, gaps, strict=True)),
         "clip_penalty": 0,
-        "max_hits": LONG_READ_HITS,
+        "max_hits": CONTIG_HITS,
         "long_reads": True,
         "chaining": CONTIGS,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,14 +11,14 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.index.file import is_index, save_index
-from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
-from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
+from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
@@ -32,6 +33,8 @@ DEVICE_BATCH = 2
 _LONG_READ_BATCH = 8
 #: where the device deflates: it is the faster the more blocks it has at once
 _DEFLATED_BATCH = 4
+#: bases of the reads whose lengths are looked at, at once
+_SAMPLE_BASES = 1 << 16
 
 
 def run_map(
@@ -60,7 +63,7 @@ def run_map(
         lanes = Lanes(sample, stack, opening.workers_see)
         if lanes.paired:
             params.check_pairs()
-        index, reads = _index(sample, params, lanes, run.note)
+        index, reads = _index(sample, params, lanes, opening.workers_see, run.note)
         index = _kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
@@ -117,8 +120,20 @@ def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
 
 
+def _seeds_of(
+    sample: Sample, params: MapParams, workers_see: Callable[[str], bool]
+) -> Callable[[int], IndexParams] | None:
+    """How seeds are chosen by the first reads, where those are in files, which can be read twice."""
+    given = params.seeding.k is not None or params.seeding.w is not None
+    if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
+        return None
+    with ExitStack() as stack:
+        lengths, _ = first_lengths(Lanes(sample, stack, workers_see).items(_SAMPLE_BASES))
+    return seeds_for_short_reads(lengths)
+
+
 def _index(
-    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
+    sample: Sample, params: MapParams, lanes: Lanes, workers_see: Callable[[str], bool], say: Callable[[str], None]
 ) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """The index, and all reads where the first ones had to be looked at for it."""
     reference, options = sample.files.reference, sample.options
@@ -127,7 +142,8 @@ def _index(
     if sample.files.keep_index:
         return open_next_to(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
-        return open_index(reference, *given, options.threads, shared=shared, options=options), None
+        choose = _seeds_of(sample, params, workers_see)
+        return open_index(reference, *given, options.threads, choose, shared, options), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)
     seeds = given if is_index(reference) else choose_seeds(params, piece)

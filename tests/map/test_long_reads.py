@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pysam
@@ -138,12 +139,12 @@ def test_a_long_mate_is_not_looked_for_next_to_the_other_end(cli: Cli, reference
 Part = tuple[int, int, str, int, int]
 
 
-def parts(cli: Cli, folder: Path, preset: str, genome: dict[str, str], read: str) -> list[Part]:
+def parts(cli: Cli, folder: Path, preset: Sequence[str], genome: dict[str, str], read: str) -> list[Part]:
     """Of a read's records, in its order: the bases on it, contig, position and mapping quality."""
     reference, reads = folder / "parts.fa", folder / "read.fa"
     reference.write_text("".join(f">{name}\n{text}\n" for name, text in genome.items()))
     reads.write_text(f">read\n{read}\n")
-    code, sam, message = cli("map", "-x", preset, reference, reads)
+    code, sam, message = cli("map", "-x", *preset, reference, reads)
     assert code == 0, message
     (folder / "parts.sam").write_bytes(sam)
     found = []
@@ -161,7 +162,7 @@ def parts(cli: Cli, folder: Path, preset: str, genome: dict[str, str], read: str
 def test_a_piece_behind_a_long_deletion_is_found(cli: Cli, tmp_path: Path, preset: str) -> None:
     """Deletion of 10,000 bases, which cost a chain more than the 1,000 behind it are worth."""
     one = CONTIGS["one"]
-    found = parts(cli, tmp_path, preset, {"one": one}, one[1000:5000] + one[14_996:15_996])
+    found = parts(cli, tmp_path, [preset], {"one": one}, one[1000:5000] + one[14_996:15_996])
     assert found == [(0, 4000, "one", 1000, 60), (4000, 5000, "one", 14_996, 60)]
 
 
@@ -173,7 +174,7 @@ def test_records_meet_at_a_junction_within_a_repeat(cli: Cli, tmp_path: Path) ->
     genome = {"one": one[:6000] + repeat + one[6000:], "two": two[:6000] + other + two[6000:]}
     read = one[3000:6000] + repeat[:1500] + other[1500:] + two[6000:9000]
     # the copies differ at 1,420 and 1,570 of the repeat
-    assert parts(cli, tmp_path, "hifi", genome, read) == [
+    assert parts(cli, tmp_path, ["hifi"], genome, read) == [
         (0, 3000 + 1570, "one", 3000, 60),
         (3000 + 1421, 9000, "two", 6000 + 1421, 60),
     ]
@@ -184,6 +185,17 @@ def test_pieces_are_together_better_than_another_copy(cli: Cli, tmp_path: Path) 
     place = random_genome(35, 12_000)
     genome = {"place": place, "copy": with_errors(36, place, 0.02), **CONTIGS}
     read = place[2000:8000] + place[5000:10_000]
-    found = parts(cli, tmp_path, "hifi", genome, read)
+    found = parts(cli, tmp_path, ["hifi"], genome, read)
     assert {contig for _, _, contig, _, _ in found} == {"place"}
     assert (found[0][0], found[-1][1]) == (0, len(read))
+
+
+def test_pieces_of_a_contig_on_one_diagonal_are_all_reported(cli: Cli, tmp_path: Path) -> None:
+    """Twelve copies of a mobile element, of whose hits so few are followed that chains end there and reach over it."""
+    element = random_genome(37, 1200)
+    genome = "".join(random_genome(40 + i, 8000) + element for i in range(12))
+    found = parts(cli, tmp_path, ["asm5", "--max-hits", "200"], {"genome": genome}, genome)
+    assert {begin - start for begin, _, _, start, mapq in found if mapq} == {0}
+    assert (found[0][0], found[-1][1]) == (0, len(genome))
+    assert all(after[0] <= before[1] for before, after in pairwise(found))
+    assert len(parts(cli, tmp_path, ["asm5"], {"genome": genome}, genome)) == 1

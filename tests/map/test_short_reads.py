@@ -10,6 +10,7 @@ import pytest
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.kernel import map_scalar
+from gpualign.map.full import seeds_for_short_reads
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement
@@ -100,3 +101,38 @@ def test_one_lane_of_the_device_finds_the_same(index: MinimizerIndex, end_to_end
     found = map_scalar(index, batch, params)
     assert_same(found, index, batch, params, None)
     assert not found.left[-40:].any()  # what has no edits needs none of this
+
+
+@pytest.mark.parametrize(
+    ("length", "k", "w"), [(17, 15, 2), (16, 15, 2), (20, 19, 2), (24, 19, 2), (27, 19, 5), (30, 19, 8), (150, 19, 8)]
+)
+def test_seeds_are_dense_enough_for_short_reads(length: int, k: int, w: int) -> None:
+    """Nine of ten reads have a window of k-mers; those of a small reference are dense in any case."""
+    lengths = np.array([length] * 19 + [14])
+    assert seeds_for_short_reads(lengths)(1 << 26) == IndexParams(k, w)
+    assert seeds_for_short_reads(lengths)(1 << 19) == IndexParams(11, 1)
+    assert seeds_for_short_reads(lengths[:0])(1 << 26) == IndexParams(19, 8)
+
+
+@pytest.mark.parametrize("length", [20, 22, 25])
+@pytest.mark.parametrize("mismatches", [0, 1])
+def test_reads_of_20_bases(length: int, mismatches: int) -> None:
+    params = seeds_for_short_reads(np.array([length]))(1 << 26)
+    reads, loci = reads_with(length, 500, mismatches, seed=length)
+    found = map_batch(build_index(make_reference(GENOME), params), batch_of(reads), MapParams())
+    assert np.mean(found.position == np.array(loci)) >= 0.998
+
+
+def test_an_exact_copy_of_a_few_bases_has_a_rival_with_one_edit() -> None:
+    """One error in a read of 20 bases may make it another locus' copy."""
+    repeat = random_genome(32, 20)
+    genome = (
+        random_genome(33, 5000)
+        + repeat
+        + random_genome(34, 5000)
+        + with_changes(repeat, {9: "ACGT"["CGTA".index(repeat[9])]})
+    )
+    index = build_index(make_reference(genome + random_genome(35, 5000)), IndexParams(19, 2))
+    found = map_batch(index, batch_of([repeat.encode(), genome[100:120].encode()]), MapParams())
+    assert found.position.tolist() == [5000, 100]
+    assert 0 < found.mapq[0] <= 15 < 20 <= found.mapq[1] <= 30

@@ -42,7 +42,7 @@ public:
         const int mates = int(batch_.templates[number + 1] - first);
         bool here = !has_long_gaps(batch_.rules.scores);
         for (int mate = 0; mate < mates; mate++) here = load(first + uint32_t(mate), mate) && here;
-        for (int mate = 0; mate < mates && here; mate++) here = find(mate);
+        for (int mate = 0; mate < mates && here; mate++) here = find(mate, mates == 2);
         MapChoice choices[2];
         if (here && mates == 2) {
             PackedFinder<Words, Group> finder{group_, batch_, workspace_, shared_, reads_, found_};
@@ -75,12 +75,13 @@ private:
         return true;
     }
 
-    GPUALIGN_HD bool find(int mate) {
+    GPUALIGN_HD bool find(int mate, bool paired) {
         found_[mate] = find_loci(group_, reads_[mate], batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[mate]);
         if (found_[mate].too_many) return false;
         const MapRead& read = reads_[mate];
         const int32_t distance = found_[mate].loci ? int32_t(locus_distance(workspace_.loci[mate][0])) : -1;
         if (wants_neighbours(read.length, read.unknown, batch_.rules.k, batch_.rules.w, distance)) return false;
+        if (wants_rivals(read.length, batch_.rules.k, distance, paired)) return false;
         return !(batch_.rules.local && found_[mate].wants_chaining(workspace_.loci[mate], batch_.rules.scores, reads_[mate].limit));
     }
 

@@ -33,6 +33,13 @@ GPUALIGN_HD bool wants_neighbours(int32_t length, int32_t unknown, int32_t k, in
     return edits > 0 && length < 2 * window && (length - edits) / (edits + 1) <= k;
 }
 
+// Whether those of an exact copy are, for its rivals: so short a read with one error is now and then an exact copy of another
+// locus. That of a mate has the other mate's.
+GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool paired) {
+    constexpr int32_t kFewBases = 34;
+    return distance == 0 && length >= k && length < kFewBases && !paired;
+}
+
 // Whether another locus of a short read would have been seen, with as many edits as the best one: of all pieces between its edits
 // (with neighbours, all but one) one is long enough for a k-mer; without edits, for a whole window.
 GPUALIGN_HD bool others_are_seen(int32_t length, int32_t edits, int32_t k, int32_t w) {

@@ -28,7 +28,7 @@ std::vector<AbiStruct> chains_abi() {
               CHAIN_RULES(max_difference), CHAIN_RULES(min_chain_score), CHAIN_RULES(min_anchors), CHAIN_RULES(max_suboptimal),
               CHAIN_RULES(suboptimal_percent), CHAIN_RULES(query_gap), abi_field("scores", &ChainRules::scores, "AffineScores"),
               CHAIN_RULES(step), CHAIN_RULES(reach), CHAIN_RULES(zdrop), CHAIN_RULES(min_score), CHAIN_RULES(min_split),
-              CHAIN_RULES(doubt)}},
+              CHAIN_RULES(doubt), CHAIN_RULES(max_cells)}},
             {"ChainRead",
              sizeof(ChainRead),
              {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped), READ(draw)}},

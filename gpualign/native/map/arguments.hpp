@@ -33,6 +33,7 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
         {"suboptimal_percent", rules.suboptimal_percent}, {"query_gap", rules.query_gap}, {"step", rules.step},
         {"reach", rules.reach}, {"zdrop", rules.zdrop}, {"min_score", rules.min_score}, {"min_split", rules.min_split}, {"doubt", rules.doubt}};
     for (const auto& [name, field] : fields) field = named(values, name);
+    rules.max_cells = named(values, "max_cells");
     return rules;
 }
 

@@ -26,7 +26,7 @@ public:
         search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
         look_deeper();
-        look_up_neighbours();
+        look_up_neighbours(mates ? mates + from : nullptr);
         if (params_.local) {
             count_near_hits();
             local_finder_.run();
@@ -74,16 +74,18 @@ private:
     }
 
     // Short reads that may lie where none of their seeds does.
-    void look_up_neighbours() {
+    void look_up_neighbours(const uint8_t* mates) {
         if (params_.seeding.full) return;
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
             const Read& read = block_.read(r);
             const int32_t distance = block_.loci(r).empty() ? -1 : block_.loci(r)[0].distance;
-            if (params_.is_long(read.length) || !wants_neighbours(read.length, read.unknown, params_.seeding.k, params_.seeding.w, distance))
+            const bool rivals = wants_rivals(read.length, params_.seeding.k, distance, mates && mates[r]);
+            if (params_.is_long(read.length) ||
+                (!rivals && !wants_neighbours(read.length, read.unknown, params_.seeding.k, params_.seeding.w, distance)))
                 continue;
             const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), read.length);
-            block_.loci(r).clear();
+            if (!rivals) block_.loci(r).clear();
             add_candidates(r, seeds, false);
         }
         if (!search_.size()) return;

@@ -43,9 +43,7 @@ public:
     explicit UnpackedBases(const ReferenceView& reference) : reference_(&reference) {}
 
     void take(int32_t contig, int64_t position, int64_t span, const char* bases, int64_t length, bool reverse) {
-        oriented_.resize(size_t(length) + kPadding);
-        if (reverse) write_reverse_complement(bases, length, oriented_.data());
-        else std::copy(bases, bases + length, oriented_.begin());
+        if (bases != bases_ || length != length_ || reverse != reverse_) orient(bases, length, reverse);
         window_.resize(size_t(span) + kPadding);
         const uint64_t begin = uint64_t(reference_->contig_offsets[contig] + position), end = begin + uint64_t(span);
         reference_->sequence(begin, end, window_.data());
@@ -78,9 +76,22 @@ public:
     }
 
 private:
+    // Once for all records of a strand: those of a contig are hundreds.
+    void orient(const char* bases, int64_t length, bool reverse) {
+        oriented_.resize(size_t(length) + kPadding);
+        if (reverse) write_reverse_complement(bases, length, oriented_.data());
+        else std::copy(bases, bases + length, oriented_.begin());
+        bases_ = bases;
+        length_ = length;
+        reverse_ = reverse;
+    }
+
     static constexpr uint32_t kPadding = sizeof(uint64_t);  // bases compared at once; there are as many after the last ones
 
     const ReferenceView* reference_;
+    const char* bases_ = nullptr;  // that are oriented
+    int64_t length_ = 0;
+    bool reverse_ = false;
     bool bases_only_ = false;  // in the window
     std::vector<char> oriented_, window_;
 };

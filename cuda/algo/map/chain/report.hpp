@@ -287,7 +287,7 @@ private:
     // Two chains that met on one diagonal.
     GPUALIGN_HD bool same_diagonal(const RankedAlignment& a, const RankedAlignment& b) const {
         const ChainAlignment &x = alignment(a), &y = alignment(b);
-        if (x.end <= y.begin || y.end <= x.begin) return false;
+        if (x.end <= y.begin || y.end <= x.begin || (long_read_ && !share_query(a, b))) return false;
         if (x.begin - x.query_begin != y.begin - y.query_begin && x.end - x.query_end != y.end - y.query_end) return false;
         return chain_of(a).reverse == chain_of(b).reverse && chain_of(a).contig == chain_of(b).contig;
     }

@@ -6,7 +6,6 @@
 
 namespace gpualign {
 
-constexpr int64_t kMaxBandCells = int64_t(1) << 26;  // of one dynamic program, a byte each
 constexpr int32_t kLongReadGap = 10;                 // bases of a gap in a long read that may be doubtful
 constexpr int32_t kLongestDiagonal = 1 << 16;        // bases that are compared one by one
 
@@ -86,7 +85,7 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
         task.diagonal = from.query - margin;
     }
     task.end_pin = task.begin_pin + wider;
-    if (int64_t(task.rows) * task.band > kMaxBandCells) return {kBrokenSegment, 0, 0};
+    if (int64_t(task.rows) * task.band > rules.max_cells) return {kBrokenSegment, 0, 0};
     const int32_t forgiven =
         (wider ? gap_cost(rules.scores, wider) : 0) + count_ambiguous(text, from.reference, to.reference) * rules.scores.mismatch;
     return {add_task(tasks, task), 0, forgiven};
@@ -135,7 +134,7 @@ GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint
     const auto too_far = [&](const ChainPoint& from, const ChainPoint& to) {
         const int64_t band = difference(from, to) + 2 * band_margin(rules.max_gap) + 16;
         return to.query - from.query > rules.max_gap / 2 || to.reference - from.reference > rules.max_gap / 2 ||
-               distance(from, to) * band > kMaxBandCells;
+               distance(from, to) * band > rules.max_cells;
     };
     uint32_t kept = 1;
     for (uint32_t p = 0, next; p + 1 < n; p = next) {

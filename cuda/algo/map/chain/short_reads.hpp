@@ -31,6 +31,7 @@ GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineSco
     rules.min_score = kMinLocalScore;
     rules.min_split = 30;
     rules.doubt = 10;
+    rules.max_cells = 1 << 26;
     return rules;
 }
 

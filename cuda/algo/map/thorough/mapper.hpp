@@ -108,7 +108,8 @@ private:
         const MateState& state = of_.mates[mate];
         if (launch_.full || maps_as_long(batch_.rules, state.read.length)) return false;
         const int32_t distance = state.found.loci ? own_.loci(mate).distance(0) : -1;
-        return gpualign::wants_neighbours(state.read.length, state.read.unknown, batch_.rules.k, batch_.rules.w, distance);
+        return gpualign::wants_neighbours(state.read.length, state.read.unknown, batch_.rules.k, batch_.rules.w, distance) ||
+               wants_rivals(state.read.length, batch_.rules.k, distance, of_.count == 2);
     }
 
     // Which chains to look for.
