@@ -148,6 +148,7 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
 #define __syncthreads() ((void)emulated::exchanged(emulated::of_block, threadIdx.x, 0, __LINE__))
 #define __syncthreads_or(predicate) emulated::any_of_block(predicate, __LINE__)
 #define __ballot_sync(mask, predicate) emulated::ballot(predicate, __LINE__)
+#define __any_sync(mask, predicate) (emulated::ballot(predicate, __LINE__) != 0)
 #define EMULATED_PICK(a, b, c, d, name, ...) name
 #define EMULATED_SHFL3(mask, value, source) emulated::shuffled(value, uint32_t(source), __LINE__)
 #define EMULATED_SHFL4(mask, value, source, width) emulated::shuffled(value, emulated::source_within(source, width), __LINE__)

@@ -10,7 +10,6 @@
 #define __nanosleep(time) emulated::wait_a_turn()
 #define __threadfence() ((void)0)
 #define __ffs(bits) __builtin_ffs(bits)
-#define __any_sync(mask, predicate) (__ballot_sync(mask, predicate) != 0)
 #define __all_sync(mask, predicate) (__ballot_sync(mask, !(predicate)) == 0)
 
 struct int2 {
