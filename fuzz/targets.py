@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +27,22 @@ from gpualign.io.matrices import load_matrix
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
-from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
-from gpualign.verify.candidates import CandidateChunk, parse_chunk, read_candidates
+from gpualign.verify.batches import Texts, prepare, prepare_lines
+from gpualign.verify.candidates import CandidateChunk, read_candidates
+from gpualign.verify.params import VerifyParams
 
 _REFERENCE = Reference(
     ["a"], np.array([0, 4], np.int64), *(np.zeros(n, t) for n, t in ((2, "u8"), (0, "u4"), (0, "u4"), (0, "u1")))
 )
 _NAMES = _native.NameIndex(*join_bytes([b"a", b"b", b"chr"]))
+_VERIFY = VerifyParams()
+_TEXTS = Texts.of_reference(
+    _VERIFY,
+    SequenceBatch(*join_bytes([b"a", b"b", b"chr"]), *join_bytes([b"ACGT"] * 3)),
+    replace(_REFERENCE, names=["a", "b", "chr"], contig_offsets=np.array([0, 4, 8, 12], np.int64)),
+)
 
 
 def reads(path: str) -> None:
@@ -66,8 +75,11 @@ def reference(path: str) -> None:
 def places(path: str) -> None:
     for grouped in (False, True):
         for step in read_candidates(path, 64, grouped, _NAMES, _NAMES):
-            parsed = parse_chunk(step, _NAMES, _NAMES) if isinstance(step, CandidateChunk) else step
-            assert len(parsed.begin) == len(parsed)
+            if isinstance(step, CandidateChunk):
+                made = prepare_lines(_VERIFY, _TEXTS, step, _NAMES, _NAMES)
+            else:
+                made = prepare(_VERIFY, _TEXTS, step)
+            assert len(made.query) == len(made.target)
 
 
 def pair_list(path: str) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
+from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.run import open_index
@@ -127,8 +128,11 @@ def _seeds_of(
     given = params.seeding.k is not None or params.seeding.w is not None
     if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
         return None
-    with ExitStack() as stack:
-        lengths, _ = first_lengths(Lanes(sample, stack, workers_see).items(_SAMPLE_BASES))
+    try:
+        with ExitStack() as stack:
+            lengths, _ = first_lengths(Lanes(sample, stack, workers_see).items(_SAMPLE_BASES))
+    except InputError:  # which is for those to say who read them all
+        return None
     return seeds_for_short_reads(lengths)
 
 

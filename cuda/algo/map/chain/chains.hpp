@@ -118,7 +118,7 @@ GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& ru
         if (mine > i) continue;
         nodes.score[from + mine] = my_best;
         nodes.predecessor[from + mine] = my_predecessor;
-        nodes.marks[from + mine] = ChainNodes::kOfMany | (mine ? 0 : ChainNodes::kBegins);
+        nodes.marks[from + mine] = uint32_t(ChainNodes::kOfMany) | (mine ? 0u : uint32_t(ChainNodes::kBegins));
     }
     group.sync();
     for (uint32_t i = from + group.lane(); i < to; i += Group::kLanes) {
@@ -143,7 +143,7 @@ GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const Chain
         }
         nodes.score[i] = best;
         nodes.predecessor[i] = predecessor;
-        nodes.marks[i] = i == from ? ChainNodes::kBegins : 0;
+        nodes.marks[i] = i == from ? uint32_t(ChainNodes::kBegins) : 0u;
         if (predecessor >= 0 && nodes.score[predecessor] < best) nodes.marks[predecessor] |= ChainNodes::kGoesOn;
     }
 }
