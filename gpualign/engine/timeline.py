@@ -39,8 +39,8 @@ def timeline_of(
     def shares(names: Sequence[str], seconds: Mapping[str, float], lanes: int) -> dict[str, dict[str, float]]:
         return {
             step: {
-                "seconds": round(seconds.get(step, 0.0), 3),
-                "busy": round(seconds.get(step, 0.0) / max(1e-9, wall * (1 if step in _ALONE else lanes)), 4),
+                "seconds": round(seconds.get(step, 0.0), 6),
+                "busy": round(seconds.get(step, 0.0) / max(1e-9, wall * (1 if step in _ALONE else lanes)), 6),
             }
             for step in names
         }
