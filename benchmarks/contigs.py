@@ -2,9 +2,9 @@
 
     python benchmarks/contigs.py [--rounds 3] [--sets coli|aureus] [--presets asm5,asm10,asm20] [--gpualign PROGRAM]
 
-Three genomes of E. coli against each other, and four of S. aureus against a fifth, which were not looked at while the
-mapper was changed. Counted are the query's bases that a column of some alignment has beside a base of the reference
-(a long insertion within an alignment is not aligned), and the share of those columns that match.
+Three genomes of E. coli against each other, and four of S. aureus against a fifth, which only the loss that ends an
+alignment (`zdrop`) was chosen on. Counted are the query's bases that a column of some alignment has beside a base of
+the reference (a long insertion within an alignment is not aligned), and the share of those columns that match.
 """
 
 from __future__ import annotations
