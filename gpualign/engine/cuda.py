@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu import early
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
-from gpualign.engine.gpu.timeline import Timeline
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
 from gpualign.errors import GpualignError
 from gpualign.io.bgzf import Inflater, inflated_by
@@ -42,7 +40,6 @@ class CudaBackend:
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
         host_threads: threads for the host's part of hosted stages.
-        drivers: threads that drive each device, side by side in one context, with a share of its memory each.
 
     Attributes:
         reason: why GPUs, for the report.
@@ -52,30 +49,22 @@ class CudaBackend:
     reason = "asked for"
 
     def __init__(
-        self,
-        infos: Sequence[DeviceInfo],
-        max_memory: int | None = None,
-        cpu_threads: int = 0,
-        host_threads: int = 1,
-        drivers: int = 1,
+        self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
         self._cores: list[Cores[Any, Any]] = []
         try:
-            for info in infos:  # side by side
-                threads = drivers if early.context_is_there(info.index) else 1
-                self.devices += [Device(info, max_memory, wait=False) for _ in range(threads)]
+            self.devices += [Device(info, max_memory, wait=False) for info in infos]  # side by side
             for device in self.devices:
                 device.opened()
-                device.budget //= len([other for other in self.devices if other.info == device.info])
         except BaseException:
             self.close()
             raise
 
     @property
     def name(self) -> str:
-        numbers = ",".join(str(index) for index in dict.fromkeys(device.info.index for device in self.devices))
+        numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
 
     def prepare(self, modules: Iterable[Variant]) -> None:
@@ -162,8 +151,17 @@ class CudaBackend:
         return self._cores[-1]
 
     def report(self) -> dict[str, Any]:
-        infos = list(dict.fromkeys(device.info for device in self.devices))
-        devices = [_reported([device for device in self.devices if device.info == info]) for info in infos]
+        devices = [
+            {
+                "device": device.name,
+                "name": device.info.name,
+                "driver": device.info.driver,
+                "peak_vram_mb": device.peak_allocated >> 20,
+                "mapped_host_mb": device.mapped >> 20,
+                **device.timeline.summary(),
+            }
+            for device in self.devices
+        ]
         batches = sum(device.timeline.items for device in self.devices)
         by_cores = sum(cores.items for cores in self._cores)
         fields = {"device": self.name, "device_reason": self.reason}
@@ -181,18 +179,3 @@ class CudaBackend:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _reported(drivers: Sequence[Device]) -> dict[str, Any]:
-    """Fields of the report on a device, by all who drive it; where they did so at the same time that counts twice."""
-    info, whole = drivers[0].info, Timeline(origin=drivers[0].timeline.origin)
-    for device in drivers:
-        whole.join(device.timeline)
-    return {
-        "device": drivers[0].name,
-        "name": info.name,
-        "driver": info.driver,
-        "peak_vram_mb": sum(device.peak_allocated for device in drivers) >> 20,
-        "mapped_host_mb": sum(device.mapped for device in drivers) >> 20,
-        **whole.summary(),
-    }

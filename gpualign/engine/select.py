@@ -117,7 +117,6 @@ def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    cpu_threads, drivers = options.threads if request.cpu else 0, 1 if work is None else work.drivers
-    backend = CudaBackend(infos, options.max_gpu_mem, cpu_threads, options.threads, drivers)
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
     backend.prepare(work.modules if work is not None else ())
     return backend

@@ -48,13 +48,11 @@ class Work:
         kernels: that compute it on a GPU.
         core_seconds: that it takes one core, within a factor of a few; None: unknown, as of a pipe.
         modules: that it is known to need: they can be compiled while the input is read.
-        drivers: threads that drive each device, where its items are many and small.
     """
 
     kernels: Kernels
     core_seconds: float | None
     modules: tuple[Variant, ...] = ()
-    drivers: int = 1
 
     @classmethod
     def of(cls, kernels: Kernels, amount: float | None, rate: float | None = None) -> Work:

@@ -56,8 +56,6 @@ Run = Callable[[Callable[[Lend], Any]], Any]
 _SMALL = 2
 #: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
 _LARGE_SHARE = 0.25
-#: threads that drive a device, for small samples are many items; but one where the index's file is so large
-_DRIVERS, _LARGE_INDEX = 1, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,6 @@ def run_samples(
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.records if missing else "paf"
     work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads, written)
-    work = replace(work, drivers=_drivers(files.reference))
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -170,12 +167,6 @@ def run_samples(
     devices = run.report.fields.get("devices", ())
     run.report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
-
-
-def _drivers(reference: str) -> int:
-    """Threads for each device, every one of which needs the index there."""
-    size = os.path.getsize(reference) if os.path.isfile(reference) else _LARGE_INDEX
-    return _DRIVERS if size < _LARGE_INDEX else 1
 
 
 def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_path: str | None) -> None:

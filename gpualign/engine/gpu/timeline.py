@@ -7,11 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Interval = tuple[float, float]
-#: of a timeline
-_SUMS = (
-    *("bytes_to_device", "bytes_from_device", "kernel_s", "copy_s", "hidden_copy_s", "exposed_copy_s"),
-    *("load_s", "wait_s", "items"),
-)
 #: intervals that may be kept without summing up
 _MAX_KEPT = 1024
 
@@ -82,17 +77,6 @@ class Timeline:
         self.copy_s += total(copies)
         self.hidden_copy_s += total(common(copies, kernels))
         self.exposed_copy_s += total(waiting_copies) - total(common(waiting_copies, kernels))
-
-    def join(self, other: Timeline) -> None:
-        """Add what another one noted of the same device."""
-        other.fold()
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for step, seconds in other.steps.items():
-            self.steps[step] = self.steps.get(step, 0.0) + seconds
-        if other.first is not None:
-            first, last = (at + other.origin - self.origin for at in (other.first, other.last))
-            self.first, self.last = min(first, first if self.first is None else self.first), max(last, self.last)
 
     @property
     def copies_hidden(self) -> float:
