@@ -157,7 +157,6 @@ class ChainSteps:
         self._device, self._variant = device, tuning.chain_defines(params.scoring.has_long_gaps)
         card = device.driver.Device(device.info.index)
         self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
-
         self._blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
 
     def run(self, slot: Slot, launch: np.void) -> None:
@@ -168,12 +167,7 @@ class ChainSteps:
         self._run(slot, "report_reads", launch, self._blocks)
 
     def align(
-        self,
-        slot: Slot,
-        launch: np.void,
-        turn: int,
-        passes: Sequence[tuning.AlignPass],
-        largest: int = 1 << 62,
+        self, slot: Slot, launch: np.void, turn: int, passes: Sequence[tuning.AlignPass], largest: int = 1 << 62
     ) -> None:
         """From planned chains to their alignments.
 

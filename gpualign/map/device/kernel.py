@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.gpu.abi import changed, filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
@@ -95,10 +95,9 @@ def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
 
 def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
     """``MapRules`` of cuda/abi/map.hpp; the last two are addresses."""
-    rules: np.void = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params).copy()
-    rules["pairs"] = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
-    rules["penalties"], rules["limits"] = penalties, limits
-    return rules
+    library = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
+    rules = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params)
+    return changed(rules, pairs=library, penalties=penalties, limits=limits)
 
 
 @lru_cache(4)  # small batches take less time than to write these down
@@ -203,8 +202,9 @@ class MapKernel:
 
     def _map_thoroughly(self, slot: Slot, item: MapBatch, batch: np.void, block: int) -> None:
         """The templates that the first kernel leaves."""
-        thorough, sizes = self._thorough, self._thorough.sizes(item)
+        thorough = self._thorough
         given = self._capacity[id(slot)] = thorough.capacity(item, self.device.budget)
+        sizes = given.sizes
         counters = int(slot.clear("counters", 4 * given.counters))
         at_once = self._multiprocessors * tuning.THOROUGH_BLOCKS * tuning.THOROUGH_WARPS
         warps = max(1, min(at_once, int(_THOROUGH_SHARE * self.device.budget) // sizes.group, 2 * given.templates))
@@ -339,7 +339,7 @@ def map_scalar(
             packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
         else:
             _native.map_scalar(packed.tobytes(), workspace.words)
-        group, of = array("group", thorough.sizes(item).group), (item, packed, at[0], array, at[3])
+        group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
         if thorough.any_long(item):
             _native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
         for launch in thorough.launches(*of, group, given):

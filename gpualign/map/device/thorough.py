@@ -56,9 +56,8 @@ _MORE_LOCI = 256
 _SHARE, _MIN_TEMPLATES = 1 / 32, 64
 #: of the device's budget for what is known of templates
 _STATES_SHARE = 0.02
-#: the kernels, in two rounds of chains those of _ROUND, between the last two of which chains are aligned
-_ROUND = ("chain_doubtful", "rank_doubtful")
-KERNELS = ("find_doubtful", *_ROUND, "choose_doubtful", "write_doubtful", "end_doubtful")
+#: the kernels; the second and the third twice, and between the two chains are aligned
+KERNELS = ("find_doubtful", "chain_doubtful", "rank_doubtful", "choose_doubtful", "write_doubtful", "end_doubtful")
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
 _TURNS = ARENA_COUNTERS
 _ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
@@ -68,7 +67,9 @@ _LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch."""
+    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; and
+    what each of them takes.
+    """
 
     chains: Mapping[str, int]
     long_chains: Mapping[str, int]
@@ -76,6 +77,7 @@ class Capacity:
     hits: int
     templates: int
     launches: int
+    sizes: ThoroughSizes
 
     @property
     def counters(self) -> int:
@@ -116,8 +118,7 @@ class Thorough:
         """Whether reads are mapped as long ones."""
         return not self._params.end_to_end and item.longest[2] > int(_native.LONGEST_WHOLE)
 
-    def sizes(self, item: MapBatch) -> ThoroughSizes:
-        """What its templates need."""
+    def _sizes(self, item: MapBatch) -> ThoroughSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
         sizes = _native.thorough_bytes(longest, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
@@ -127,7 +128,8 @@ class Thorough:
         """What this batch gets where there are so many bytes for templates."""
         reads, bases = len(item.batch), len(item.batch.bases)
         wanted = min(item.templates, max(_MIN_TEMPLATES, int(self._share * item.templates)))
-        templates = max(1, int(min(wanted, _STATES_SHARE * budget // self.sizes(item).template)))
+        sizes = self._sizes(item)
+        templates = max(1, int(min(wanted, _STATES_SHARE * budget // sizes.template)))
         return Capacity(
             self._arenas.items(bases, reads),
             self._long_arenas.items(bases, reads),
@@ -135,6 +137,7 @@ class Thorough:
             self._hits,
             templates,
             -(-wanted // templates),
+            sizes,
         )
 
     def long_launch(
@@ -160,8 +163,7 @@ class Thorough:
             counters: address of uint32 (given.counters,), all 0.
             workspace: address of the groups' memory.
         """
-        sizes = self.sizes(item)
-        long_chains = filled("ChainBatch")
+        sizes, long_chains = given.sizes, filled("ChainBatch")
         if self.any_long(item):
             long_chains = self.long_launch(item, batch, block, array, counters, given)["batch"]
         for number in range(given.launches):
@@ -189,8 +191,8 @@ class Thorough:
                 first=number * given.templates,
                 templates=given.templates,
                 longest=sizes.longest,
-                max_hits=self._hits,
-                max_loci=self._loci,
+                max_hits=given.hits,
+                max_loci=given.loci,
                 full=self._params.seeding.full,
                 reserved=0,
             )
