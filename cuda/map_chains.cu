@@ -21,13 +21,6 @@ using namespace gpualign;
 
 namespace {
 
-// The next `n` of what warps take in turn.
-__device__ uint32_t take_next(const Warp& group, uint32_t* next, uint32_t n) {
-    return group.from(group.lane() == 0 ? atomicAdd(next, n) : 0u, 0);
-}
-
-__device__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / Warp::kLanes; }
-
 // Calls step(i) for i in [from, to), each in a warp of its own, as no two of them take the same way: side by side in one warp
 // they would wait for each other.
 template <class Step>
@@ -54,7 +47,7 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     const TargetText text{launch.target};
     uint8_t* const memory = launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
     while (true) {
-        const uint32_t first = take_next(warp, launch.next, Warp::kLanes);
+        const uint32_t first = warp.take_together(launch.next, Warp::kLanes);
         if (first >= count) return;
         const uint32_t mine = first + warp.lane();
         const bool fits = mine < count && !tasks.items[mine].operations && tasks.items[mine].rows <= kRows &&
@@ -116,7 +109,7 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
     workspace.trace = reinterpret_cast<uint32_t*>(launch.workspace + (warp_number() * kParts + number) * kBytes);
     workspace.operations = workspace.trace + kTrace / 4;
     workspace.codes = codes[threadIdx.x / Lanes];
-    for (uint32_t turn = take_next(warp, launch.next, 1); turn < turns.count; turn = take_next(warp, launch.next, 1)) {
+    for (uint32_t turn = warp.take_together(launch.next, 1); turn < turns.count; turn = warp.take_together(launch.next, 1)) {
         const uint32_t mine = turns.task(turn, warp.lane());
         uint32_t steps = ~0u;
         if (mine < count && !tasks.items[mine].operations) {
@@ -200,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_reads(const __grid_const
     constexpr int64_t kLevels[] = {INT64_MAX, 20000, 10000, -1};
     const Warp group;
     while (true) {
-        const uint32_t n = take_next(group, launch.next, 1), level = n / launch.batch.reads, r = n % launch.batch.reads;
+        const uint32_t n = group.take_together(launch.next, 1), level = n / launch.batch.reads, r = n % launch.batch.reads;
         if (level > 2) return;
         const int64_t length = launch.batch.offsets[r + 1] - launch.batch.offsets[r];
         if (length > kLevels[level] || length <= kLevels[level + 1]) continue;
@@ -225,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_c
     if (overflowed(launch.batch)) return;
     const Warp group;
     const uint32_t warp = warp_number();
-    for_each_of_class(group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
+    for_each_of_class(group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return group.take_together(launch.next, 1); }, [&](BandTask& task) {
         align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
     });
 }

@@ -23,8 +23,6 @@ using Mapper = ThoroughMapper<LONG_GAPS != 0, Warp>;
 
 constexpr uint32_t kWriters = 16;  // warps that share the records of a template
 
-__device__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / Warp::kLanes; }
-
 // Calls step(mapper, part) for so many parts of each template, one after the other.
 template <class Step>
 __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step&& step) {
@@ -34,7 +32,7 @@ __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step
                                                   launch.max_loci, launch.band_bytes, Warp::kLanes, end);
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
-        const uint32_t turn = group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0);
+        const uint32_t turn = group.take_together(launch.next, 1);
         if (turn >= turns) return;
         Mapper mapper(group, launch, memory, turn / parts);
         step(mapper, turn % parts);

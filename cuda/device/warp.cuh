@@ -10,6 +10,9 @@ __device__ __forceinline__ int32_t warp_max(int32_t value) {
     return value;
 }
 
+// Of this thread's warp, among all of the grid.
+__device__ __forceinline__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / 32; }
+
 // A record of T::kWords words, each as `shuffle` hands it from lane to lane.
 template <class T, class Shuffle>
 __device__ __forceinline__ T shuffled(const T& value, Shuffle&& shuffle) {

@@ -40,11 +40,7 @@ public:
 
     // For MateRescue.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
-    GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const {
-        const MapRead read = of_.mates[mate].read;
-        return {of_.loci[mate], of_.mates[mate].found.loci, read.length, read.limit, read.unknown, of_.mates[mate].found.hits_truncated, nullptr,
-                &rules_};
-    }
+    GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const { return of_.loci_of(mate, rules_); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }

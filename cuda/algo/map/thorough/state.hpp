@@ -41,6 +41,12 @@ struct TemplateView {
     MateState* mates;
     Locus* loci[2];          // of each mate, max_loci
     uint32_t* secondary[2];  // numbers of loci
+
+    GPUALIGN_HD MixedLoci<DeviceLocals> loci_of(int mate, const MapRules& rules) const {
+        const MateState& state = mates[mate];
+        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
+                &rules};
+    }
 };
 
 GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t max_loci, uint8_t*& end) {

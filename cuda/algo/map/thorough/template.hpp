@@ -23,11 +23,7 @@ public:
     GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.fate || overflowed(launch.chains[0]))) != 0; }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
-    GPUALIGN_HD Loci loci(int mate) const {
-        const MateState& state = of.mates[mate];
-        return {of.loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
-                &batch.rules};
-    }
+    GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch.rules); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
         const MateState& state = of.mates[mate];
         const ChainBatch& chains = state.chains == MateState::kLongChains ? launch.long_chains : launch.chains[state.chains];
