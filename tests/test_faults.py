@@ -302,6 +302,8 @@ import os, signal, sys, time
 from gpualign import cli
 from gpualign.map import run as workflow
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
+
 class Dropped:
     def __del__(self):
         os.kill(os.getpid(), {number})

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
+
+from tests.helpers.interrupted import check_interrupt
 
 CALLS = {
     "a matrix": 'distances(texts(4000, 2000), device="cpu", threads={threads})',
     "a long pair": 'distances(texts(1, 3000000), texts(1, 3000001), device="cpu", threads={threads})',
     "scores": 'scores(texts(4000, 2000), texts(4000, 2000), device="cpu", threads={threads})',
 }
-PROGRAM = """
+FIRST = """
 import numpy as np
 from gpualign import distances, scores
 def texts(n, length):
     made = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(length).integers(0, 4, (n, length), dtype=np.uint8)]
     print("made", flush=True)
     return made
-try:
-    {call}
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
 """
 
 
@@ -32,12 +25,4 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_interrupt(name: str, threads: int) -> None:
     call = CALLS[name].format(threads=threads)
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(call=call)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for _ in range(call.count("texts(")):
-        assert process.stdout.readline() == "made\n"
-    time.sleep(1)  # at work
-    process.send_signal(signal.SIGINT)
-    rest, _ = process.communicate(timeout=20)
-    assert rest == "interrupted\n"
-    assert process.returncode == 0
+    check_interrupt(FIRST, call, lines=call.count("texts("), wait_s=1, timeout_s=20)
