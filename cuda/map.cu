@@ -1,8 +1,12 @@
-// Reads to alignments: a warp takes a read, or a pair, from bases to records (algo/map/template.hpp).
+// Reads to alignments, in steps over the batch, a kernel each: the loci of every read (a warp a read), which of them a template is
+// reported at, and the records. Lanes take what is plain in the last two, and warps what they leave; templates that their seeds
+// do not explain are left to map_thorough.cu.
 //
-// WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch templates until there are none left, as repeats take a
-// hundred times as long as other reads.
-#include "algo/map/template.hpp"
+// WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch reads until there are none left, as repeats take a hundred
+// times as long as other reads. A kernel by itself is little code: where warps do different things, instructions come from afar.
+#include "algo/map/choose_step.hpp"
+#include "algo/map/find_step.hpp"
+#include "algo/map/report_step.hpp"
 #include "device/warp.cuh"
 
 #ifndef WORDS
@@ -17,21 +21,57 @@
 
 using namespace gpualign;
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) map_reads(const __grid_constant__ MapBatch batch) {
+namespace {
+
+// Calls step(item, workspace, shared) for the items [0, count) that warps take in turn.
+template <class Step>
+__device__ void for_each_turn(const Warp& group, const MapBatch& batch, uint32_t* turn, uint32_t count, Step&& step) {
     extern __shared__ uint4 memory[];
-    const uint32_t warp = threadIdx.x / 32;
-    MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[warp];
+    MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[threadIdx.x / Warp::kLanes];
     const uint64_t bytes = MapWorkspace::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
-    const MapWorkspace workspace = MapWorkspace::at(batch.workspace + (blockIdx.x * uint64_t(WARPS) + warp) * bytes, batch.workspace_hits,
-                                     batch.workspace_loci, batch.workspace_trace);
-    const Warp group;
-    MapTemplate<WORDS, Warp> mapper(group, batch, workspace, shared);
+    const MapWorkspace workspace = MapWorkspace::at(batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci,
+                                                    batch.workspace_trace);
     while (true) {
-        uint32_t next = 0;
-        if (group.lane() == 0) next = atomicAdd(batch.next_template, 1u);
-        next = __shfl_sync(~0u, next, 0);
-        if (next >= batch.template_count) return;
-        mapper.map(next);
-        __syncwarp();
+        const uint32_t item = group.take_together(turn, 1);
+        if (item >= count) return;
+        step(item, workspace, shared);
+        group.sync();
     }
+}
+
+__device__ uint32_t thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+}  // namespace
+
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ MapBatch batch)
+
+KERNEL(find_loci) {
+    const Warp group;
+    for_each_turn(group, batch, &batch.counters->found, batch.read_count, [&](uint32_t r, const auto& workspace, auto& shared) {
+        FindStep<WORDS, Warp>(group, batch, workspace, shared).find(r);
+    });
+}
+
+KERNEL(choose_loci) {
+    if (thread_number() < batch.template_count) ChooseStep<WORDS, Lane>(Lane(), batch, thread_number()).choose();
+}
+
+KERNEL(rescue_mates) {
+    const Warp group;
+    const uint32_t* const templates = ReadStates<WORDS>::of(batch).templates;
+    for_each_turn(group, batch, &batch.counters->rescued, batch.counters->templates, [&](uint32_t i, const auto& workspace, auto& shared) {
+        ChooseStep<WORDS, Warp>(group, batch, templates[i]).rescue(workspace, shared);
+    });
+}
+
+KERNEL(report_loci) {
+    if (thread_number() < batch.read_count) ReportStep<WORDS, Lane>(Lane(), batch, thread_number()).report();
+}
+
+KERNEL(align_loci) {
+    const Warp group;
+    const uint32_t* const reads = ReadStates<WORDS>::of(batch).reads;
+    for_each_turn(group, batch, &batch.counters->aligned, batch.counters->reads, [&](uint32_t i, const auto& workspace, auto& shared) {
+        ReportStep<WORDS, Warp>(group, batch, reads[i]).align(workspace, shared);
+    });
 }

@@ -61,6 +61,13 @@ struct MapRecord : MapFacts {
     uint16_t cigar[kMaxOperations];  // length << 4 | operation
 };
 
+// What the kernels of cuda/map.cu count: turns that warps take, and what some of them leave to others.
+struct MapCounters {
+    uint32_t found, rescued, aligned;  // turns
+    uint32_t loci;                     // of all reads
+    uint32_t templates, reads;         // that warps take after lanes
+};
+
 struct MapBatch {
     MapTarget target;
     MapRules rules;
@@ -71,15 +78,16 @@ struct MapBatch {
     MapRecord* records;         // one for each read
     MapRecord* further;
     uint8_t* workspace;         // of each group
-    uint32_t* next_template;
+    uint8_t* state;             // of the reads between the kernels: algo/map/read_state.hpp
+    MapCounters* counters;
     uint32_t* next_further;
     uint32_t* doubtful;         // templates that are mapped thoroughly, and how many there are
     uint32_t* doubtful_count;
     uint32_t template_count, further_count;
-    uint32_t workspace_hits, workspace_loci, workspace_trace, reserved;  // its sizes: algo/map/types.hpp
+    uint32_t workspace_hits, workspace_loci, workspace_trace, read_count;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 272,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 280,
               "laid out as the host writes them");
 
 }  // namespace gpualign

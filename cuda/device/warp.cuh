@@ -115,4 +115,10 @@ private:
     }
 };
 
+// A lane by itself.
+struct Lane : OneLane {
+    __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
+    __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const { return atomicAdd(counter, n); }
+};
+
 }  // namespace gpualign

@@ -19,6 +19,7 @@ from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
+from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.text import TextBatch, TextForm
 from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
@@ -59,24 +60,23 @@ def files(tmp_path: Path, genome: str, library: list[tuple[Record, Record]]) -> 
     )
 
 
-class MapReads:
-    """The kernel ``map_reads`` for reads of up to 512 bases."""
+class NoKernel:
+    """A kernel whose work another one does."""
 
     def set_attribute(self, attribute, value):
         assert 0 < value < 100 << 10
 
-    def __call__(self, batch, grid, block, shared, stream):
-        assert grid[0] > 0
-        assert block == (128, 1, 1)
-        _native.map_scalar(batch.tobytes(), 16)
-
-
-class NoKernel:
-    """A kernel whose work another one does."""
-
     def __call__(self, launch, grid, block, shared, stream):
         assert grid[0] > 0
         assert block[0] % 32 == 0
+
+
+class MapReads(NoKernel):
+    """All kernels of map.cu in place of the last one, for reads of up to 512 bases."""
+
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.map_scalar(batch.tobytes(), 16)
 
 
 class MapThoroughly(NoKernel):
@@ -157,10 +157,10 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
             *(step.kernel for step in tuning.ALIGN_PASSES + tuning.SHORT_PASSES),
         )
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
-        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
+        driver.functions = {MAP_KERNELS[-1]: MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
         driver.functions |= {THOROUGH_KERNELS[-1]: MapThoroughly(), "set_tasks": SetTasks()}
         driver.functions |= {"write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
-        driver.functions |= dict.fromkeys((*chains, *others, *THOROUGH_KERNELS[:-1]), NoKernel())
+        driver.functions |= dict.fromkeys((*chains, *others, *MAP_KERNELS[:-1], *THOROUGH_KERNELS[:-1]), NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         for module in (device_text_module, stage_module):
             monkeypatch.setattr(module, "load_nvcomp", lambda: None)

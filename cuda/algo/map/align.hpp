@@ -185,6 +185,13 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
     return true;
 }
 
+// What the record of an alignment without gaps says.
+GPUALIGN_HD void set_ungapped(int32_t length, uint64_t locus, int64_t left, const AffineScores& scores, MapFacts& record) {
+    const int32_t distance = int32_t(locus_distance(locus));
+    record.position = uint32_t(locus_end(locus) - length - left);
+    record.score = (length - distance) * scores.match - distance * scores.mismatch;
+}
+
 // Fills what the alignment says in the record, and shared.cigar from its end, or what `longer` gave; false where that is null.
 template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
@@ -192,13 +199,11 @@ GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t l
                              Longer&& longer) {
     const uint32_t contig = locus_contig(target, locus);
     const int64_t left = target.contig_offsets[contig], begin = locus_end(locus) - read.length;
-    const int32_t distance = int32_t(locus_distance(locus));
-    record.contig = contig;
-    record.distance = uint16_t(distance);
     CigarEnd cigar{shared.cigar, MapRecord::kMaxOperations};
+    record.contig = contig;
+    record.distance = uint16_t(locus_distance(locus));
     if (is_ungapped(group, read, locus, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
-        record.position = uint32_t(begin - left);
-        record.score = (read.length - distance) * rules.scores.match - distance * rules.scores.mismatch;
+        set_ungapped(read.length, locus, left, rules.scores, record);
         cigar.push(kCigarM, uint32_t(read.length));
         cigar.flush();
     } else if (!align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared, cigar, record,

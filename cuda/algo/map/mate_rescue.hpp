@@ -33,6 +33,11 @@ GPUALIGN_HD void for_each_side(int64_t begin, int64_t after, int64_t end, int32_
     add(end - length + limit + 1, after);
 }
 
+// Whether a mate is looked for near the other one's loci, within so many edits.
+GPUALIGN_HD bool is_looked_for(const MapRules& rules, int32_t length, int32_t limit) {
+    return length && limit >= 0 && !maps_as_long(rules, length);
+}
+
 // Both mates of a pair, a group's lanes together. A Finder has the mates' loci, and windows to look for more in: read(mate),
 // loci(mate) as pairing wants them, counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds what
 // the windows [from, to) have within the limit; `best`, or null, takes what is best in each.
@@ -57,7 +62,7 @@ public:
     // Windows for a mate within so many edits; returns how many there are now.
     GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
         const MapRead& read = finder_.read(mate);
-        if (read.length && limit >= 0 && !maps_as_long(rules_, read.length))
+        if (is_looked_for(rules_, read.length, limit))
             for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).draw,
                                  [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
         return windows();

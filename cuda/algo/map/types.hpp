@@ -34,7 +34,7 @@ struct MapShared {
     static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is space for
     static constexpr uint32_t kFewHits = kRows;
 
-    uint64_t read_words[2][Words + 2];
+    uint64_t read_words[Words + 2];
     union {
         uint64_t hashes[kRows];   // while seeds are looked for,
         uint64_t hits[kRows];     // few hits, and
@@ -47,7 +47,7 @@ struct MapShared {
         uint64_t text[2 * Words + 4];  // of the reference around that candidate, or
         uint8_t bases[12 * kRows];  // of read and reference, unpacked for the alignment
     };
-    uint32_t read_not_acgt[2][Words + 2];
+    uint32_t read_not_acgt[Words + 2];
     uint32_t profile[2][5][Words];  // strand and base (4: none) of the read whose windows are searched
     using SeedNumber = uint16_t;
     SeedNumber seed_at[kRows], seed_order[kRows];  // position << 1 | 1 where the canonical k-mer is the reverse strand's

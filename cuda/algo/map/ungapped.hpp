@@ -129,22 +129,29 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
+// Whether a read with no edit, or a single one that is a substitution, is aligned at its locus without gaps or clips, as is plain by
+// its distance; by one lane.
+GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
+                                     const AffineScores& scores) {
+    const int64_t begin = locus_end(locus) - read.length;
+    const bool reverse = locus_reverse(locus);
+    if (locus_distance(locus) == 0) return true;
+    if (locus_distance(locus) > 1 || !read.clean || !substitution_loses_least(scores) || begin < left) return false;
+    if (!band_is_acgt(OneLane(), target, begin, begin + read.length)) return false;
+    const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
+    return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
+}
+
 // Whether the read is aligned at its locus without gaps or clips.
 template <int Words, class Group>
 GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
-                          int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
-    const int64_t begin = locus_end(locus) - read.length;
-    const bool reverse = locus_reverse(locus);
+                             int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
+    if (is_plainly_ungapped(read, locus, target, left, scores)) return true;
     const int32_t distance = int32_t(locus_distance(locus));
-    if (distance == 0) return true;
-    if (!read.clean) return false;
-    if (distance == 1 && substitution_loses_least(scores)) {
-        if (begin < left || !band_is_acgt(group, target, begin, begin + read.length)) return false;
-        const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
-        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
-    }
+    if (!read.clean || (distance == 1 && substitution_loses_least(scores))) return false;
+    const int64_t begin = locus_end(locus) - read.length;
     using Others = OtherAlignments<Group>;
-    Others others(group, read, reverse, target, begin, scores, reinterpret_cast<int16_t*>(shared.bases));
+    Others others(group, read, locus_reverse(locus), target, begin, scores, reinterpret_cast<int16_t*>(shared.bases));
     if (Others::kNumbers * sizeof(int16_t) * (2 * size_t(read.limit) + 2) > sizeof shared.bases || !others.possible()) return false;
     if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
     return band_is_acgt(group, target, begin - read.limit, begin + read.limit + read.length) && others.all_lose_more(distance);

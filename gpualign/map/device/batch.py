@@ -7,6 +7,7 @@ nothing to compute, and one copy to enqueue.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
-#: the next template to map and the next further record; how many templates are mapped thoroughly
-_COUNTERS = ("next_template", "next_further", "doubtful_count")
+#: counters of a batch, uint32: fields of MapBatch (cuda/abi/map.hpp), the last one MapCounters
+_COUNTERS = {"next_further": 1, "doubtful_count": 1, "counters": int(_native.MAP_COUNTERS)}
+_FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
 _LENGTHS = (tuning.MAP_LONGEST, int(_native.LONGEST_WHOLE), 1 << 40)
 
 
@@ -67,8 +69,8 @@ class MapBatch:
         bases = block[layout.bases :]
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.draws].view(np.uint32)
-        draws = block[layout.draws : layout.next].view(np.uint32)
-        block[layout.next : layout.next + 4 * len(_COUNTERS)] = 0
+        draws = block[layout.draws : layout.counters].view(np.uint32)
+        block[layout.counters : layout.counters + 4 * sum(_COUNTERS.values())] = 0
         mates = batch.mates if paired else None
         count, longest = _native.stage_reads(
             batch.bases,
@@ -92,7 +94,7 @@ class MapBatch:
             "offsets": block,
             "draws": block + layout.draws,
             "templates": block + layout.templates,
-            **{name: block + layout.next + 4 * number for number, name in enumerate(_COUNTERS)},
+            **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _FIRST, strict=True)},
         }
 
     def halves(self, paired: bool) -> list[MapBatch]:
@@ -111,5 +113,5 @@ class _Layout:
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
         self.draws = self.templates + 4 * (reads + 1)
-        self.next = self.draws + 4 * reads
-        self.bases = -(-(self.next + 4 * len(_COUNTERS)) // _ALIGNMENT) * _ALIGNMENT
+        self.counters = self.draws + 4 * reads
+        self.bases = -(-(self.counters + 4 * sum(_COUNTERS.values())) // _ALIGNMENT) * _ALIGNMENT

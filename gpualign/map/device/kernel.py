@@ -1,8 +1,8 @@
-"""Reads to alignments on a GPU: ``cuda/map.cu``, a warp for each read or pair."""
+"""Reads to alignments on a GPU: ``cuda/map.cu``, in steps over the batch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -30,6 +30,8 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
+#: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what is to be done in the others
+KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
 #: hits of a read beyond which it is mapped thoroughly
 _MAX_HITS = 1 << 14
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
@@ -126,7 +128,7 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
         records=records,
         further=records + reads * size,
         further_count=records_bytes // size - reads,
-        reserved=0,
+        read_count=reads,
         workspace_hits=sizes.hits,
         workspace_loci=sizes.loci,
         workspace_trace=sizes.trace,
@@ -136,13 +138,20 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
 
 @dataclass(frozen=True)
 class _Launch:
-    """The kernel for batches of one longest length: bytes of shared memory and number of its blocks."""
+    """The kernels for batches of one longest length: bytes of shared memory of those in which warps work, and number of
+    their blocks.
+    """
 
     workspace: Workspace
     shape: tuning.MapShape
     shared: int
     blocks: int
-    function: Any
+    functions: tuple[Any, ...]
+
+    def steps(self, item: MapBatch) -> Iterator[tuple[Any, int, int]]:
+        """(kernel, blocks, bytes of shared memory) in turn."""
+        for function, items in zip(self.functions, (0, item.templates, 0, len(item.batch), 0), strict=True):
+            yield (function, -(-items // (32 * self.shape.warps)), 0) if items else (function, self.blocks, self.shared)
 
 
 class MapKernel:
@@ -189,6 +198,7 @@ class MapKernel:
             rules=rules,
             records=records,
             workspace=memory,
+            state=int(slot.device_array("reads", int(_native.map_state_bytes(workspace.words, len(item.batch))))),
             doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
@@ -196,7 +206,8 @@ class MapKernel:
             packed["doubtful_count"] = int(slot.upload("all templates", all_templates(item)))
             packed["doubtful"] = packed["doubtful_count"] + 4
         else:
-            slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
+            for function, blocks, shared in launch.steps(item):
+                slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         self._map_thoroughly(slot, item, packed, block)
         slot.download("records", records_bytes, np.uint8)
 
@@ -268,11 +279,11 @@ class MapKernel:
         if longest not in self._launches:
             workspace, shape = Workspace.of(self.params, longest), tuning.map_shape(longest)
             shared = shape.warps * int(_native.map_shared_bytes(shape.words))
-            function = self.device.function("map", "map_reads", shape.defines)
-            function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            self._launches[longest] = _Launch(
-                workspace, shape, shared, self._blocks(shape, shared, workspace.nbytes), function
-            )
+            functions = tuple(self.device.function("map", name, shape.defines) for name in KERNELS)
+            for function in functions:
+                function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            blocks = self._blocks(shape, shared, workspace.nbytes)
+            self._launches[longest] = _Launch(workspace, shape, shared, blocks, functions)
         return self._launches[longest]
 
     def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
@@ -323,6 +334,7 @@ def map_scalar(
         given = thorough.capacity(item, np.inf)
         counters = np.zeros(given.counters, np.uint32)
         at = _addresses(item.block, records, memory, counters)
+        state = int(_native.map_state_bytes(workspace.words, len(batch)))
         packed = batch_of(
             item,
             at[0],
@@ -332,6 +344,7 @@ def map_scalar(
             rules=rules,
             records=at[1],
             workspace=at[2],
+            state=array("reads", state),
             doubtful=array("doubtful", 4 * item.templates),
         )
         everything = all_templates(item)

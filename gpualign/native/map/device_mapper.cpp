@@ -1,4 +1,4 @@
-// Bindings around the device's mapper (cuda/algo/map/template.hpp): its arguments, its records made whole, and, for the tests, the
+// Bindings around the device's mapper (cuda/map.cu): its arguments, its records made whole, and, for the tests, the
 // same algorithm in scalar code.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
@@ -6,7 +6,9 @@
 #include <iterator>
 #include <optional>
 
-#include "algo/map/template.hpp"
+#include "algo/map/choose_step.hpp"
+#include "algo/map/find_step.hpp"
+#include "algo/map/report_step.hpp"
 #include "algo/map/thorough/mapper.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -36,6 +38,12 @@ size_t map_shared_bytes(int words) {
     return bytes;
 }
 
+size_t map_state_bytes(int words, uint32_t reads) {
+    uint8_t* end = nullptr;
+    with_words(words, [&](auto w) { ReadStates<decltype(w)::value>::at(nullptr, reads, end); });
+    return size_t(reinterpret_cast<uintptr_t>(end));
+}
+
 size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
 
 // A batch whose addresses are the host's.
@@ -50,8 +58,14 @@ void map_scalar(const nb::bytes& bytes, int words) {
         MapShared<kWords> shared;
         const MapWorkspace workspace =
             MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
-        MapTemplate<kWords, OneLane> mapper(group, batch, workspace, shared);
-        for (uint32_t t = 0; t < batch.template_count; t++) mapper.map(t);
+        const ReadStates<kWords> all = ReadStates<kWords>::of(batch);
+        for (uint32_t r = 0; r < batch.read_count; r++) FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
+        for (uint32_t t = 0; t < batch.template_count; t++) ChooseStep<kWords, OneLane>(group, batch, t).choose();
+        for (uint32_t i = 0; i < batch.counters->templates; i++)
+            ChooseStep<kWords, OneLane>(group, batch, all.templates[i]).rescue(workspace, shared);
+        for (uint32_t r = 0; r < batch.read_count; r++) ReportStep<kWords, OneLane>(group, batch, r).report();
+        for (uint32_t i = 0; i < batch.counters->reads; i++)
+            ReportStep<kWords, OneLane>(group, batch, all.reads[i]).align(workspace, shared);
     });
 }
 
@@ -314,11 +328,13 @@ nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> ma
 
 void bind_map_device(nb::module_& m) {
     m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
+    m.attr("MAP_COUNTERS") = sizeof(MapCounters) / sizeof(uint32_t);
     m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
+    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
-          "What the kernel does, on this thread and in this process's memory; for tests.");
+          "What the kernels do, on this thread and in this process's memory; for tests.");
     m.def("thorough_bytes", &thorough_bytes, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
           nb::arg("lanes"), nb::arg("maximum"),
           "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");

@@ -1,6 +1,7 @@
 // Memory of a group of lanes that maps templates thoroughly: for reads of any length, so none of it is quick to reach.
 #pragma once
 #include "abi/thorough.hpp"
+#include "algo/common/memory_cursor.hpp"
 #include "algo/map/mixed_loci.hpp"
 #include "algo/map/types.hpp"
 
@@ -36,23 +37,6 @@ struct FinderMemory {
 struct ThoroughMemory {
     FinderMemory finder;
     uint8_t* bands;  // of its dynamic programs
-};
-
-// Takes arrays out of a block of memory, one after the other.
-class MemoryCursor {
-public:
-    GPUALIGN_HD explicit MemoryCursor(uint8_t* memory) : at_(memory) {}
-
-    template <class Item>
-    GPUALIGN_HD Item* take(uint64_t count) {
-        Item* const items = reinterpret_cast<Item*>(at_);
-        at_ += (count * sizeof(Item) + 15) / 16 * 16;
-        return items;
-    }
-    GPUALIGN_HD uint8_t* end() const { return at_; }
-
-private:
-    uint8_t* at_;
 };
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }

@@ -1,0 +1,70 @@
+// The loci of a read by itself: the first step of `map`, a group of lanes a read.
+#pragma once
+#include "algo/map/read_state.hpp"
+
+namespace gpualign {
+
+template <int Words, class Group>
+class FindStep {
+public:
+    GPUALIGN_HD FindStep(const Group& group, const MapBatch& batch, const MapWorkspace& workspace, MapShared<Words>& shared)
+        : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), workspace_(workspace), shared_(shared) {}
+
+    GPUALIGN_HD void find(uint32_t r) {
+        MapRead read;
+        ReadState state{};
+        state.left = !load(r, read);
+        if (!state.left) {
+            state.found = find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
+            state.left = state.found.too_many || !keep_loci(state);
+            keep_words(r);
+        }
+        state.length = read.length;
+        state.limit = read.limit;
+        state.unknown = read.unknown;
+        state.clean = read.clean;
+        if (group_.lane() == 0) all_.states[r] = state;
+        group_.sync();
+    }
+
+private:
+    // False where the read is longer than there is space for, or any locus would do.
+    GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
+        const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
+        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.draws[r]};
+        if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
+        read.limit = batch_.rules.limits[length];
+        read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
+        if (!read.clean) read.unknown = forgiven_bases(read.length, count_unknown(read));
+        read.limit += read.unknown;
+        const int64_t band = 2 * int64_t(read.limit) + 1;
+        if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
+        return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);
+    }
+
+    // False where there is no space for them.
+    GPUALIGN_HD bool keep_loci(ReadState& state) {
+        const uint32_t count = state.found.loci;
+        if (count == 0) return true;
+        state.first_locus = group_.take_together(&batch_.counters->loci, count);
+        if (state.first_locus > all_.max_loci || count > all_.max_loci - state.first_locus) return false;
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) all_.loci[state.first_locus + i] = workspace_.loci[0][i];
+        return true;
+    }
+
+    GPUALIGN_HD void keep_words(uint32_t r) {
+        constexpr uint32_t kWords = ReadStates<Words>::kWords;
+        for (uint32_t i = group_.lane(); i < kWords; i += Group::kLanes) {
+            all_.words[uint64_t(r) * kWords + i] = shared_.read_words[i];
+            all_.not_acgt[uint64_t(r) * kWords + i] = shared_.read_not_acgt[i];
+        }
+    }
+
+    const Group& group_;
+    const MapBatch& batch_;
+    const ReadStates<Words> all_;
+    const MapWorkspace& workspace_;
+    MapShared<Words>& shared_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,63 @@
+// What the kernels of `map` (cuda/map.cu) know of the reads of a batch, from one step to the next.
+#pragma once
+#include "algo/common/memory_cursor.hpp"
+#include "algo/map/loci.hpp"
+#include "algo/map/pairing.hpp"
+
+namespace gpualign {
+
+struct ReadState {
+    FoundRead found;
+    int32_t length, limit, unknown;  // as MapRead
+    uint32_t first_locus;            // of found.loci
+    MapChoice choice;
+    bool clean;
+    bool left;  // the template is mapped thoroughly
+};
+
+template <int Words>
+struct ReadStates {
+    static constexpr uint32_t kWords = Words + 2;
+    static constexpr uint32_t kLociARead = 8, kMoreLoci = 1 << 12;  // that there is space for
+
+    ReadState* states;
+    uint64_t* words;       // kWords of each read, packed
+    uint32_t* not_acgt;    // likewise
+    uint64_t* loci;
+    uint32_t* templates;   // that warps take after lanes
+    uint32_t* reads;       // likewise
+    uint32_t max_loci;
+
+    // The memory that begins at an address; `end` is where it ends.
+    static GPUALIGN_HD ReadStates at(uint8_t* address, uint32_t reads, uint8_t*& end) {
+        MemoryCursor cursor(address);
+        ReadStates all{};
+        all.max_loci = reads * kLociARead + kMoreLoci;
+        all.states = cursor.take<ReadState>(reads);
+        all.words = cursor.take<uint64_t>(uint64_t(reads) * kWords);
+        all.not_acgt = cursor.take<uint32_t>(uint64_t(reads) * kWords);
+        all.loci = cursor.take<uint64_t>(all.max_loci);
+        all.templates = cursor.take<uint32_t>(reads);
+        all.reads = cursor.take<uint32_t>(reads);
+        end = cursor.end();
+        return all;
+    }
+    static GPUALIGN_HD ReadStates of(const MapBatch& batch) {
+        uint8_t* end = nullptr;
+        return at(batch.state, batch.read_count, end);
+    }
+
+    GPUALIGN_HD MapRead read(const MapBatch& batch, uint32_t r) const {
+        const ReadState& state = states[r];
+        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.unknown, state.clean,
+                batch.draws[r]};
+    }
+    // The loci of a read, which lie here or in `list`.
+    GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
+        const ReadState& state = states[r];
+        return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci, state.length, state.limit,
+                state.unknown, state.found.hits_truncated};
+    }
+};
+
+}  // namespace gpualign

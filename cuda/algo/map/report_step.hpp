@@ -1,0 +1,123 @@
+// The records of a read: the third step of `map`. A lane takes a read; those with secondary alignments, or whose alignment is not
+// plain, are left to a group of lanes.
+#pragma once
+#include "algo/map/align.hpp"
+#include "algo/map/read_state.hpp"
+
+namespace gpualign {
+
+template <int Words, class Group>
+class ReportStep {
+public:
+    GPUALIGN_HD ReportStep(const Group& group, const MapBatch& batch, uint32_t r)
+        : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), r_(r) {}
+
+    // By one lane.
+    GPUALIGN_HD void report() {
+        const ReadState& state = all_.states[r_];
+        if (state.left) return;
+        const PackedLoci list = all_.loci_of(batch_, r_);
+        MapRecord record{};
+        if (list.count == 0) {
+            record.flag = kFlagUnmapped;
+        } else if (list.count > kFewLoci || count_secondary(list, state.choice.locus) || !set_plain(list.list[state.choice.locus], record)) {
+            all_.reads[group_.take(&batch_.counters->reads)] = r_;
+            return;
+        }
+        batch_.records[r_] = record;
+    }
+
+    // By a group.
+    GPUALIGN_HD void align(const MapWorkspace& workspace, MapShared<Words>& shared) {
+        const Memory memory{workspace, shared};
+        if (add_records(memory)) return;
+        MapFacts record{};  // there are not enough further ones
+        record.flag = MapRecord::kNoSpace;
+        write(memory, batch_.records[r_], record);
+    }
+
+private:
+    static constexpr uint32_t kFewLoci = 4;  // that a lane looks through
+
+    struct Memory {
+        const MapWorkspace& workspace;
+        MapShared<Words>& shared;
+    };
+
+    GPUALIGN_HD bool set_plain(uint64_t locus, MapRecord& record) const {
+        const MapRead read = all_.read(batch_, r_);
+        record.contig = locus_contig(batch_.target, locus);
+        const int64_t left = batch_.target.contig_offsets[record.contig];
+        if (!is_plainly_ungapped(read, locus, batch_.target, left, batch_.rules.scores)) return false;
+        set_ungapped(read.length, locus, left, batch_.rules.scores, record);
+        record.distance = uint16_t(locus_distance(locus));
+        record.flag = uint16_t((all_.states[r_].choice.proper ? kFlagProper : 0) | (locus_reverse(locus) ? kFlagReverse : 0));
+        record.mapq = all_.states[r_].choice.mapq;
+        record.operations = 1;
+        record.cigar[0] = uint16_t(read.length << 4 | kCigarM);
+        return true;
+    }
+
+    GPUALIGN_HD bool add_records(const Memory& memory) {
+        const PackedLoci list = all_.loci_of(batch_, r_);
+        const MapChoice choice = all_.states[r_].choice;
+        MapFacts record{};
+        record.mapq = choice.mapq;
+        record.secondary = count_secondary(list, choice.locus);
+        if (record.secondary && !take_further(record.secondary, record.first_secondary)) return false;
+        record.flag = choice.proper ? kFlagProper : uint16_t(0);
+        for (uint32_t i = 0, p = 0; i <= record.secondary; i++) {  // the primary one first
+            MapFacts further{};
+            further.flag = kFlagSecondary;
+            if (i) p = next_secondary(batch_.rules, list, choice.locus, p);
+            MapRecord& to = i ? batch_.further[record.first_secondary + i - 1] : batch_.records[r_];
+            if (!add(memory, to, list.list[i ? p++ : choice.locus], i ? further : record)) return false;
+        }
+        return true;
+    }
+
+    GPUALIGN_HD uint32_t count_secondary(const PackedLoci& list, uint32_t chosen) const {
+        const uint32_t maximum = uint32_t(batch_.rules.max_secondary);
+        uint32_t count = 0;
+        for (uint32_t p = 0; count < maximum; p++, count++) {
+            p = next_secondary(batch_.rules, list, chosen, p);
+            if (p == list.count) break;
+        }
+        return count;
+    }
+
+    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) const {
+        first = group_.take_together(batch_.next_further, count);
+        return uint64_t(first) + count <= batch_.further_count;
+    }
+
+    GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
+        if (locus_reverse(locus)) record.flag |= kFlagReverse;
+        const auto longer = [&](uint32_t operations) {
+            const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
+            const bool capacity = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return capacity ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+        };
+        if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace, memory.shared, record,
+                                longer))
+            return false;
+        write(memory, to, record);
+        return true;
+    }
+
+    // The CIGAR is the one in shared memory, from its end, unless it is long.
+    GPUALIGN_HD void write(const Memory& memory, MapRecord& to, const MapFacts& record) {
+        if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
+        const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
+        for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
+            to.cigar[i] = i < operations ? memory.shared.cigar[operations - 1 - i] : uint16_t(0);
+        group_.sync();  // the next record's goes where this one's was
+    }
+
+    const Group& group_;
+    const MapBatch& batch_;
+    const ReadStates<Words> all_;
+    const uint32_t r_;
+};
+
+}  // namespace gpualign
