@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import random
 import shutil
@@ -72,11 +73,17 @@ class NoKernel:
 
 
 class MapReads(NoKernel):
-    """All kernels of map.cu in place of the last one, for reads of up to 512 bases."""
+    """All kernels of map.cu in place of the last one."""
+
+    def __init__(self, words=0):
+        self.words = words
+
+    def of(self, code):
+        return MapReads(int(ast.literal_eval(code.decode())["WORDS"]))
 
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.map_scalar(batch.tobytes(), 16)
+        _native.map_scalar(batch.tobytes(), self.words)
 
 
 class MapThoroughly(NoKernel):
