@@ -89,7 +89,7 @@ def profile(index: Path) -> dict[str, Any]:
         report = Path(folder) / "map.ncu-rep"
         what = ["--section", "SourceCounters", "--metrics", ",".join(_METRICS), "--import-source", "yes"]
         script = [sys.executable, __file__, "--index", str(index), "--reads", str(PROFILED), "--once"]
-        command = ["ncu", "--clock-control", "none", "-k", "map_reads", "-c", "1", *what, "-f", "-o", str(report)]
+        command = ["ncu", "--clock-control", "none", "-k", "find_loci", "-c", "1", *what, "-f", "-o", str(report)]
         subprocess.run([*command, *script], check=True, stdout=subprocess.DEVNULL)
 
         def page(*options: str) -> str:

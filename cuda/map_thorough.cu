@@ -1,4 +1,4 @@
-// Templates that map_reads leaves: the steps of algo/map/thorough/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
+// Templates that map.cu leaves: the steps of algo/map/thorough/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
 // Between chaining and ranking the kernels of map_chains.cu align the chains.
 //
 // LONG_GAPS: 1 where gaps have a second price.

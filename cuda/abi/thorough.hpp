@@ -1,4 +1,4 @@
-// What the host hands to the kernels of cuda/map_thorough.cu, for the templates that map_reads leaves to them.
+// What the host hands to the kernels of cuda/map_thorough.cu, for the templates that cuda/map.cu leaves to them.
 #pragma once
 #include "abi/chains.hpp"
 #include "abi/map.hpp"

@@ -30,7 +30,7 @@ from gpualign.params import RunOptions
 from gpualign.streaming.clock import STEPS
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
-DEVICE_BATCH = 2
+DEVICE_BATCH = 4
 _LONG_READ_BATCH = 8
 #: where the device deflates: it is the faster the more blocks it has at once
 _DEFLATED_BATCH = 4

@@ -30,7 +30,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what is to be done in the others
+#: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what they leave in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
 #: hits of a read beyond which it is mapped thoroughly
 _MAX_HITS = 1 << 14

@@ -339,7 +339,7 @@ void bind_map_device(nb::module_& m) {
           nb::arg("lanes"), nb::arg("maximum"),
           "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
-          "What the kernels of the templates that map_reads leaves do, on this thread and in this process's memory; for tests.");
+          "What the kernels of the templates that map_scalar leaves do, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
