@@ -28,8 +28,8 @@ template <class Step>
 __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step&& step) {
     const Warp group;
     uint8_t* end;
-    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_hits,
-                                                  launch.max_loci, launch.band_bytes, Warp::kLanes, end);
+    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_seeds,
+                                                  launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
         const uint32_t turn = group.take_together(launch.next, 1);

@@ -24,7 +24,7 @@ struct ThoroughLaunch {
     uint32_t longest;             // bases of a read
     uint32_t max_hits, max_loci;  // powers of two
     uint32_t full;                // 1: every locus within the limit is found
-    uint32_t reserved;
+    uint32_t max_seeds;           // of a read, at least as many as it has bases
 };
 
 }  // namespace gpualign

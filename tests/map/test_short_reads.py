@@ -98,9 +98,7 @@ def test_one_lane_of_the_device_finds_the_same(index: MinimizerIndex, end_to_end
         for read in reads_with(*kind)[0]
     ]
     batch, params = batch_of(reads), MapParams(end_to_end=end_to_end)
-    found = map_scalar(index, batch, params)
-    assert_same(found, index, batch, params, None)
-    assert not found.left[-40:].any()  # what has no edits needs none of this
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
 
 
 @pytest.mark.parametrize(

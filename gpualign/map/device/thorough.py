@@ -121,8 +121,10 @@ class Thorough:
     def _sizes(self, item: MapBatch) -> ThoroughSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
-        sizes = _native.thorough_bytes(longest, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
-        return ThoroughSizes(longest, *map(int, sizes))
+        index = self._index.params
+        seeds = int(_native.most_neighbours(longest, index.k, index.w))
+        sizes = _native.thorough_bytes(longest, seeds, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
+        return ThoroughSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """What this batch gets where there are so many bytes for templates."""
@@ -194,7 +196,7 @@ class Thorough:
                 max_hits=given.hits,
                 max_loci=given.loci,
                 full=self._params.seeding.full,
-                reserved=0,
+                max_seeds=sizes.seeds,
             )
 
     @staticmethod
@@ -237,11 +239,12 @@ class Thorough:
 
 @dataclass(frozen=True)
 class ThoroughSizes:
-    """Of a batch: bases of its longest read that may be aligned whole, rounded, and bytes: of a template; of a group of
-    lanes; of these for a dynamic program; of the largest dynamic program of a chain.
+    """Of a batch: bases of its longest read that may be aligned whole, rounded; seeds of a read and its neighbours; and
+    bytes: of a template; of a group of lanes; of these for a dynamic program; of the largest one of a chain.
     """
 
     longest: int
+    seeds: int
     template: int
     group: int
     band: int

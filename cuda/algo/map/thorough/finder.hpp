@@ -36,6 +36,7 @@ public:
             if (depth == kDepth || !found.hits_truncated || !in_doubt(loci(mate))) break;
         }
         set(mate, found);
+        look_up_neighbours(mate);
     }
 
     // For MateRescue.
@@ -76,6 +77,24 @@ public:
     }
 
 private:
+    // Of a short read, which may lie where none of its seeds does.
+    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
+        const MapRead read = of_.mates[mate].read;
+        FoundRead found = of_.mates[mate].found;
+        const int32_t distance = found.loci ? loci(mate).distance(0) : -1;
+        const bool rivals = wants_rivals(read.length, rules_.k, distance, of_.count == 2);
+        if (maps_as_long(rules_, read.length) || (!rivals && !wants_neighbours(read.length, read.unknown, rules_.k, rules_.w, distance))) return;
+        const uint32_t seeds = find_neighbour_seeds(group_, read, target_, rules_, own_.seeds), kept = rivals ? found.loci : 0;
+        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
+        SeedHits hits;
+        const uint32_t candidates =
+            candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds, total, 1, hits, found);
+        found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
+        found.loci = kept;
+        set(mate, found);
+        if (!found.too_many) search(mate, 0, candidates, read.limit, nullptr);
+    }
+
     // Adds them in no order, and counts those for which there is no space.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead read = of_.mates[mate].read;
