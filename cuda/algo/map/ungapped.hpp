@@ -129,6 +129,23 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
+// Whether all of a read's bases but one are those that its locus has on its own diagonal; an unknown base is none of them.
+template <class Group>
+GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                                     int64_t left) {
+    if (begin < left) return false;
+    if (read.clean && band_is_acgt(group, target, begin, begin + read.length)) {
+        const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
+        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
+    }
+    uint32_t substitutions = 0;
+    for (int32_t i = int32_t(group.lane()); i < read.length; i += int32_t(Group::kLanes)) {
+        const uint8_t code = read.code(i, reverse);
+        substitutions += code == kNoBase || code != code_at(target, begin + i);
+    }
+    return group.sum(substitutions) == 1;
+}
+
 // Whether the read is aligned at its locus without gaps or clips.
 template <int Words, class Group>
 GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
@@ -137,12 +154,8 @@ GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t l
     const bool reverse = locus_reverse(locus);
     const int32_t distance = int32_t(locus_distance(locus));
     if (distance == 0) return true;
+    if (distance == 1 && substitution_loses_least(scores)) return is_one_substitution(group, read, reverse, target, begin, left);
     if (!read.clean) return false;
-    if (distance == 1 && substitution_loses_least(scores)) {
-        if (begin < left || !band_is_acgt(group, target, begin, begin + read.length)) return false;
-        const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
-        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
-    }
     using Others = OtherAlignments<Group>;
     Others others(group, read, reverse, target, begin, scores, reinterpret_cast<int16_t*>(shared.bases));
     if (Others::kNumbers * sizeof(int16_t) * (2 * size_t(read.limit) + 2) > sizeof shared.bases || !others.possible()) return false;

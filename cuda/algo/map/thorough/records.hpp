@@ -1,6 +1,7 @@
 // The records of templates that are mapped thoroughly.
 #pragma once
 #include "algo/map/thorough/template.hpp"
+#include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
@@ -109,10 +110,12 @@ private:
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
         facts.distance = uint16_t(locus.distance);
-        if (locus.distance == 0) {
+        const AffineScores& scores = batch_.rules.scores;
+        if (locus.distance == 0 || (locus.distance == 1 && substitution_loses_least(scores) &&
+                                    is_one_substitution(group_, read, locus.reverse, batch_.target, locus.begin, left))) {
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
-            facts.score = read.length * batch_.rules.scores.match;
+            facts.score = (read.length - locus.distance) * scores.match - locus.distance * scores.mismatch;
             return put(to, facts, &all, 1);
         }
         const uint32_t number =
