@@ -154,7 +154,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
 // Hits of all seeds; saturates.
 template <class Group>
 GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
-    constexpr uint32_t kMany = 1u << 20;
+    constexpr uint32_t kMany = 1u << 26;  // times the lanes is no more than fits
     uint32_t total = 0;
     for (uint32_t base = 0; base < seeds && total < kMany; base += Group::kLanes) {
         const uint32_t s = base + group.lane();

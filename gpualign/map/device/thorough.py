@@ -45,9 +45,12 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.0, 0),
     "output_cigars": (0.0, 0),
 }
-#: more is done by the CPU: of a dynamic program's memory, and of windows
-_MAX_BAND = 1 << 30
-_MAX_HITS = 1 << 17
+#: what there is space for at first: bytes of a dynamic program, and hits of a read
+_FIRST_BAND = 1 << 30
+_FIRST_HITS = 1 << 17
+#: of the device's budget, and bytes: what takes more is done by the CPU
+_BAND_SHARE, _MOST_BAND = 1 / 4, 1 << 35
+_HITS_SHARE, _MOST_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 32
 #: loci of a read that there is space for besides those of its seeds
@@ -61,14 +64,16 @@ KERNELS = ("find_doubtful", "chain_doubtful", "rank_doubtful", "choose_doubtful"
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
 _TURNS = ARENA_COUNTERS
 _ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
-_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES = (_ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(4))
+_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES = (
+    _ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(5)
+)
 _LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; and
-    what each of them takes.
+    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; what
+    each of them takes; and hits of a read and bytes of a dynamic program that there can be space for.
     """
 
     chains: Mapping[str, int]
@@ -78,6 +83,8 @@ class Capacity:
     templates: int
     launches: int
     sizes: ThoroughSizes
+    most_hits: int
+    most_band: int
 
     @property
     def counters(self) -> int:
@@ -95,9 +102,10 @@ class Thorough:
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
         self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS), ArenaSizes()
+        self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else _SHARE
         depth = int(_native.MAP_DEPTH)
-        self._hits = power_of_two(min(_MAX_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
+        self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
         k, scores = index.params.k, params.scoring.native
         self._rules = [
@@ -123,7 +131,7 @@ class Thorough:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
         seeds = int(_native.most_neighbours(longest, index.k, index.w))
-        sizes = _native.thorough_bytes(longest, seeds, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
+        sizes = _native.thorough_bytes(longest, seeds, limit, self._hits, self._loci, self._lanes, self._band)
         return ThoroughSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
@@ -140,6 +148,8 @@ class Thorough:
             templates,
             -(-wanted // templates),
             sizes,
+            int(min(_MOST_HITS, _HITS_SHARE * budget // _HIT_BYTES)),
+            int(min(_MOST_BAND, _BAND_SHARE * budget)),
         )
 
     def long_launch(
@@ -185,16 +195,20 @@ class Thorough:
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
+                most_band_bytes=given.most_band,
                 next=own + 4 * _TURNS,
                 done_chains=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
                 wanted_hits=own + 4 * _WANTED_HITS,
+                wanted_band=own + 4 * _WANTED_BAND,
                 wanted_templates=own + 4 * _WANTED_TEMPLATES,
                 first=number * given.templates,
                 templates=given.templates,
                 longest=sizes.longest,
                 max_hits=given.hits,
                 max_loci=given.loci,
+                most_hits=given.most_hits,
+                reserved=0,
                 full=self._params.seeding.full,
                 max_seeds=sizes.seeds,
             )
@@ -228,12 +242,14 @@ class Thorough:
         for own in counters[COUNTERS : given.counters].reshape(given.launches, _LAUNCH_COUNTERS):
             lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
+            band = int(own[_WANTED_BAND]) * int(_native.WANTED_BAND_BYTES)
+            self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))
             if templates > given.templates * given.launches:
                 self._share = min(1.0, self._share * 1.5 * templates / (given.templates * given.launches))
                 lacking = True
-            lacking |= loci > given.loci or hits > given.hits
+            lacking |= loci > given.loci or hits > given.hits or band > given.sizes.band
         return lacking
 
 

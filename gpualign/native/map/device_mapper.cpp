@@ -317,6 +317,7 @@ nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> ma
 void bind_map_device(nb::module_& m) {
     m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
     m.attr("MAP_DEPTH") = kDepth;
+    m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),

@@ -28,7 +28,7 @@ public:
             SeedHits hits;
             const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
                                                       total, depth, hits, found);
-            if (found.too_many) break;
+            if (found.too_many) return ask_for(mate, hits.count, found);
             found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
             set(mate, found);
             search(mate, 0, candidates, read.limit, nullptr);
@@ -89,10 +89,17 @@ private:
         SeedHits hits;
         const uint32_t candidates =
             candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds, total, 1, hits, found);
+        if (found.too_many) return ask_for(mate, hits.count, found);
         found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
         found.loci = kept;
         set(mate, found);
-        if (!found.too_many) search(mate, 0, candidates, read.limit, nullptr);
+        search(mate, 0, candidates, read.limit, nullptr);
+    }
+
+    // All is done again with space for so many hits, if there can be.
+    GPUALIGN_HD void ask_for(int mate, uint32_t hits, const FoundRead& found) {
+        if (hits <= launch_.most_hits && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
+        set(mate, found);
     }
 
     // Adds them in no order, and counts those for which there is no space.
