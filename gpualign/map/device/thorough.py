@@ -45,6 +45,8 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.0, 0),
     "output_cigars": (0.0, 0),
 }
+#: of arenas that were too small: where all reads of a batch are chained, few rounds should find that
+_GROWTH = 3
 #: what there is space for at first: bytes of a dynamic program, and hits of a read
 _FIRST_BAND = 1 << 30
 _FIRST_HITS = 1 << 17
@@ -101,7 +103,7 @@ class Thorough:
 
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
-        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS), ArenaSizes()
+        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, _GROWTH), ArenaSizes()
         self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else _SHARE
         depth = int(_native.MAP_DEPTH)
