@@ -27,7 +27,8 @@ struct ThoroughLaunch {
     uint32_t round;               // of chains
     uint32_t longest;             // bases of a read
     uint32_t max_hits, max_loci;  // powers of two
-    uint32_t most_hits, reserved; // a read with more is left to the host
+    uint32_t most_hits;           // a read with more is left to the host
+    uint32_t mates;               // of a template, at most
     uint32_t full;                // 1: every locus within the limit is found
     uint32_t max_seeds;           // of a read, at least as many as it has bases
 };

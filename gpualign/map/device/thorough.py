@@ -60,7 +60,7 @@ _MORE_LOCI = 256
 #: of the templates of a batch those that there is space for at first, and at least so many
 _SHARE, _MIN_TEMPLATES = 1 / 32, 64
 #: of the device's budget for what is known of templates
-_STATES_SHARE = 0.02
+_STATES_SHARE = 0.05
 #: the kernels; the second and the third twice, and between the two chains are aligned
 KERNELS = ("find_doubtful", "chain_doubtful", "rank_doubtful", "choose_doubtful", "write_doubtful", "end_doubtful")
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
@@ -133,7 +133,8 @@ class Thorough:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
         seeds = int(_native.most_neighbours(longest, index.k, index.w))
-        sizes = _native.thorough_bytes(longest, seeds, limit, self._hits, self._loci, self._lanes, self._band)
+        space = self._hits, self._loci, self._lanes, self._band
+        sizes = _native.thorough_bytes(item.mates, longest, seeds, limit, *space)
         return ThoroughSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
@@ -210,7 +211,7 @@ class Thorough:
                 max_hits=given.hits,
                 max_loci=given.loci,
                 most_hits=given.most_hits,
-                reserved=0,
+                mates=item.mates,
                 full=self._params.seeding.full,
                 max_seeds=sizes.seeds,
             )
