@@ -46,15 +46,15 @@ __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step
 
 KERNEL(find_doubtful) {
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.doubtful_count;
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 
 KERNEL(chain_doubtful) {
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
 }
 
 KERNEL(rank_doubtful) {
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;
 }
 

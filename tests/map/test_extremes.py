@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from dataclasses import fields
 
@@ -12,6 +13,7 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device import thorough
 from gpualign.map.device.kernel import map_scalar
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement, with_errors
@@ -52,6 +54,18 @@ def test_memory_for_an_alignment_grows(index: MinimizerIndex, monkeypatch: pytes
     reads = [with_errors(1, FLANK[500:2500], 0.05), with_errors(2, ARRAY[1000:2000], 0.03), ARRAY[:100]]
     batch, params = batch_of([read.encode() for read in reads]), MapParams.of_preset(end_to_end=True)
     assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+
+@pytest.mark.parametrize(("edits", "known"), [(70_000, True), (65_535, True), (3, True), (0, False)])
+def test_a_record_has_any_number_of_edits(edits: int, known: bool) -> None:
+    """Of a long read, whose CIGAR lies in a further record."""
+    distance = edits if known else (1 << 32) - 1
+    record = struct.pack("<IIiHHHHIII", 0, 5, 1, distance & 0xFFFF, 0x2000, 60, distance >> 16, 0, 0, 0)
+    cigar = struct.pack("<II", 1, 200_000 << 4)
+    records = np.frombuffer(record.ljust(64, b"\0") + cigar.ljust(64, b"\0"), np.uint8)
+    found = DeviceRecords(((records, 1),)).alignments(batch_of([b"A"]), MapParams(), False, None)
+    assert found.distance.tolist() == [edits if known else -1]
+    assert found.cigar.tolist() == [200_000 << 4]
 
 
 @pytest.mark.parametrize(("limits", "left"), [({"HITS": 3000}, [1, 1, 1, 1, 1]), ({"BAND": 256}, [1, 1, 0, 0, 0])])

@@ -168,7 +168,9 @@ private:
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
-            a.distance = record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
+            const bool wide = record.flag & MapRecord::kWideCigar;
+            a.distance = wide ? int32_t(uint32_t(record.operations) << 16 | record.distance)
+                              : record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
             take_cigar(record);
         }
         out.add(a, cigar_);
