@@ -28,8 +28,8 @@ template <class Step>
 __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step&& step) {
     const Warp group;
     uint8_t* end;
-    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_hits,
-                                                  launch.max_loci, launch.band_bytes, Warp::kLanes, end);
+    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_seeds,
+                                                  launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
         const uint32_t turn = group.take_together(launch.next, 1);
@@ -46,15 +46,15 @@ __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step
 
 KERNEL(find_doubtful) {
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.doubtful_count;
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 
 KERNEL(chain_doubtful) {
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
 }
 
 KERNEL(rank_doubtful) {
-    for_each_part(launch, 2, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;
 }
 

@@ -50,7 +50,7 @@ struct MapFacts {
     uint32_t contig, position;
     int32_t score;
     uint16_t distance, flag, mapq;
-    uint16_t operations;                  // of the CIGAR
+    uint16_t operations;                  // of the CIGAR; of a wide one the upper half of the distance, then -1 where there is none
     uint32_t secondary, first_secondary;  // how many further records are the read's other alignments, and which is the first
     uint32_t long_cigar;                  // which further record has the CIGAR, from its end, where it has more operations than fit
 };

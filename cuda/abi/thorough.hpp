@@ -5,6 +5,8 @@
 
 namespace gpualign {
 
+constexpr int kWantedBandBits = 20;
+
 struct ThoroughLaunch {
     MapBatch batch;
     ChainBatch chains[2];         // of short reads by their minimizers, and by all their k-mers: one set of arenas, two of states
@@ -14,17 +16,21 @@ struct ThoroughLaunch {
     uint8_t* workspace;           // of each group of lanes
     uint64_t state_bytes, workspace_bytes;
     uint64_t band_bytes;          // of a group's workspace for a dynamic program
+    uint64_t most_band_bytes;     // what needs more is left to the host
     uint32_t* next;               // of what groups take in turn
     uint32_t* done_chains;        // of chains that an earlier round has reported
     uint32_t* wanted_loci;        // most loci of a read: where they are more than there is space for all is done again
     uint32_t* wanted_hits;        // the same of hits at once
+    uint32_t* wanted_band;        // the same of those bytes, in pieces of 1 << kWantedBandBits
     uint32_t* wanted_templates;   // how many are doubtful
     uint32_t first, templates;    // of the doubtful ones those that are mapped together
     uint32_t round;               // of chains
     uint32_t longest;             // bases of a read
     uint32_t max_hits, max_loci;  // powers of two
+    uint32_t most_hits;           // a read with more is left to the host
+    uint32_t mates;               // of a template, at most
     uint32_t full;                // 1: every locus within the limit is found
-    uint32_t reserved;
+    uint32_t max_seeds;           // of a read, at least as many as it has bases
 };
 
 }  // namespace gpualign

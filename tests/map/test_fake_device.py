@@ -68,8 +68,8 @@ def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tup
 
 
 @pytest.mark.parametrize("sensitivity", ["default", "full"])
-def test_only_neighbours_are_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sensitivity: str) -> None:
-    """A short piece and N, but not split, clipped or long reads, nor mates that are noise."""
+def test_nothing_is_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sensitivity: str) -> None:
+    """Split, clipped, long and short reads, N, and mates that are noise."""
     genome = GENOMES.read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
     rng = np.random.default_rng(12)
     noise = "".join(rng.choice(list("ACGT"), 100))
@@ -89,8 +89,7 @@ def test_only_neighbours_are_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sens
         expected = sam_of(cli, *files, *options, "--device", "cpu")
         assert sam_of(cli, *files, *options, "--device", "cuda", "--json", report) == expected
         found = json.loads(report.read_text())
-        left = 0 if sensitivity == "full" else 2 * len(files)
-        assert (found["gpu_items"], found["cpu_items"]) == (len(reads) * len(files) - left, left)
+        assert (found["gpu_items"], found["cpu_items"]) == (len(reads) * len(files), 0)
 
 
 def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,24 @@ def test_one_lane_of_the_device_finds_the_same(index: MinimizerIndex, end_to_end
         for read in reads_with(*kind)[0]
     ]
     batch, params = batch_of(reads), MapParams(end_to_end=end_to_end)
-    found = map_scalar(index, batch, params)
-    assert_same(found, index, batch, params, None)
-    assert not found.left[-40:].any()  # what has no edits needs none of this
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("edit", ["substitution", "N"])
+def test_one_edit_in_a_tandem_repeat(edit: str, full: bool) -> None:
+    """A period further all is the same, which is still within so large a limit."""
+    unit = random_genome(36, 20)
+    index = build_index(
+        make_reference(random_genome(37, 2000) + unit * 40 + random_genome(38, 2000)), IndexParams(13, 3)
+    )
+    reads = []
+    for at, length in ((0, 34), (3, 60), (7, 100)):
+        read = (unit * 7)[at : at + length]
+        reads.append(with_changes(read, {10: "N" if edit == "N" else "ACGT"["CGTA".index(read[10])]}).encode())
+        reads.append(reverse_complement(reads[-1].decode()).encode())
+    batch, params = batch_of(reads), MapParams.of_preset(full=full, error_rate=0.7)
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
 
 
 @pytest.mark.parametrize(

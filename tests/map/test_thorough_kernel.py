@@ -37,15 +37,32 @@ def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeD
     return kernels
 
 
+def with_changes(read: str, changes: dict[int, str]) -> str:
+    return "".join(changes.get(i, base) for i, base in enumerate(read))
+
+
+def short_ones() -> list[str]:
+    """Reads whose neighbours are looked up: an exact one, some with mismatches, N or both."""
+    exact, other, with_n = GENOME[4500:4531], GENOME[4600:4620], GENOME[4700:4790]
+    changed = {9: "ACGT"["CGTA".index(other[9])]}
+    unknown = dict.fromkeys(range(3, 90, 9), "N")
+    return [
+        exact,
+        with_changes(other, changed),
+        with_changes(other, changed | {20: "N"}),
+        with_changes(with_n, unknown),
+    ]
+
+
 def pairs() -> list[tuple[str, str]]:
     """Clipped, split, of a family of repeats, with a mate that fits in part or nowhere, with N, short."""
     noise = random_genome(62, 400)
-    at = [300 + 400 * i for i in range(10)]
-    reads = [GENOME[at[0] : at[0] + 100], GENOME[at[1] : at[1] + 60] + GENOME[at[9] : at[9] + 60]]
+    at = [300 + 400 * i for i in range(9)] + [4300] * len(short_ones())
+    reads = [GENOME[at[0] : at[0] + 100], GENOME[at[1] : at[1] + 60] + GENOME[3900:3960]]
     reads += [noise[:40] + GENOME[at[2] : at[2] + 80], GENOME[at[3] : at[3] + 60] + GENOME[at[3] + 90 : at[3] + 150]]
     reads += [with_errors(seed, GENOME[2100:2220], 0.12) for seed in range(2)]
-    reads += ["N" * 60, "", GENOME[at[8] : at[8] + 34]]
-    mates = [GENOME[a + 180 : a + 280] for a in at[: len(reads)]]
+    reads += ["N" * 60, "", GENOME[at[8] : at[8] + 34], *short_ones()]
+    mates = [GENOME[a + 180 : a + 280] for a in at]
     mates[0] = noise[:60] + GENOME[at[0] + 180 : at[0] + 220]
     mates[2] = noise[100:200]
     mates[4:6] = [with_errors(20 + seed, GENOME[2250:2370], 0.1) for seed in range(2)]

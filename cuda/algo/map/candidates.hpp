@@ -107,11 +107,11 @@ GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint
     }
 }
 
-// Fills the workspace with the candidates of sorted hits; returns their number.
+// Fills the workspace with the candidates of sorted hits, after those that there are; returns their number.
 template <class Group>
 GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                     uint32_t* counter, const uint64_t* hits, uint32_t count) {
-    if (group.lane() == 0) *counter = 0;
+                                     uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t before = 0) {
+    if (group.lane() == 0) *counter = before;
     group.sync();
     for_each_cluster(group, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
         for_each_candidate(target, read.length, read.limit, hits, from, to,
@@ -175,6 +175,40 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& w
     sort_keys(group, workspace.candidates, count);
     each(max_candidates, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
     return max_candidates;
+}
+
+// Moves the windows of the first candidates, which are at most half of kMaxWindows, to the front.
+template <class Group>
+GPUALIGN_HD void move_windows(const Group& group, const MapWorkspace& workspace, uint32_t count) {
+    uint32_t *const begin = workspace.window_begin + kMaxWindows, *const columns = workspace.window_columns + kMaxWindows;
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        const uint32_t window = candidate_window(workspace.candidates[i]);
+        begin[i] = workspace.window_begin[window];
+        columns[i] = workspace.window_columns[window];
+    }
+    group.sync();
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        workspace.window_begin[i] = begin[i];
+        workspace.window_columns[i] = columns[i];
+        workspace.candidates[i] = workspace.candidates[i] >> kWindowBits << kWindowBits | i;
+    }
+    group.sync();
+}
+
+// The candidates worth a verification of more hits than there can be windows, for which the workspace has space: cluster by cluster,
+// of which the best stay. `max_candidates` is at most half of kMaxWindows.
+template <class Group>
+GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
+                                         uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t max_candidates) {
+    constexpr uint32_t kHitsAtOnce = kMaxWindows / 4;
+    uint32_t kept = 0;
+    for (uint32_t from = 0, to = 0; from < count; from = to) {
+        while (to < count && to - from < kHitsAtOnce) to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
+        const uint32_t found = find_candidates(group, read, target, workspace, counter, hits + from, to - from, kept);
+        kept = choose_candidates(group, workspace, read.draw, found, max_candidates);
+        move_windows(group, workspace, kept);
+    }
+    return kept;
 }
 
 }  // namespace gpualign

@@ -125,12 +125,16 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     found.loci = 0;
     const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
-    found.too_many = hits.list == workspace.hits && hits.count > workspace.max_hits;
+    const uint32_t max_candidates = uint32_t(min(rules.max_candidates, (1 << 30) / kDepth) * depth);
+    const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // there may be too few windows
+    found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
     expand_hits(group, read, target, rules.k, chosen, hits.count, shared, hits.list);
     sort_keys(group, hits.list, hits.count);
+    if constexpr (Memory::kFewHits == 0)
+        if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
     const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, workspace, read.draw, candidates, uint32_t(min(rules.max_candidates, (1 << 30) / kDepth) * depth));
+    return choose_candidates(group, workspace, read.draw, candidates, max_candidates);
 }
 
 // Candidates of a read and their loci.

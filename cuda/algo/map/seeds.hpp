@@ -28,10 +28,12 @@ struct MapRead {
         const int32_t first = length - kBasesPerWord - i;
         return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
     }
-    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const {  // count < 32
+    // A bit for each of the bases that is not A, C, G or T; count < 32.
+    GPUALIGN_HD uint32_t unknown_bases(int32_t from, int32_t count) const {
         const uint64_t both = uint64_t(not_acgt[(from >> 5) + 1]) << 32 | not_acgt[from >> 5];
-        return (both >> (from & 31) & ((uint64_t(1) << count) - 1)) == 0;
+        return uint32_t(both >> (from & 31) & ((uint64_t(1) << count) - 1));
     }
+    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return unknown_bases(from, count) == 0; }
 };
 
 GPUALIGN_HD int32_t count_unknown(const MapRead& read) {
@@ -99,6 +101,31 @@ GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, 
     return last - first >= w - 1;
 }
 
+// The seeds that the index knows, of so many; returns their number. hash_of(s, at) returns the hash of seed s and sets `at` as MapShared's
+// seed_at.
+template <class Group, class Memory, class HashOf>
+GPUALIGN_HD uint32_t look_up_seeds(const Group& group, const MapTarget& target, Memory& shared, uint32_t seeds, HashOf&& hash_of) {
+    using Number = typename Memory::SeedNumber;
+    uint32_t indexed = 0;
+    for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
+        const uint32_t s = base + group.lane();
+        uint32_t first = 0, last = 0;
+        uint32_t at = 0;
+        if (s < seeds) target.index.find(hash_of(s, at), first, last);
+        const uint32_t mask = group.ballot(last > first);
+        group.sync();
+        if (last > first) {
+            const uint32_t slot = indexed + group.before(mask);
+            shared.seeds.first[slot] = first;
+            shared.seeds.count[slot] = last - first;
+            shared.seed_at[slot] = Number(at);
+        }
+        indexed += count_bits(mask);
+    }
+    group.sync();
+    return indexed;
+}
+
 // The minimizers that the index knows, in order of position; returns their number. `Memory` has space for a seed of each base, as
 // MapShared.
 template <class Group, class Memory>
@@ -116,35 +143,18 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
         found += count_bits(mask);
     }
     group.sync();
-    uint32_t indexed = 0;
-    for (uint32_t base = 0; base < found; base += Group::kLanes) {
-        const uint32_t s = base + group.lane();
-        uint32_t first = 0, last = 0;
-        uint32_t at = 0;
-        if (s < found) {
-            at = shared.seed_at[s];
-            target.index.find(shared.hashes[at], first, last);
-            const uint64_t window = packed_window(read.words, at);
-            at = at << 1 | uint32_t(reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k)));
-        }
-        const uint32_t mask = group.ballot(last > first);
-        group.sync();
-        if (last > first) {
-            const uint32_t slot = indexed + group.before(mask);
-            shared.seeds.first[slot] = first;
-            shared.seeds.count[slot] = last - first;
-            shared.seed_at[slot] = Number(at);
-        }
-        indexed += count_bits(mask);
-    }
-    group.sync();
-    return indexed;
+    return look_up_seeds(group, target, shared, found, [&](uint32_t s, uint32_t& at) {
+        const uint32_t p = shared.seed_at[s];
+        const uint64_t window = packed_window(read.words, p);
+        at = p << 1 | uint32_t(reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k)));
+        return shared.hashes[p];
+    });
 }
 
 // Hits of all seeds; saturates.
 template <class Group>
 GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
-    constexpr uint32_t kMany = 1u << 20;
+    constexpr uint32_t kMany = 1u << 26;  // times the lanes is no more than fits
     uint32_t total = 0;
     for (uint32_t base = 0; base < seeds && total < kMany; base += Group::kLanes) {
         const uint32_t s = base + group.lane();

@@ -14,6 +14,7 @@ constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
 constexpr uint32_t kMaxPairedLoci = 512;    // of each mate that are tried with those of the other: by default all there are
 constexpr uint64_t kLongGap = 64;           // diagonals between the two sides of a long gap, at most
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
+constexpr int32_t kFewBases = 34;           // reads with fewer may be another locus' exact copy by one error
 constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: it is weighed what they say
 constexpr int32_t kMinLocalScore = 30;      // of a local alignment
 constexpr int32_t kMinMateScore = 20;       // of side by side mate, where fewer bases say as much
@@ -33,10 +34,12 @@ GPUALIGN_HD bool wants_neighbours(int32_t length, int32_t unknown, int32_t k, in
     return edits > 0 && length < 2 * window && (length - edits) / (edits + 1) <= k;
 }
 
+// The longest read without an unknown base of which they are.
+GPUALIGN_HD int32_t longest_with_neighbours(int32_t k, int32_t w) { return max(3 * (w + k - 1), kFewBases) - 1; }
+
 // Whether those of an exact copy are, for its rivals: so short a read with one error is now and then an exact copy of another
 // locus. That of a mate has the other mate's.
 GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool paired) {
-    constexpr int32_t kFewBases = 34;
     return distance == 0 && length >= k && length < kFewBases && !paired;
 }
 

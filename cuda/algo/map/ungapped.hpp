@@ -129,17 +129,30 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
+// Whether all of a read's bases but one are those that its locus has on its own diagonal; an unknown base is none of them.
+template <class Group>
+GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                                     int64_t left) {
+    if (begin < left) return false;
+    if (read.clean && band_is_acgt(group, target, begin, begin + read.length)) {
+        const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
+        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
+    }
+    uint32_t substitutions = 0;
+    for (int32_t i = int32_t(group.lane()); i < read.length; i += int32_t(Group::kLanes)) {
+        const uint8_t code = read.code(i, reverse);
+        substitutions += code == kNoBase || code != code_at(target, begin + i);
+    }
+    return group.sum(substitutions) == 1;
+}
+
 // Whether a read with no edit, or a single one that is a substitution, is aligned at its locus without gaps or clips, as is plain by
 // its distance; by one lane.
 GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                                      const AffineScores& scores) {
-    const int64_t begin = locus_end(locus) - read.length;
-    const bool reverse = locus_reverse(locus);
     if (locus_distance(locus) == 0) return true;
-    if (locus_distance(locus) > 1 || !read.clean || !substitution_loses_least(scores) || begin < left) return false;
-    if (!band_is_acgt(OneLane(), target, begin, begin + read.length)) return false;
-    const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
-    return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
+    if (locus_distance(locus) > 1 || !substitution_loses_least(scores)) return false;
+    return is_one_substitution(OneLane(), read, locus_reverse(locus), target, locus_end(locus) - read.length, left);
 }
 
 // Whether the read is aligned at its locus without gaps or clips.

@@ -86,6 +86,11 @@ class MapBatch:
         )
         return cls(replace(batch, bases=bases), block, count, tuple(longest), model)
 
+    @property
+    def mates(self) -> int:
+        """Of a template, at most."""
+        return 1 if self.templates == len(self.batch) else 2
+
     def addresses(self, block: int) -> dict[str, int]:
         """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
         layout = _Layout(len(self.batch))

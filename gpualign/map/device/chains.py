@@ -66,9 +66,11 @@ class ArenaSizes:
 
     Args:
         beginning: by the bases of a batch, and by its reads.
+        growth: of an arena, times what was asked for before all stopped.
     """
 
-    def __init__(self, beginning: Mapping[str, tuple[float, float]] | None = None) -> None:
+    def __init__(self, beginning: Mapping[str, tuple[float, float]] | None = None, growth: float = 1.5) -> None:
+        self._growth = growth
         self._beginning = _ARENA_ITEMS if beginning is None else beginning
         self._factor = dict.fromkeys(self._beginning, 1.0)
 
@@ -79,10 +81,10 @@ class ArenaSizes:
         }
 
     def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
-        """Names of arenas that were too small; the next batch has space for more than twice as much."""
+        """Names of arenas that were too small; the next batch has space for more."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
         for name in lacking:
-            self._factor[name] *= 1.5 * used[name] / capacity[name]
+            self._factor[name] *= self._growth * used[name] / capacity[name]
         return lacking
 
 

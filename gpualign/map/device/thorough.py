@@ -45,9 +45,14 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.0, 0),
     "output_cigars": (0.0, 0),
 }
-#: more is done by the CPU: of a dynamic program's memory, and of windows
-_MAX_BAND = 1 << 30
-_MAX_HITS = 1 << 17
+#: of arenas that were too small: where all reads of a batch are chained, few rounds should find that
+_GROWTH = 3
+#: what there is space for at first: bytes of a dynamic program, and hits of a read
+_FIRST_BAND = 1 << 30
+_FIRST_HITS = 1 << 17
+#: of the device's budget, and bytes: what takes more is done by the CPU
+_BAND_SHARE, _MOST_BAND = 1 / 4, 1 << 35
+_HITS_SHARE, _MOST_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 32
 #: loci of a read that there is space for besides those of its seeds
@@ -55,20 +60,22 @@ _MORE_LOCI = 256
 #: of the templates of a batch those that there is space for at first, and at least so many
 _SHARE, _MIN_TEMPLATES = 1 / 32, 64
 #: of the device's budget for what is known of templates
-_STATES_SHARE = 0.02
+_STATES_SHARE = 0.05
 #: the kernels; the second and the third twice, and between the two chains are aligned
 KERNELS = ("find_doubtful", "chain_doubtful", "rank_doubtful", "choose_doubtful", "write_doubtful", "end_doubtful")
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
 _TURNS = ARENA_COUNTERS
 _ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
-_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES = (_ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(4))
+_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES = (
+    _ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(5)
+)
 _LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; and
-    what each of them takes.
+    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; what
+    each of them takes; and hits of a read and bytes of a dynamic program that there can be space for.
     """
 
     chains: Mapping[str, int]
@@ -78,6 +85,8 @@ class Capacity:
     templates: int
     launches: int
     sizes: ThoroughSizes
+    most_hits: int
+    most_band: int
 
     @property
     def counters(self) -> int:
@@ -94,10 +103,11 @@ class Thorough:
 
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
-        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS), ArenaSizes()
+        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, _GROWTH), ArenaSizes()
+        self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else _SHARE
         depth = int(_native.MAP_DEPTH)
-        self._hits = power_of_two(min(_MAX_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
+        self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
         k, scores = index.params.k, params.scoring.native
         self._rules = [
@@ -121,8 +131,11 @@ class Thorough:
     def _sizes(self, item: MapBatch) -> ThoroughSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
-        sizes = _native.thorough_bytes(longest, limit, self._hits, self._loci, self._lanes, _MAX_BAND)
-        return ThoroughSizes(longest, *map(int, sizes))
+        index = self._index.params
+        seeds = int(_native.most_neighbours(longest, index.k, index.w))
+        space = self._hits, self._loci, self._lanes, self._band
+        sizes = _native.thorough_bytes(item.mates, longest, seeds, limit, *space)
+        return ThoroughSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """What this batch gets where there are so many bytes for templates."""
@@ -138,6 +151,8 @@ class Thorough:
             templates,
             -(-wanted // templates),
             sizes,
+            int(min(_MOST_HITS, _HITS_SHARE * budget // _HIT_BYTES)),
+            int(min(_MOST_BAND, _BAND_SHARE * budget)),
         )
 
     def long_launch(
@@ -183,18 +198,22 @@ class Thorough:
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
+                most_band_bytes=given.most_band,
                 next=own + 4 * _TURNS,
                 done_chains=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
                 wanted_hits=own + 4 * _WANTED_HITS,
+                wanted_band=own + 4 * _WANTED_BAND,
                 wanted_templates=own + 4 * _WANTED_TEMPLATES,
                 first=number * given.templates,
                 templates=given.templates,
                 longest=sizes.longest,
                 max_hits=given.hits,
                 max_loci=given.loci,
+                most_hits=given.most_hits,
+                mates=item.mates,
                 full=self._params.seeding.full,
-                reserved=0,
+                max_seeds=sizes.seeds,
             )
 
     @staticmethod
@@ -226,22 +245,25 @@ class Thorough:
         for own in counters[COUNTERS : given.counters].reshape(given.launches, _LAUNCH_COUNTERS):
             lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
+            band = int(own[_WANTED_BAND]) * int(_native.WANTED_BAND_BYTES)
+            self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))
             if templates > given.templates * given.launches:
                 self._share = min(1.0, self._share * 1.5 * templates / (given.templates * given.launches))
                 lacking = True
-            lacking |= loci > given.loci or hits > given.hits
+            lacking |= loci > given.loci or hits > given.hits or band > given.sizes.band
         return lacking
 
 
 @dataclass(frozen=True)
 class ThoroughSizes:
-    """Of a batch: bases of its longest read that may be aligned whole, rounded, and bytes: of a template; of a group of
-    lanes; of these for a dynamic program; of the largest dynamic program of a chain.
+    """Of a batch: bases of its longest read that may be aligned whole, rounded; seeds of a read and its neighbours; and
+    bytes: of a template; of a group of lanes; of these for a dynamic program; of the largest one of a chain.
     """
 
     longest: int
+    seeds: int
     template: int
     group: int
     band: int

@@ -75,9 +75,10 @@ std::vector<AbiStruct> map_abi() {
              sizeof(ThoroughLaunch),
              {abi_field("batch", &ThoroughLaunch::batch, "MapBatch"), abi_field("chains", &ThoroughLaunch::chains, "ChainBatch"),
               abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(states), THOROUGH(fates), THOROUGH(workspace),
-              THOROUGH(state_bytes), THOROUGH(workspace_bytes), THOROUGH(band_bytes), THOROUGH(next), THOROUGH(done_chains),
-              THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(wanted_templates), THOROUGH(first), THOROUGH(templates), THOROUGH(round),
-              THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci), THOROUGH(full), THOROUGH(reserved)}}};
+              THOROUGH(state_bytes), THOROUGH(workspace_bytes), THOROUGH(band_bytes), THOROUGH(most_band_bytes), THOROUGH(next), THOROUGH(done_chains),
+              THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(wanted_band), THOROUGH(wanted_templates), THOROUGH(first), THOROUGH(templates),
+              THOROUGH(round), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci), THOROUGH(most_hits), THOROUGH(mates),
+              THOROUGH(full), THOROUGH(max_seeds)}}};
 }
 
 }  // namespace gpualign

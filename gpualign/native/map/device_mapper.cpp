@@ -69,9 +69,12 @@ void map_scalar(const nb::bytes& bytes, int words) {
     });
 }
 
-// What templates need that are mapped thoroughly, with reads of up to `longest` bases and as many edits: (bytes of each template, of each
+uint64_t most_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), most_neighbours(longest, k, w)); }
+
+// What templates of so many mates need that are mapped thoroughly, with reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes of each template, of each
 // group of lanes, of these for a dynamic program, and the most that a dynamic program of a chain takes). `maximum`: bytes of one.
-nb::tuple thorough_bytes(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t lanes, uint64_t maximum) {
+nb::tuple thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
+                         uint32_t lanes, uint64_t maximum) {
     const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
     const auto needed = [&](int32_t band) {
         return lanes == 1 ? BandLayout<1, false>::all_bytes(length, band) : BandLayout<32, false>::all_bytes(length, band);
@@ -80,8 +83,8 @@ nb::tuple thorough_bytes(uint32_t longest, int32_t limit, uint32_t max_hits, uin
     const uint64_t of_read = needed(std::max(window_band(kWidestWindow, length), 4 * limit + 1));
     const uint64_t band_bytes = std::min(maximum, (of_read + 63) / 64 * 64);
     uint8_t *state_end = nullptr, *end = nullptr;
-    template_state(nullptr, max_loci, state_end);
-    thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, lanes, end);
+    template_state(nullptr, mates, max_loci, state_end);
+    thorough_memory(nullptr, longest, max_seeds, max_hits, max_loci, band_bytes, lanes, end);
     return nb::make_tuple(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
 }
 
@@ -97,7 +100,7 @@ void map_doubtful(ThoroughLaunch launch) {
     const OneLane lane;
     uint8_t* end = nullptr;
     const ThoroughMemory memory =
-        thorough_memory(launch.workspace, launch.longest, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
+        thorough_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
     const auto each = [&](auto&& step) {
         for (uint32_t t = 0; t < templates_of(launch); t++) {
             Mapper mapper(lane, launch, memory, t);
@@ -179,7 +182,9 @@ private:
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
-            a.distance = record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
+            const bool wide = record.flag & MapRecord::kWideCigar;
+            a.distance = wide ? int32_t(uint32_t(record.operations) << 16 | record.distance)
+                              : record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
             take_cigar(record);
         }
         out.add(a, cigar_);
@@ -330,14 +335,17 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
     m.attr("MAP_COUNTERS") = sizeof(MapCounters) / sizeof(uint32_t);
     m.attr("MAP_DEPTH") = kDepth;
+    m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
           "What the kernels do, on this thread and in this process's memory; for tests.");
-    m.def("thorough_bytes", &thorough_bytes, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
-          nb::arg("lanes"), nb::arg("maximum"),
+    m.def("thorough_bytes", &thorough_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
+          nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
           "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
+    m.def("most_neighbours", &most_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
+          "Seeds of a read of up to so many bases and of its neighbours, at most.");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
           "What the kernels of the templates that map_scalar leaves do, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");

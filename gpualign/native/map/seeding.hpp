@@ -64,8 +64,7 @@ public:
     // of another read, which has these seeds.
     size_t look_up_neighbours(const uint8_t* codes, int32_t length) {
         const size_t first = seeds_.size();
-        neighbours_.load(codes, length, params_.k, params_.w);
-        neighbours_.visit([&](const Minimizer& m) { add_seed(m); });
+        neighbours_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
         prefetch_from(first);
         for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
         size_t kept = first;

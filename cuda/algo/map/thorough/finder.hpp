@@ -28,7 +28,7 @@ public:
             SeedHits hits;
             const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
                                                       total, depth, hits, found);
-            if (found.too_many) break;
+            if (found.too_many) return ask_for(mate, hits.count, found);
             found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
             set(mate, found);
             search(mate, 0, candidates, read.limit, nullptr);
@@ -36,6 +36,7 @@ public:
             if (depth == kDepth || !found.hits_truncated || !in_doubt(loci(mate))) break;
         }
         set(mate, found);
+        look_up_neighbours(mate);
     }
 
     // For MateRescue.
@@ -76,6 +77,31 @@ public:
     }
 
 private:
+    // Of a short read, which may lie where none of its seeds does.
+    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
+        const MapRead read = of_.mates[mate].read;
+        FoundRead found = of_.mates[mate].found;
+        const int32_t distance = found.loci ? loci(mate).distance(0) : -1;
+        const bool rivals = wants_rivals(read.length, rules_.k, distance, of_.count == 2);
+        if (maps_as_long(rules_, read.length) || (!rivals && !wants_neighbours(read.length, read.unknown, rules_.k, rules_.w, distance))) return;
+        const uint32_t seeds = find_neighbour_seeds(group_, read, target_, rules_, own_.seeds), kept = rivals ? found.loci : 0;
+        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
+        SeedHits hits;
+        const uint32_t candidates =
+            candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds, total, 1, hits, found);
+        if (found.too_many) return ask_for(mate, hits.count, found);
+        found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
+        found.loci = kept;
+        set(mate, found);
+        search(mate, 0, candidates, read.limit, nullptr);
+    }
+
+    // All is done again with space for so many hits, if there can be.
+    GPUALIGN_HD void ask_for(int mate, uint32_t hits, const FoundRead& found) {
+        if (hits <= launch_.most_hits && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
+        set(mate, found);
+    }
+
     // Adds them in no order, and counts those for which there is no space.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead read = of_.mates[mate].read;

@@ -26,7 +26,7 @@ public:
         if (mate >= of_.count) return;
         begin(mate);
         ThoroughFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
-        if (of_.mates[mate].found.too_many || wants_neighbours(mate)) own_.set_fate(MapRecord::kOnHost);
+        if (of_.mates[mate].found.too_many) own_.set_fate(MapRecord::kOnHost);
         plan(mate);
         group_.sync();
     }
@@ -101,15 +101,6 @@ private:
             of_.mates[mate] = state;
         }
         group_.sync();
-    }
-
-    // Which the host looks up.
-    GPUALIGN_HD bool wants_neighbours(int mate) const {
-        const MateState& state = of_.mates[mate];
-        if (launch_.full || maps_as_long(batch_.rules, state.read.length)) return false;
-        const int32_t distance = state.found.loci ? own_.loci(mate).distance(0) : -1;
-        return gpualign::wants_neighbours(state.read.length, state.read.unknown, batch_.rules.k, batch_.rules.w, distance) ||
-               wants_rivals(state.read.length, batch_.rules.k, distance, of_.count == 2);
     }
 
     // Which chains to look for.

@@ -3,11 +3,12 @@
 #include "abi/thorough.hpp"
 #include "algo/common/memory_cursor.hpp"
 #include "algo/map/mixed_loci.hpp"
+#include "algo/map/neighbours.hpp"
 #include "algo/map/types.hpp"
 
 namespace gpualign {
 
-// As MapShared, of a group.
+// As MapShared, of a group, with space for the seeds of a read's neighbours.
 struct SeedMemory {
     static constexpr uint32_t kFewHits = 0;  // all are in the workspace
 
@@ -17,7 +18,29 @@ struct SeedMemory {
     } seeds;
     using SeedNumber = uint32_t;
     SeedNumber *seed_at, *seed_order;
+    NeighbourMemory neighbours;
+    uint64_t* seed_hashes;  // of neighbours
 };
+
+// As find_seeds, of a read's neighbours.
+template <class Group>
+GPUALIGN_HOST_DEVICE uint32_t find_neighbour_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+                                                   const SeedMemory& memory) {
+    uint32_t found = 0;
+    for_each_neighbour(group, read, rules.k, rules.w, memory.neighbours, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
+        const uint32_t mask = group.ballot(is), at = found + group.before(mask);
+        if (is) {
+            memory.seed_hashes[at] = hash;
+            memory.seed_at[at] = uint32_t(p) << 1 | uint32_t(reverse);
+        }
+        found += count_bits(mask);
+    });
+    group.sync();
+    return look_up_seeds(group, target, memory, found, [&](uint32_t s, uint32_t& at) {
+        at = memory.seed_at[s];
+        return memory.seed_hashes[s];
+    });
+}
 
 // Columns of Myers' dynamic programs: lanes side by side, a word of 32 rows after the other.
 struct ColumnMemory {
@@ -41,14 +64,26 @@ struct ThoroughMemory {
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
 
-GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint32_t lanes) {
+// `longest`: bases of a read; `max_seeds`: at least as many.
+GPUALIGN_HOST_DEVICE SeedMemory seed_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds) {
+    SeedMemory memory{};
+    memory.hashes = memory.neighbours.hashes = cursor.take<uint64_t>(longest);
+    memory.neighbours.changed = cursor.take<uint64_t>(longest);
+    memory.neighbours.forward = cursor.take<uint64_t>(longest);
+    memory.neighbours.reverse = cursor.take<uint64_t>(longest);
+    memory.seed_hashes = cursor.take<uint64_t>(max_seeds);
+    memory.seeds.first = cursor.take<uint32_t>(max_seeds);
+    memory.seeds.count = cursor.take<uint32_t>(max_seeds);
+    memory.seeds.start = cursor.take<uint32_t>(max_seeds);
+    memory.seed_at = cursor.take<uint32_t>(max_seeds);
+    memory.seed_order = cursor.take<uint32_t>(max_seeds);
+    return memory;
+}
+
+GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
+                                                uint32_t lanes) {
     FinderMemory memory{};
-    memory.seeds.hashes = cursor.take<uint64_t>(longest);
-    memory.seeds.seeds.first = cursor.take<uint32_t>(longest);
-    memory.seeds.seeds.count = cursor.take<uint32_t>(longest);
-    memory.seeds.seeds.start = cursor.take<uint32_t>(longest);
-    memory.seeds.seed_at = cursor.take<uint32_t>(longest);
-    memory.seeds.seed_order = cursor.take<uint32_t>(longest);
+    memory.seeds = seed_memory(cursor, longest, max_seeds);
     memory.workspace.hits = cursor.take<uint64_t>(max_hits);
     memory.workspace.candidates = cursor.take<uint64_t>(max_hits);
     memory.workspace.window_begin = cursor.take<uint32_t>(max_hits);
@@ -63,11 +98,11 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t l
 }
 
 // The memory that begins at an address; `end` is where it ends.
-GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes,
-                                                uint32_t lanes, uint8_t*& end) {
+GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
+                                                    uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
     MemoryCursor cursor(address);
     ThoroughMemory memory{};
-    memory.finder = finder_memory(cursor, longest, max_hits, max_loci, lanes);
+    memory.finder = finder_memory(cursor, longest, max_seeds, max_hits, max_loci, lanes);
     memory.bands = cursor.take<uint8_t>(band_bytes);
     end = cursor.end();
     return memory;

@@ -1,6 +1,7 @@
 // The records of templates that are mapped thoroughly.
 #pragma once
 #include "algo/map/thorough/template.hpp"
+#include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
@@ -65,7 +66,7 @@ private:
         MapRecord& to = i ? batch_.further[state.further + i - 1] : batch_.records[own_.read_number(mate)];
         if (state.found.loci == 0) {
             facts.flag = kFlagUnmapped;
-            return put(to, facts, nullptr, 0);
+            return put(to, facts, nullptr, 0, -1);
         }
         const uint32_t parts = state.supplementary;
         if (i == 0) {
@@ -97,23 +98,22 @@ private:
         facts.contig = local.contig;
         facts.position = uint32_t(local.position);
         facts.score = local.score;
-        facts.distance = MapRecord::kNoDistance;
-        put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations);
+        put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations, -1);
     }
 
     // From end to end, within the limit's diagonals of the one on which it ends.
     GPUALIGN_HOST_DEVICE void put_whole(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
-        if (locus.distance >= int32_t(MapRecord::kNoDistance)) return own_.set_fate(MapRecord::kOnHost);
         const MapRead read = own_.of.mates[mate].read;
         const int64_t left = batch_.target.contig_offsets[locus.contig];
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
-        facts.distance = uint16_t(locus.distance);
-        if (locus.distance == 0) {
+        const AffineScores& scores = batch_.rules.scores;
+        if (locus.distance == 0 || (locus.distance == 1 && substitution_loses_least(scores) &&
+                                    is_one_substitution(group_, read, locus.reverse, batch_.target, locus.begin, left))) {
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
-            facts.score = read.length * batch_.rules.scores.match;
-            return put(to, facts, &all, 1);
+            facts.score = (read.length - locus.distance) * scores.match - locus.distance * scores.mismatch;
+            return put(to, facts, &all, 1, locus.distance);
         }
         const uint32_t number =
             own_.align_read(mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
@@ -122,12 +122,13 @@ private:
         const BandTask& task = chains.tasks[0].items[number];
         facts.position = uint32_t(task.begin - left);
         facts.score = task.score;
-        put(to, facts, chains.cigars.items + task.cigar, task.operations);
+        put(to, facts, chains.cigars.items + task.cigar, task.operations, locus.distance);
     }
 
-    // A short CIGAR lies in the record.
-    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations) {
+    // A short CIGAR lies in the record. More edits than are counted there are those of a long read, whose CIGAR does not.
+    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
         constexpr uint32_t kLongestNarrow = 0xFFF;
+        facts.distance = uint16_t(distance);
         bool wide = operations > MapRecord::kMaxOperations;
         for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
         if (wide) {
@@ -138,6 +139,7 @@ private:
             for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
             if (own_.first_lane()) out[0] = operations;
             facts.flag |= MapRecord::kWideCigar;
+            facts.operations = uint16_t(uint32_t(distance) >> 16);
         } else {
             facts.operations = uint16_t(operations);
             for (uint32_t o = group_.lane(); o < MapRecord::kMaxOperations; o += Group::kLanes)

@@ -49,11 +49,12 @@ struct TemplateView {
     }
 };
 
-GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t max_loci, uint8_t*& end) {
+// `mates`: of a template, at most.
+GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mates, uint32_t max_loci, uint8_t*& end) {
     MemoryCursor cursor(address);
     TemplateView view{};
-    view.mates = cursor.take<MateState>(2);
-    for (int mate = 0; mate < 2; mate++) {
+    view.mates = cursor.take<MateState>(mates);
+    for (uint32_t mate = 0; mate < mates; mate++) {
         view.loci[mate] = cursor.take<Locus>(max_loci);
         view.secondary[mate] = cursor.take<uint32_t>(max_loci);
     }
@@ -64,7 +65,7 @@ GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t max_
 // Template `number` of those that are mapped together.
 GPUALIGN_HD TemplateView template_of(const ThoroughLaunch& launch, uint32_t number) {
     uint8_t* end;
-    TemplateView view = template_state(launch.states + number * launch.state_bytes, launch.max_loci, end);
+    TemplateView view = template_state(launch.states + number * launch.state_bytes, launch.mates, launch.max_loci, end);
     const uint32_t* const begin = launch.batch.templates + launch.batch.doubtful[launch.first + number];
     view.first = begin[0];
     view.count = int32_t(begin[1] - begin[0]);

@@ -50,7 +50,9 @@ public:
         const uint32_t number = group.from(first_lane() ? add_task(chains.tasks[0], task) : 0u, 0);
         group.sync();
         if (number == kNoItem) return kNoItem;
-        if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.band_bytes) {
+        const uint64_t bytes = Aligner::Layout::all_bytes(task.rows, task.band);
+        if (bytes > launch.band_bytes) {  // the next time there may be as much
+            if (bytes <= launch.most_band_bytes && first_lane()) raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
             set_fate(MapRecord::kOnHost);
             return kNoItem;
         }
