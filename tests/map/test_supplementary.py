@@ -160,3 +160,20 @@ def test_reads_with_many_errors_are_chained_by_all_their_k_mers(cli: Cli, tmp_pa
     (row,) = mapped(cli, tmp_path, genome, [read])
     assert (int(row[3]), row[5]) == (genome.index(home) + 101, "31S120M")
     assert tags(row)["AS"] == "95"
+
+
+def test_of_many_chains_by_chance_those_that_promise_nothing_are_left_out(cli: Cli, tmp_path: Path) -> None:
+    """A 19-mer of each read is at 80 places; at one of them the read goes on, with a gap or behind a substitution."""
+    genome, shared = random_genome(91, 60_000), random_genome(92, 19)
+    pieces = [genome[i : i + 700] for i in range(0, 56_000, 700)]
+    genome = shared.join(pieces)
+    home = genome.index(shared, 20_000)
+    gap = (
+        changed(genome[home - 15 : home - 12], 0, 1, 2) + genome[home - 12 : home + 25] + genome[home + 28 : home + 70]
+    )
+    substitution = changed(genome[home - 5 : home + 75], 0, 1, 2, 30, 57)
+    reads = [random_genome(93 + i, 57) + part for i, part in enumerate((gap, substitution))]
+    reads.append(random_genome(95, 100) + shared + random_genome(96, 30))
+    rows = mapped(cli, tmp_path, genome, reads)
+    assert [int(row[3]) for row in rows] == [home - 12 + 1, home - 2 + 1, 0]
+    assert [row[5] for row in rows] == ["60S37M3D42M", "60S77M", "*"]

@@ -20,11 +20,12 @@ public:
     // Of index entries [first, last) with the k-mer at a position of a read.
     void add(const uint64_t* entries, uint32_t first, uint32_t last, int32_t position, bool kmer_reverse, int32_t length, int k) {
         if (hits_.size() < count_ + (last - first)) hits_.resize(2 * (count_ + (last - first)));
-        // those of a strand differ by their positions
-        const uint64_t forward = hit_of(0, position, kmer_reverse, length, k), reverse = hit_of(1, position, kmer_reverse, length, k);
+        // those of a strand differ by their positions; no branch asks for the strand, as nobody can predict it
+        const uint64_t forward = hit_of(0, position, kmer_reverse, length, k);
+        const uint64_t other_strand = forward ^ hit_of(1, position, kmer_reverse, length, k);
         uint64_t* out = hits_.data() + count_;
         for (uint32_t e = first; e < last; e++)
-            *out++ = (entry_reverse(entries[e]) ? reverse : forward) + (uint64_t(entry_position(entries[e])) << kHitReadBits);
+            *out++ = (forward ^ (other_strand & -uint64_t(entry_reverse(entries[e])))) + (uint64_t(entry_position(entries[e])) << kHitReadBits);
         count_ += last - first;
     }
 
@@ -42,6 +43,7 @@ public:
         const int shift = kHitReadBits + 64 - __builtin_clzll(uint64_t(limit) | 1);
         if (buckets_.size() < count_) {
             buckets_.resize(hits_.size());
+            near_.resize(hits_.size());
             together_.resize(hits_.size());
         }
         while (last_bucket_ + 1 < kMostBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
@@ -50,10 +52,16 @@ public:
         uint16_t most = 0;
         for (size_t i = 0; i < count_; i++) most = std::max(most, ++hits_of_[buckets_[i]]);
         fewest = (most + kSeedHitShare - 1u) / kSeedHitShare;
-        size_t kept = 0;
+        // nobody can predict which buckets have others next to them: those are written down first, without a branch
+        size_t near = 0;
         for (size_t i = 0; i < count_; i++) {
-            together_[kept] = hits_[i];
-            kept += hits_of_[buckets_[i]] >= fewest || are_around(buckets_[i], fewest);
+            near_[near] = uint16_t(i);
+            near += (at(buckets_[i]) >= fewest) | ((at(buckets_[i] + 1u) | at(buckets_[i] - 1u)) != 0);
+        }
+        size_t kept = 0;
+        for (size_t n = 0; n < near; n++) {
+            together_[kept] = hits_[near_[n]];
+            kept += at(buckets_[near_[n]]) >= fewest || are_around(buckets_[near_[n]], fewest);
         }
         for (size_t i = 0; i < count_; i++) hits_of_[buckets_[i]] = 0;
         return sort(together_, kept);
@@ -66,12 +74,13 @@ private:
 
     // Whether a bucket and those next to it, up to empty ones, have as many hits.
     bool are_around(uint32_t bucket, uint32_t fewest) const {
-        const auto at = [&](uint32_t b) -> uint32_t { return hits_of_[b & last_bucket_]; };
         uint32_t n = at(bucket);
         for (uint32_t b = bucket + 1; n < fewest && at(b); b++) n += at(b);
         for (uint32_t b = bucket - 1; n < fewest && at(b); b--) n += at(b);
         return n >= fewest;
     }
+
+    uint32_t at(uint32_t bucket) const { return hits_of_[bucket & last_bucket_]; }
 
     // Those of one locus come in order, on one of the strands in the opposite one.
     SeedHits sort(std::vector<uint64_t>& list, size_t count) {
@@ -85,7 +94,7 @@ private:
     size_t count_ = 0;
     std::vector<uint64_t> together_, scratch_;
     uint32_t last_bucket_ = 1;       // of a power of two
-    std::vector<uint16_t> buckets_;  // of each hit
+    std::vector<uint16_t> buckets_, near_;  // of each hit; the hits with others near them
     std::vector<uint16_t> hits_of_;  // a bucket; between calls 0
 };
 

@@ -47,16 +47,20 @@ public:
         seeds_.clear();
         first_seed_.assign(1, 0);
         found_ = 0;
+        next_.read = ~size_t(0);
         scan_some();
+        prefetch_from(0);
     }
 
-    // Finds the seeds of the reads up to r. Some reads at a time, so that the memory accesses of many look-ups overlap: while those of
+    // Finds the seeds of the reads up to r, and of one more. Some reads at a time, so that the memory accesses of many look-ups overlap: while those of
     // the next ones are on their way.
     void find(size_t r) {
-        while (found_ < first_seed_[r + 1]) {
+        const size_t end = std::min(r + 2, codes_->size());
+        while (first_seed_.size() <= end || found_ < first_seed_[end]) {
             const size_t scanned = seeds_.size();
             scan_some();
             for (; found_ < scanned; found_++) find(seeds_[found_]);
+            prefetch_from(scanned);
         }
     }
 
@@ -156,21 +160,20 @@ private:
     static constexpr int64_t kHitsAtOnce = 1 << 20;
 
     static constexpr size_t kSeedsAtOnce = 128;  // two cache lines each: as many as stay near
-    static constexpr uint32_t kEntriesPerLine = 8, kFollowedAhead = 32;
+    static constexpr uint32_t kEntriesPerLine = 8;
 
     void add_seed(const Minimizer& m) {
         look_up_.prefetch_bucket(m.hash);
         seeds_.push_back({m, 0, 0});
     }
 
-    // The next reads' minimizers, which are prefetched.
+    // The next reads' minimizers, whose buckets are prefetched.
     void scan_some() {
         const size_t first = seeds_.size();
         for (size_t r = first_seed_.size() - 1; r < codes_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
             scanner_.scan((*codes_)[r], (*lengths_)[r], [&](const Minimizer& m) { add_seed(m); });
             first_seed_.push_back(seeds_.size());
         }
-        prefetch_from(first);
     }
 
     [[gnu::always_inline]] void prefetch_from(size_t first) const {  // index/lookup.hpp
@@ -184,35 +187,56 @@ private:
             hits_.push_back(hit_of(index_.entries[seed.first], int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k));
     }
 
+    // The seeds of a read that are followed: all, or those that the repeat rule says, from the rarest on; the first one's hits up to
+    // a number.
+    struct FollowedSeeds {
+        size_t read = ~size_t(0);
+        int64_t max_hits = 0;
+        bool hits_truncated = false;
+        std::vector<uint32_t> seeds;
+    };
+
+    void follow_seeds(size_t r, int64_t max_hits, FollowedSeeds& out) {
+        out.read = r;
+        out.max_hits = max_hits;
+        out.seeds.clear();
+        int64_t total = 0;
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) {
+            total += count(s);
+            if (count(s)) out.seeds.push_back(uint32_t(s));
+        }
+        out.hits_truncated = total > max_hits;
+        if (!out.hits_truncated) return;
+        rank_.clear();
+        for (const uint32_t s : out.seeds) rank_.push_back(uint64_t(count(s)) << 32 | s);  // algo/map/seeds.hpp: rarer
+        std::sort(rank_.begin(), rank_.end());
+        out.seeds.clear();
+        total = 0;
+        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
+            const uint32_t s = uint32_t(rank_[rank]);
+            total += hits_to_follow(rank, count(s), uint32_t(max_hits));
+            if (total > max_hits) return;
+            out.seeds.push_back(s);
+        }
+    }
+
     // Whether some were left out.
     bool collect_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
         const int64_t max_hits = std::min<int64_t>(int64_t(params_.max_hits) * (deep ? kDepth : 1), 1 << 30);
-        if (r + 2 < first_seed_.size())  // the next read's
-            for (size_t s = first_seed_[r + 1]; s < std::min(found_, first_seed_[r + 2]); s++)
-                for (uint32_t e = seeds_[s].first; e < seeds_[s].first + std::min(count(s), kFollowedAhead); e += kEntriesPerLine)
-                    __builtin_prefetch(&index_.entries[e]);
-        list_.clear();
-        int64_t total = 0;
-        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += count(s);
-        if (total > max_hits) {
-            collect_rarest(r, length, draw, max_hits);
-            return true;
+        if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
+        else follow_seeds(r, max_hits, own_);
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && !deep) {  // the next read's hits are prefetched
+            follow_seeds(r + 1, max_hits, next_);
+            for (const uint32_t s : next_.seeds)
+                for (uint32_t e = 0; e < std::min(count(s), uint32_t(max_hits)); e += kEntriesPerLine)
+                    __builtin_prefetch(&index_.entries[seeds_[s].first + e]);
         }
-        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) add_hits(seeds_[s], 0, count(s), length);
-        return false;
-    }
-
-    // By the repeat rule.
-    void collect_rarest(size_t r, int32_t length, uint32_t draw, int64_t max_hits) {
-        rank_.clear();
-        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
-            if (count(s)) rank_.push_back(uint64_t(count(s)) << 32 | s);  // algo/map/seeds.hpp: rarer
-        std::sort(rank_.begin(), rank_.end());
-        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
-            const uint32_t s = uint32_t(rank_[rank]), followed = hits_to_follow(rank, count(s), uint32_t(max_hits));
-            if (int64_t(list_.size()) + followed > max_hits) return;
+        list_.clear();
+        for (const uint32_t s : own_.seeds) {
+            const uint32_t followed = std::min(count(s), uint32_t(max_hits));
             add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
         }
+        return own_.hits_truncated;
     }
 
     uint32_t count(size_t s) const { return seeds_[s].last - seeds_[s].first; }
@@ -272,6 +296,7 @@ private:
     size_t found_ = 0;  // seeds
     ReadNeighbours neighbours_;
     SeedHitList list_;
+    FollowedSeeds own_, next_;
     std::vector<uint64_t> rank_;                  // seeds, the rarest first
     std::vector<uint64_t> hits_, kept_, sorted_;  // of every candidate
     std::vector<Candidate> cluster_;

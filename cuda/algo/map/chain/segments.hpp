@@ -175,6 +175,46 @@ GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch
     group.sync();
 }
 
+// What so many bases beside a chain add to its score at most, without a gap; window(i) are those of the 32 from the i-th on that differ.
+template <class Window>
+GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
+    int32_t score = 0, best = 0;
+    for (int32_t from = 0; from < length && score + (length - from) * s.match > best; from += kBasesPerWord) {
+        const uint64_t differ = window(from);
+        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++) {
+            score += differ >> 2 * i & 1 ? -s.mismatch : s.match;
+            best = max(best, score);
+        }
+    }
+    return best;
+}
+
+// Whether a chain may be worth a record. One on a single diagonal is there by chance, most often, and is aligned where it has the
+// score without a gap, or all but the cost of one: as in gapped BLAST (Altschul et al. 1997). Called by one lane.
+template <class Text>
+GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text) {
+    const uint64_t first = chain.anchors[0], last = chain.anchors[chain.anchor_count - 1];
+    const int64_t diagonal = anchor_reference(first) - anchor_query(first);
+    for (uint32_t a = 1; a < chain.anchor_count; a++)
+        if (anchor_reference(chain.anchors[a]) - anchor_query(chain.anchors[a]) != diagonal) return true;
+    const int32_t begin = anchor_query(first), end = anchor_query(last) + rules.k;
+    const int64_t left = text.contig_begin(chain.contig), right = text.contig_begin(chain.contig + 1);
+    const auto within = [](int64_t a, int64_t b) { return int32_t(a < b ? a : b); };
+    const int32_t enough = rules.min_score - gap_cost(rules.scores, 1);
+    int32_t score = (end - begin) * rules.scores.match;  // at most
+    if (score >= enough) return true;
+    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
+        return differing_bases(query.bases(end + i, chain.reverse), text.bases(diagonal + end + i));
+    });
+    if (score >= enough) return true;
+    score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
+        const int64_t at = diagonal + begin - i - kBasesPerWord;  // on the other strand
+        const uint64_t bases = at >= 0 ? reverse_complement(text.bases(at)) : reverse_complement(text.bases(0)) >> (-2 * at);
+        return differing_bases(query.bases(query.length() - begin + i, !chain.reverse), bases);
+    });
+    return score >= enough;
+}
+
 // The runs of segments of one chain that make good local alignments: as in Kadane's algorithm a run ends where nothing of its
 // score is left, and as in BLAST's X-drop where it has fallen too far below its best. Called by one lane.
 class ChainCutter {

@@ -58,16 +58,25 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     group.sync();
 }
 
-// The dynamic programs of a read's chains.
+// The dynamic programs of a read's chains; where there are many, of those that promise something (short reads).
+constexpr uint32_t kManyChains = 32;
+
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r) {
     const ChainRead& state = batch.state[r];
     const ChainQuery query = query_of(batch, r);
-    for (uint32_t c = 0; c < state.chosen; c++) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
+    ChosenChain* chains = batch.chains.items + state.first_chosen;
+    const bool all = state.chosen <= kManyChains || batch.rules.min_anchors > 1;
+    for (uint32_t c = group.lane(); c < state.chosen; c += Group::kLanes)
+        chains[c].points = all || is_promising(batch.rules, chains[c], query, text);
+    group.sync();
+    for (uint32_t c = 0; c < state.chosen; c++)
+        if (chains[c].points) plan_chain(group, batch, text, query, chains[c]);
 }
 
 GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {
     ChosenChain& chain = batch.chains.items[number];
+    if (!chain.points) return;
     const int32_t length = int32_t(batch.offsets[chain.read + 1] - batch.offsets[chain.read]);
     ChainCutter(batch, chain, length).run();
 }
