@@ -72,8 +72,7 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            deflates = sample.layout.format == "bam" and not sample.layout.held
-            short = _DEFLATED_BATCH if deflates else DEVICE_BATCH
+            short = _DEFLATED_BATCH if sample.layout.deflates_batches else DEVICE_BATCH
             larger = _LONG_READ_BATCH if params.long_reads else short
             reads = lanes.items(options.batch_size * (larger if backend.on_gpu else 1))
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)

@@ -18,6 +18,7 @@ from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
+from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs, MappedText
 from gpualign.map.params import MapParams
@@ -229,6 +230,18 @@ def test_long_reads_give_the_same_bytes(
     fields = json.loads(report.read_text())
     assert fields["cpu_items"] == 0
     assert fields["gpu_items"] == expected.count(b"\n") - expected.count(b"\n@") - 1 or options
+
+
+@pytest.mark.parametrize(("preset", "form", "by_device"), [("ont", "sam", 0), ("ont", "bam", 1), ("sr", "sam", 1)])
+def test_long_reads_go_back_to_the_device_only_where_it_compresses_them(
+    cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch, preset: str, form: str, by_device: int
+) -> None:
+    written: list[TextBatch] = []
+    submit = TextKernel.submit
+    monkeypatch.setattr(TextKernel, "submit", lambda self, slot, item: written.append(item) or submit(self, slot, item))
+    use(FakeDriver())
+    sam_of(cli, some_reads, "-x", preset, "--output-format", form, "--device", "cuda")
+    assert len(written) == by_device
 
 
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
