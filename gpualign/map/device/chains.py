@@ -256,17 +256,17 @@ class LongReadKernel:
         self._shares = dict.fromkeys(_RESULTS, 0.0)  # of their arenas, in the latest batch
         self._of_item = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
+        self._target = resident_target(device, index)  # while the first batch is read
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if not len(item.batch):
             return
-        target = resident_target(self.device, self.index)
         capacity = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
-        self._steps.run(slot, chain_launch(target, batch, counters))
+        self._steps.run(slot, chain_launch(self._target, batch, counters))
         ahead = {name: self._bytes(name, min(1.0, _AHEAD * self._shares[name]) * capacity[name]) for name in _RESULTS}
         self._in_flight[id(slot)] = _InFlight(capacity, ahead)
         slot.download("counters", COUNTERS, np.uint32)
