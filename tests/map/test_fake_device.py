@@ -244,6 +244,19 @@ def test_long_reads_go_back_to_the_device_only_where_it_compresses_them(
     assert len(written) == by_device
 
 
+def test_a_small_input_of_long_reads_comes_in_many_batches(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
+    """A large one in those of eight times the size."""
+    report, bases = tmp_path / "run.json", 0.45 * some_reads.stat().st_size
+    use(FakeDriver())
+    batches = []
+    for parts in (20, 400):
+        size = int(bases / parts)
+        sam_of(cli, some_reads, "-x", "ont", "--device", "cuda", "--batch-size", size, "--json", report)
+        batches.append(json.loads(report.read_text())["gpu_batches"])
+    assert batches[0] == pytest.approx(20, abs=3)
+    assert batches[1] == pytest.approx(400 / 8, abs=10)
+
+
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: what overflows later is not known before."""
     expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
