@@ -33,8 +33,7 @@ from gpualign.streaming.clock import STEPS
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 2
 _LONG_READ_BATCH = 8
-#: parts that a small input of long reads has at least: devices wait for the first one, and are idle while the last one is
-#: written
+#: parts of a small input of long reads, at least: a device waits for the first, and is idle while the last is written
 _LONG_READ_PARTS = 16
 #: where the device deflates: it is the faster the more blocks it has at once
 _DEFLATED_BATCH = 4
