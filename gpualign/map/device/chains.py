@@ -61,6 +61,16 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
     )
 
 
+class ArenaItems(dict[str, int]):
+    """{arena: items that a batch has space for}.
+
+    Attributes:
+        factors: how many times as many as at the beginning.
+    """
+
+    factors: Mapping[str, float]
+
+
 class ArenaSizes:
     """How many items the arenas of a batch have; grows with what batches turn out to need.
 
@@ -72,17 +82,20 @@ class ArenaSizes:
         self._beginning = _ARENA_ITEMS if beginning is None else beginning
         self._factor = dict.fromkeys(self._beginning, 1.0)
 
-    def items(self, bases: int, reads: int) -> dict[str, int]:
-        return {
-            name: min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
+    def items(self, bases: int, reads: int) -> ArenaItems:
+        items = ArenaItems(
+            (name, min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024))
             for name, (per_base, per_read) in self._beginning.items()
-        }
+        )
+        items.factors = dict(self._factor)
+        return items
 
-    def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
-        """Names of arenas that were too small; the next batch has space for more than twice as much."""
+    def lacking(self, used: Mapping[str, int], capacity: ArenaItems) -> list[str]:
+        """Names of arenas that were too small; the next batch has space for half as much again as was wanted."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
-        for name in lacking:
-            self._factor[name] *= 1.5 * used[name] / capacity[name]
+        for name in lacking:  # of many batches in flight each says so
+            wanted = capacity.factors[name] * 1.5 * used[name] / capacity[name]
+            self._factor[name] = max(self._factor[name], wanted)
         return lacking
 
 
@@ -238,7 +251,7 @@ _AHEAD = 1.1
 class _InFlight:
     """Of a batch: the items of its arenas, and bytes of results that are copied in any case."""
 
-    capacity: Mapping[str, int]
+    capacity: ArenaItems
     ahead: Mapping[str, int]
 
 

@@ -21,6 +21,7 @@ from gpualign.map.device.chains import (
     ALIGN_TURNS,
     ARENA_COUNTERS,
     COUNTERS,
+    ArenaItems,
     ArenaSizes,
     Array,
     chain_batch_of,
@@ -71,8 +72,8 @@ class Capacity:
     what each of them takes.
     """
 
-    chains: Mapping[str, int]
-    long_chains: Mapping[str, int]
+    chains: ArenaItems
+    long_chains: ArenaItems
     loci: int
     hits: int
     templates: int
