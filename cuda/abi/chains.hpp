@@ -103,7 +103,8 @@ struct ChainRun {
 struct ChainAlignment {
     int64_t begin, end;                  // on the reference
     int32_t query_begin, query_end;      // on the strand of the chain
-    int32_t score, matches, columns;
+    int32_t score, forgiven;             // by which it is chosen, and what that makes less of very long gaps
+    int32_t matches, columns;
     int32_t anchors;                     // of the chain, within the alignment
     uint32_t chain;
     uint32_t cigar, operations;

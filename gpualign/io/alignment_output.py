@@ -83,6 +83,11 @@ class AlignmentLayout:
         return self.sort or self.hold
 
     @property
+    def deflates_batches(self) -> bool:
+        """Whether each batch's records are compressed by themselves, as BGZF blocks."""
+        return self.format == "bam" and not self.held
+
+    @property
     def records(self) -> str:
         """How records are handed over: "paf" or "sam", lines of text, or "bam", their binary form."""
         return "bam" if self.held else self.written

@@ -200,6 +200,10 @@ class RecordFormatter:
             return False
         return self.layout.records == "sam" or self.binary_tags(job)
 
+    def better_on_device(self, job: RecordsJob) -> bool:
+        """The same but for long reads that it would not deflate: to copy them there takes a CPU thread as long."""
+        return self.for_device(job) and (self.layout.deflates_batches or not self.params.long_reads)
+
     def binary_tags(self, job: RecordsJob) -> bool:
         """Whether all tags of a batch are known as values: comments are text, and so is pa."""
         return job.batch.comments is None and self.index.alt is None

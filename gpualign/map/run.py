@@ -17,6 +17,7 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
+from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
@@ -32,6 +33,8 @@ from gpualign.streaming.clock import STEPS
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 4
 _LONG_READ_BATCH = 8
+#: parts of a small input of long reads, at least: a device waits for the first, and is idle while the last is written
+_LONG_READ_PARTS = 16
 #: where the device deflates: it is the faster the more blocks it has at once
 _DEFLATED_BATCH = 4
 #: bases of the reads whose lengths are looked at, at once
@@ -72,10 +75,7 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            deflates = sample.layout.format == "bam" and not sample.layout.held
-            short = _DEFLATED_BATCH if deflates else DEVICE_BATCH
-            larger = _LONG_READ_BATCH if params.long_reads else short
-            reads = lanes.items(options.batch_size * (larger if backend.on_gpu else 1))
+            reads = lanes.items(options.batch_size * (_larger_batch(sample, params) if backend.on_gpu else 1))
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
@@ -102,6 +102,16 @@ def run_map(
     if files.report_page is not None:
         with open_output(files.report_page) as page:
             page.write(report_page(fields).encode())
+
+
+def _larger_batch(sample: Sample, params: MapParams) -> int:
+    """How many times as large batches for devices are."""
+    if not params.long_reads:
+        return _DEFLATED_BATCH if sample.layout.deflates_batches else DEVICE_BATCH
+    bases = symbols_in_files(*sample.files.read_files)
+    if bases is None:
+        return _LONG_READ_BATCH
+    return min(_LONG_READ_BATCH, max(1, round(bases / (_LONG_READ_PARTS * sample.options.batch_size))))
 
 
 def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:

@@ -76,7 +76,7 @@ class Mapping:
         if isinstance(prepared, SequenceBatch):
             return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
         layout = self.formatter.layout
-        form = TextForm(layout.records == "bam", deflate=layout.format == "bam" and not layout.held)
+        form = TextForm(layout.records == "bam", deflate=layout.deflates_batches)
         return TextBatch.of(prepared.batch, prepared.alignments, prepared.wanted, prepared.options, form, lend)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
@@ -101,9 +101,9 @@ class Mapping:
     def write_on_device(
         self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords
     ) -> Mapped | Again[Mapped]:
-        """The same, where the device writes the text, too, if it can."""
+        """The same, where the device writes the text, too, if it can and that pays."""
         job, statistics = self._job(parsed, *self._alignments(parsed, found))
-        if not self.formatter.for_device(job):
+        if not self.formatter.better_on_device(job):
             return self._written(parsed, job, statistics, self.formatter.records(job))
 
         def after(written: DeviceRecordsText) -> Mapped:

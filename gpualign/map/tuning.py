@@ -123,7 +123,7 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )
     if chained:
-        return replace(work, modules=(("map_chains", chain_defines(True)), *writing))
+        return replace(work, modules=(("map_chains", chain_defines(True)), *(writing if records == "bam" else ())))
     if not longest:
         return replace(work, modules=())
     thorough = (("map_thorough", thorough_defines(False)), ("map_chains", chain_defines(False)))

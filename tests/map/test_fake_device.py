@@ -18,9 +18,11 @@ from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
+from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs, MappedText
 from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
@@ -229,6 +231,31 @@ def test_long_reads_give_the_same_bytes(
     assert fields["gpu_items"] == expected.count(b"\n") - expected.count(b"\n@") - 1 or options
 
 
+@pytest.mark.parametrize(("preset", "form", "by_device"), [("ont", "sam", 0), ("ont", "bam", 1), ("sr", "sam", 1)])
+def test_long_reads_go_back_to_the_device_only_where_it_compresses_them(
+    cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch, preset: str, form: str, by_device: int
+) -> None:
+    written: list[TextBatch] = []
+    submit = TextKernel.submit
+    monkeypatch.setattr(TextKernel, "submit", lambda self, slot, item: written.append(item) or submit(self, slot, item))
+    use(FakeDriver())
+    sam_of(cli, some_reads, "-x", preset, "--output-format", form, "--device", "cuda")
+    assert len(written) == by_device
+
+
+def test_a_small_input_of_long_reads_comes_in_many_batches(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
+    """A large one in those of eight times the size."""
+    report, bases = tmp_path / "run.json", 0.45 * some_reads.stat().st_size
+    use(FakeDriver())
+    batches = []
+    for parts in (20, 400):
+        size = int(bases / parts)
+        sam_of(cli, some_reads, "-x", "ont", "--device", "cuda", "--batch-size", size, "--json", report)
+        batches.append(json.loads(report.read_text())["gpu_batches"])
+    assert batches[0] == pytest.approx(20, abs=3)
+    assert batches[1] == pytest.approx(400 / 8, abs=10)
+
+
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: what overflows later is not known before."""
     expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
@@ -242,6 +269,23 @@ def test_long_reads_on_a_small_device_are_mapped_in_parts(cli: Cli, use, some_re
     driver = use(FakeDriver(memory=200 << 20))
     assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda") == expected
     assert driver.contexts == []
+
+
+def test_parts_of_long_reads_that_cpu_threads_mapped_are_joined() -> None:
+    """With `--device cuda,cpu` the threads cut what they take."""
+    columns = {
+        "flag": [0, 16],
+        "contig": [1, 2],
+        "position": [5, 6],
+        "mapq": [60, 1],
+        "score": [9, 8],
+        "distance": [-1, -1],
+    }
+    offsets = {"cigar_offsets": np.array([0, 1, 1]), "record_offsets": np.array([0, 2])}
+    part = Alignments(**{name: np.array(column) for name, column in columns.items()}, cigar=np.array([17]), **offsets)
+    joined = chains.LongReadKernel.join(None, [part, part])
+    assert joined.contig.tolist() == [1, 2, 1, 2]
+    assert joined.record_offsets.tolist() == [0, 2, 4]
 
 
 def test_a_device_too_small(cli: Cli, use, fifty: Path) -> None:

@@ -158,12 +158,26 @@ def parts(cli: Cli, folder: Path, preset: Sequence[str], genome: dict[str, str],
     return sorted(found)
 
 
-@pytest.mark.parametrize("preset", ["ont", "hifi"])
-def test_a_piece_behind_a_long_deletion_is_found(cli: Cli, tmp_path: Path, preset: str) -> None:
-    """Deletion of 10,000 bases, which cost a chain more than the 1,000 behind it are worth."""
+@pytest.mark.parametrize(("preset", "behind"), [("ont", 400), ("hifi", 1000)])
+def test_a_piece_behind_a_long_deletion_is_found(cli: Cli, tmp_path: Path, preset: str, behind: int) -> None:
+    """Deletion of 10,000 bases, of which 1,000 cost more than what is behind it is worth."""
     one = CONTIGS["one"]
-    found = parts(cli, tmp_path, [preset], {"one": one}, one[1000:5000] + one[14_996:15_996])
-    assert found == [(0, 4000, "one", 1000, 60), (4000, 5000, "one", 14_996, 60)]
+    found = parts(cli, tmp_path, [preset], {"one": one}, one[1000:5000] + one[14_996:][:behind])
+    assert found == [(0, 4000, "one", 1000, 60), (4000, 4000 + behind, "one", 14_996, 60)]
+
+
+@pytest.mark.parametrize("preset", ["ont", "hifi"])
+@pytest.mark.parametrize("side", [4000, 6000])
+def test_a_very_long_gap_is_within_one_alignment(cli: Cli, tmp_path: Path, preset: str, side: int) -> None:
+    """Though it costs more than a side, or both, are worth, and though a part of the read has a copy without it."""
+    one, two = CONTIGS["one"], CONTIGS["two"]
+    genome = {"one": one, "two": two[:9000] + with_errors(38, one[2500 : 1500 + side], 0.01) + two[9000:]}
+    left = one[2000 : 2000 + side]
+    deletion = left + one[12_000 + side :][:side]
+    assert parts(cli, tmp_path, [preset], genome, with_errors(39, deletion, 0.01))[0][2:] == ("one", 2000, 60)
+    assert parts(cli, tmp_path, [preset], genome, deletion) == [(0, len(deletion), "one", 2000, 60)]
+    insertion = left + random_genome(39, 10_000) + one[2000 + side :][:side]
+    assert parts(cli, tmp_path, [preset], genome, insertion) == [(0, len(insertion), "one", 2000, 60)]
 
 
 def test_records_meet_at_a_junction_within_a_repeat(cli: Cli, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,16 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
     )
 
 
+class ArenaItems(dict[str, int]):
+    """{arena: items that a batch has space for}.
+
+    Attributes:
+        factors: how many times as many as at the beginning.
+    """
+
+    factors: Mapping[str, float]
+
+
 class ArenaSizes:
     """How many items the arenas of a batch have; grows with what batches turn out to need.
 
@@ -74,17 +84,20 @@ class ArenaSizes:
         self._beginning = _ARENA_ITEMS if beginning is None else beginning
         self._factor = dict.fromkeys(self._beginning, 1.0)
 
-    def items(self, bases: int, reads: int) -> dict[str, int]:
-        return {
-            name: min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
+    def items(self, bases: int, reads: int) -> ArenaItems:
+        items = ArenaItems(
+            (name, min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024))
             for name, (per_base, per_read) in self._beginning.items()
-        }
+        )
+        items.factors = dict(self._factor)
+        return items
 
-    def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
-        """Names of arenas that were too small; the next batch has space for more."""
+    def lacking(self, used: Mapping[str, int], capacity: ArenaItems) -> list[str]:
+        """Names of arenas that were too small; the next batch has space for more than was wanted."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
-        for name in lacking:
-            self._factor[name] *= self._growth * used[name] / capacity[name]
+        for name in lacking:  # of many batches in flight each says so
+            wanted = capacity.factors[name] * self._growth * used[name] / capacity[name]
+            self._factor[name] = max(self._factor[name], wanted)
         return lacking
 
 
@@ -142,14 +155,23 @@ def chain_batch_of(
 
 @dataclass(frozen=True)
 class DeviceAlignments:
-    """What a device found of a batch; nothing of it is left to the CPU."""
+    """What a device found of a batch; nothing of it is left to the CPU.
 
-    found: Alignments
+    Attributes:
+        parts: uint8, as the device wrote them, of each part of the batch mapped at once: ChainRead of its reads,
+            their ChainOutput, and CIGARs.
+    """
+
+    parts: tuple[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]], ...]
     left_count: ClassVar[int] = 0
 
     def alignments(self, *_: object) -> Alignments:
         """As :meth:`DeviceRecords.alignments`."""
-        return self.found
+        parts = [
+            Alignments(*_native.chain_alignments(state, outputs, cigars.view(np.uint32)))
+            for state, outputs, cigars in self.parts
+        ]
+        return Alignments.join(parts) if len(parts) > 1 else parts[0]
 
 
 class ChainSteps:
@@ -221,56 +243,95 @@ def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
     return filled("ChainLaunch", target=target, batch=batch, next=turns, done_chains=done)
 
 
-class LongReadKernel:
-    """Maps batches of long reads on one device (see ``gpu.runner.Kernel``)."""
+#: arenas whose items come back
+_RESULTS = ("outputs", "output_cigars")
+#: how much of them is copied before it is known how many there are, in times of what the latest batch had
+_AHEAD = 1.1
 
-    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
-        self.device, self.index, self.params = device, index, params
+
+@dataclass(frozen=True)
+class _InFlight:
+    """Of a batch: the items of its arenas, and bytes of results that are copied in any case."""
+
+    capacity: ArenaItems
+    ahead: Mapping[str, int]
+
+
+class LongReadKernel:
+    """Maps batches of long reads on one device (see ``gpu.runner.Kernel``).
+
+    Args:
+        lent: as for :class:`gpualign.map.device.kernel.MapKernel`.
+    """
+
+    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, lent: bool = False) -> None:
+        self.device, self.index, self.params, self._lent = device, index, params, lent
         self._rules, self._arena_sizes = chain_rules(index, params), ArenaSizes()
-        self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
+        self._in_flight: dict[int, _InFlight] = {}
+        self._shares = dict.fromkeys(_RESULTS, 0.0)  # of their arenas, in the latest batch
+        self._of_item = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
+        self._target = resident_target(device, index)  # while the first batch is read
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if not len(item.batch):
             return
-        target = resident_target(self.device, self.index)
-        capacity = self._capacity[id(slot)] = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
+        capacity = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
-        self._steps.run(slot, chain_launch(target, batch, counters))
+        self._steps.run(slot, chain_launch(self._target, batch, counters))
+        ahead = {name: self._bytes(name, min(1.0, _AHEAD * self._shares[name]) * capacity[name]) for name in _RESULTS}
+        self._in_flight[id(slot)] = _InFlight(capacity, ahead)
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", len(item.batch) * struct("ChainRead").itemsize, np.uint8)
+        for name, nbytes in ahead.items():  # about all: then the device's thread need not wait for a second copy
+            slot.download(name, nbytes, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceAlignments:
+        """
+        Raises:
+            DeviceMemoryExceeded: the batch needs more space than it had.
+        """
         reads = len(item.batch)
-        counters = slot.pinned("counters", COUNTERS if reads else 0, np.uint32)
-        used = used_items(counters)
-        if reads:
-            lacking = self._arena_sizes.lacking(used, self._capacity.pop(id(slot)))
-            if lacking:
-                raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
-        of_item = _native.chain_item_bytes()
-
-        def copied(name: str) -> NDArray[np.uint8]:
-            array = np.empty(used[name] * of_item[name], np.uint8)
-            if array.nbytes:
-                self.device.driver.memcpy_dtoh(array, slot.device_array(name, array.nbytes))
-            return array
-
-        state = slot.pinned("state", reads * struct("ChainRead").itemsize, np.uint8).copy()
+        if not reads:
+            empty = np.zeros(0, np.uint8)
+            return DeviceAlignments(((empty, empty, empty),))
+        in_flight = self._in_flight.pop(id(slot))
+        used = used_items(slot.pinned("counters", COUNTERS, np.uint32))
+        if lacking := self._arena_sizes.lacking(used, in_flight.capacity):
+            raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
+        sizes = {"state": reads * struct("ChainRead").itemsize}
+        for name in _RESULTS:
+            sizes[name] = self._bytes(name, used[name])
+            self._shares[name] = used[name] / in_flight.capacity[name]
+        if late := [name for name in _RESULTS if sizes[name] > in_flight.ahead[name]]:
+            for name in late:
+                slot.download(name, sizes[name], np.uint8)
+            slot.submitted()
+            slot.wait()
         slot.part_with("batch")  # a host thread may fill it with the next batch
-        cigars = copied("output_cigars").view(np.uint32)
-        return DeviceAlignments(Alignments(*_native.chain_alignments(state, copied("outputs"), cigars)))
+        return DeviceAlignments((tuple(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()),))  # type: ignore[arg-type]
+
+    def _bytes(self, name: str, items: float) -> int:
+        return int(items) * int(self._of_item[name])
+
+    def _taken(self, slot: Slot, name: str, nbytes: int) -> NDArray[np.uint8]:
+        """What came back, no longer the slot's."""
+        array = slot.part_with(name)
+        assert array is not None
+        return array[:nbytes] if self._lent else array[:nbytes].copy()
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch."""
         return item.halves(False)
 
-    def join(self, results: Sequence[DeviceAlignments]) -> DeviceAlignments:
-        """The parts' results."""
-        return DeviceAlignments(Alignments.join([result.found for result in results]))
+    def join(self, results: Sequence[Any]) -> DeviceAlignments | Alignments:
+        """The parts' results, all of this kernel or all of the CPU's."""
+        if isinstance(results[0], Alignments):
+            return Alignments.join(results)
+        return DeviceAlignments(tuple(part for result in results for part in result.parts))
 
 
 def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:

@@ -21,6 +21,7 @@ from gpualign.map.device.chains import (
     ALIGN_TURNS,
     ARENA_COUNTERS,
     COUNTERS,
+    ArenaItems,
     ArenaSizes,
     Array,
     chain_batch_of,
@@ -78,8 +79,8 @@ class Capacity:
     each of them takes; and hits of a read and bytes of a dynamic program that there can be space for.
     """
 
-    chains: Mapping[str, int]
-    long_chains: Mapping[str, int]
+    chains: ArenaItems
+    long_chains: ArenaItems
     loci: int
     hits: int
     templates: int

@@ -22,7 +22,7 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 }
 
 // Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
-constexpr int64_t kBlockBases = 1 << 17;
+constexpr int64_t kBlockBases = 1 << 19;
 
 nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                          int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,

@@ -99,7 +99,7 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
     a.operations = cigar.count;
     int32_t q = 0;
     int64_t t = a.begin;
-    a.score = a.matches = a.columns = a.anchors = 0;
+    a.score = a.forgiven = a.matches = a.columns = a.anchors = 0;
     for (uint32_t i = 0; i < cigar.count; i++) {
         const uint32_t operation = cigar.operation(i);
         const int32_t length = int32_t(cigar.length(i));
@@ -108,7 +108,9 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
             a.matches += length - mismatches;
             a.score += ungapped_score(scores, length, mismatches);
         } else if (operation != kCigarS) {
-            a.score -= gap_cost(scores, length);
+            const int32_t cost = choice_gap_cost(batch.rules, length);
+            a.score -= cost;
+            a.forgiven += gap_cost(scores, length) - cost;
         }
         if (operation != kCigarD) q += length;
         if (operation == kCigarM || operation == kCigarD) t += length;

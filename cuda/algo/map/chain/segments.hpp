@@ -7,7 +7,13 @@
 namespace gpualign {
 
 constexpr int32_t kLongReadGap = 10;                 // bases of a gap in a long read that may be doubtful
+constexpr int32_t kLongReadEvent = 1000;             // bases of a gap from which on it costs no more where alignments are chosen
 constexpr int32_t kLongestDiagonal = 1 << 16;        // bases that are compared one by one
+
+// What a gap says against an alignment. In a long read a very long one is an event, whatever its length.
+GPUALIGN_HD int32_t choice_gap_cost(const ChainRules& rules, int32_t length) {
+    return gap_cost(rules.scores, rules.min_anchors > 1 ? min(length, kLongReadEvent) : length);
+}
 
 // Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
 GPUALIGN_HD BandTask band_task(const ChosenChain& chain, int32_t from, int32_t rows, int64_t diagonal, int32_t first, int32_t last,
@@ -349,7 +355,7 @@ private:
             if ((cigar[o] & 15) == kCigarM) matches += length * rules_.scores.match;
             else gap += (cigar[o] & 15) == kCigarD ? length : -length;
         }
-        const int32_t bases = gap < 0 ? -gap : gap, cost = gap ? gap_cost(rules_.scores, bases) : 0;
+        const int32_t bases = gap < 0 ? -gap : gap, cost = gap ? choice_gap_cost(rules_, bases) : 0;
         if (rules_.min_anchors > 1) {
             if (bases < kLongReadGap) return false;
         } else if (segment.score < matches - cost - rules_.doubt) {

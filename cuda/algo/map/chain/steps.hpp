@@ -164,7 +164,7 @@ GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, con
     const bool flipped = state.flipped & 1;
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
     return {a.begin - text.contig_begin(chain.contig), a.end - a.begin, flipped ? length - own.end : own.begin,
-            flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, a.anchors, chain.contig, a.cigar,
+            flipped ? length - own.begin : own.end, a.score - a.forgiven, a.columns - a.matches, a.anchors, chain.contig, a.cigar,
             a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
 }
 
@@ -191,8 +191,8 @@ GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& tex
                               : ranked[p].kind == ChainKind::supplementary ? kFlagSupplementary
                                                                            : kFlagSecondary;
         const bool reverse = (chain.reverse != 0) != ((state.flipped & 1) != 0);
-        batch.outputs.items[state.first_output + p] = {chain.contig, uint32_t(a.begin - text.contig_begin(chain.contig)), a.score, cigar,
-                                                       a.operations, uint16_t(kind | (reverse ? kFlagReverse : 0)), ranked[p].mapq};
+        batch.outputs.items[state.first_output + p] = {chain.contig, uint32_t(a.begin - text.contig_begin(chain.contig)),
+                                                       a.score - a.forgiven, cigar, a.operations, uint16_t(kind | (reverse ? kFlagReverse : 0)), ranked[p].mapq};
         for (uint32_t o = 0; o < a.operations; o++) batch.output_cigars.items[cigar + o] = batch.cigars.items[a.cigar + o];
         cigar += a.operations;
     }
