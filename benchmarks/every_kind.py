@@ -29,7 +29,7 @@ import numpy as np
 from kinds import KINDS, Kind, load
 
 _LEVELS = (1, 10, 20, 30, 50)
-SEEDS = {"seen": 100, "unseen": 900}
+SEEDS = {"seen": 100, "unseen": 1900}
 INDEX = {
     "gpualign": "{gpualign} index {fasta} -d {index}.gpi -q",
     "bwa": "bwa index -p {index} {fasta}",
