@@ -4,11 +4,11 @@
                                     [--tools gpualign,bwa,…] [--keep FOLDER] [--gpualign PROGRAM]
 
 Of each kind (kinds.py), `count` sets are made, of seeds that are looked at while the mapper is changed, or of others.
-A record is correct where it overlaps the read's origin on its strand by half of the aligned bases, and begins and ends
-within 10 bases of it, long reads aside. Counted for each kind and mapper: reads mapped, correct, in proper pairs;
-clipped bases of them; supplementary records; wrong and kept reads at MAPQ 1, 10, 20, 30, 50 and more, and how many
-wrong ones the MAPQ of those that are kept allows, twice the sum of 10^(-MAPQ / 10); CPU seconds, those of gpualign with
-indexing where the reads have seeds of their own.
+A record is correct where it overlaps the read's origin on its strand by half of the aligned bases, and, of short reads,
+the first base of the read, clipped or not, lies within 10 bases of where it came from. Counted of each kind, by mapper:
+reads mapped, correct, in proper pairs; clipped bases of them; supplementary records; wrong and kept reads at MAPQ 1,
+10, 20, 30, 50 and more, and how many wrong ones the MAPQ of those that are kept allows, twice the sum of
+10^(-MAPQ / 10); CPU seconds, those of gpualign with indexing where the reads have seeds of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from kinds import KINDS, Kind, load
 
 _LEVELS = (1, 10, 20, 30, 50)
-SEEDS = {"seen": 100, "unseen": 900}
+SEEDS = {"seen": 100, "unseen": 1900}
 INDEX = {
     "gpualign": "{gpualign} index {fasta} -d {index}.gpi -q",
     "bwa": "bwa index -p {index} {fasta}",
@@ -117,11 +117,18 @@ def judge(sam: Path, kind: Kind, counts: Counts, wrong_ones: list[str] | None = 
 
 def _is_right(origin: Sequence[str], contig: str, position: int, flag: int, cigar: str, kind: Kind) -> bool:
     start, end = int(origin[1]), int(origin[2])
-    after = position + sum(n for n, operation in data.parse_cigar(cigar) if operation in "MDN=X")
-    if origin[0] != contig or (origin[3] == "-") != bool(flag & 16):
+    operations = data.parse_cigar(cigar)
+    after = position + sum(n for n, operation in operations if operation in "MDN=X")
+    reverse = bool(flag & 16)
+    if (
+        origin[0] != contig
+        or (origin[3] == "-") != reverse
+        or 2 * (min(end, after) - max(start, position)) < after - position
+    ):
         return False
-    overlap = min(end, after) - max(start, position)
-    return 2 * overlap >= after - position and (kind.preset != "sr" or (position >= start - 10 and after <= end + 10))
+    clipped, operation = operations[-1 if reverse else 0]
+    clipped *= operation in "SH"
+    return kind.preset != "sr" or abs(after + clipped - end if reverse else position - clipped - start) <= 10
 
 
 def write_set(kind: Kind, label: str, seed: int, share: float, folder: Path) -> tuple[Path, list[Path]]:

@@ -180,6 +180,15 @@ def test_a_very_long_gap_is_within_one_alignment(cli: Cli, tmp_path: Path, prese
     assert parts(cli, tmp_path, [preset], genome, insertion) == [(0, len(insertion), "one", 2000, 60)]
 
 
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_deletion_as_long_as_its_sides_lies_in_one_record(cli: Cli, tmp_path: Path, copies: int) -> None:
+    """It costs 3,026 and each side is worth 3,000; another copy of all of it differs by 1 %."""
+    place = random_genome(38, 12_000)
+    genome = {"place": place, "copy": with_errors(39, place, 0.01)}
+    found = parts(cli, tmp_path, ["hifi"], dict(list(genome.items())[:copies]), place[1000:4000] + place[7000:10_000])
+    assert [part[:4] for part in found] == [(0, 6000, "place", 1000)]
+
+
 def test_records_meet_at_a_junction_within_a_repeat(cli: Cli, tmp_path: Path) -> None:
     """Half of each copy: a record ends at the first base of the other copy, and where both agree each has the bases."""
     repeat = random_genome(34, 3000)

@@ -151,3 +151,40 @@ def test_an_exact_copy_of_a_few_bases_has_a_rival_with_one_edit() -> None:
     found = map_batch(index, batch_of([repeat.encode(), genome[100:120].encode()]), MapParams())
     assert found.position.tolist() == [5000, 100]
     assert 0 < found.mapq[0] <= 15 < 20 <= found.mapq[1] <= 30
+
+
+@pytest.mark.parametrize(("length", "rate"), [(50, 0.08), (60, 0.06)])
+def test_reads_of_a_large_family_are_not_sure(length: int, rate: float) -> None:
+    """Not all of 5,000 copies, of which that share of bases differs, are looked at; two errors hide the right one."""
+    rng, unit = random.Random(5), random_genome(41, 300)
+    copies = [
+        "".join(rng.choice("ACGT") if rng.random() < rate * 4 / 3 else base for base in unit) for _ in range(5000)
+    ]
+    genome = "".join(copy + random_genome(1000 + number, 100) for number, copy in enumerate(copies))
+    loci = [rng.randrange(len(copies)) * 400 + rng.randrange(300 - length) for _ in range(2000)]
+    reads = []
+    for locus in loci:
+        text = genome[locus : locus + length]
+        at = rng.sample(range(length), 2)
+        reads.append(with_changes(text, {i: rng.choice("ACGT".replace(text[i], "")) for i in at}).encode())
+    found = map_batch(build_index(make_reference(genome), IndexParams(19, 8)), batch_of(reads), MapParams())
+    sure = found.mapq >= 20
+    assert sure.sum() > 400
+    assert np.count_nonzero(np.abs(found.position - np.array(loci))[sure] > 10) <= 1
+
+
+def test_a_clipped_alignment_competes_with_those_of_the_whole_read(index: MinimizerIndex) -> None:
+    """34 of 42 bases score 34, all of them with two mismatches 32."""
+    text = random_genome(51, 42)
+    read = with_changes(text, {at: "ACGT"["CGTA".index(text[at])] for at in (6, 24)})
+    other = read[:34] + "".join("ACGT"["CGTA".index(base)] for base in read[34:])
+    genome = random_genome(52, 5000) + text + random_genome(53, 5000) + other + random_genome(54, 5000)
+    found = map_batch(build_index(make_reference(genome), index.params), batch_of([read.encode()]), MapParams())
+    assert (found.position[0], found.score[0], found.mapq[0]) == (10042, 34, 0)
+
+
+def test_a_short_read_is_not_surer_than_what_it_may_hide(index: MinimizerIndex) -> None:
+    """One error in the middle of 42 bases leaves no whole window on either side, so another copy would not be seen."""
+    reads = [GENOME[at : at + length].encode() for at, length in ((700, 42), (900, 150))]
+    found = map_batch(index, batch_of(reads), MapParams())
+    assert (found.position.tolist(), found.mapq.tolist()) == ([700, 900], [40, 60])

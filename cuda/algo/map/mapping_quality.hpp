@@ -72,7 +72,7 @@ public:
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
         if (suboptimal.minimum >= 0 && 2 * suboptimal.minimum <= edit_) return 0;
         const uint8_t quality = by_itself(chosen, suboptimal);
-        return others_are_seen(chosen.length, chosen.distance, k_, w_) ? quality : uint8_t(min(quality, kOthersUnseen));
+        return uint8_t(min(quality, surest_quality(chosen.length, chosen.distance, chosen.hits_truncated, k_, w_)));
     }
 
     // Of a mate of a proper pair: `alone` are the other loci of the read, null where the locus is not the best of them; `pairs`

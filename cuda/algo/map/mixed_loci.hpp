@@ -70,7 +70,7 @@ struct MixedLoci {
         constexpr uint8_t kMaxUnexplained = 10;
         const auto& own = (*locals)[size_t(list[i].local)];
         if (maps_as_long(*rules, length)) return own.mapq;
-        const uint8_t quality = own.mapq < kOthersUnseen || rivals_are_seen(own) ? own.mapq : kOthersUnseen;
+        const uint8_t quality = uint8_t(min(own.mapq, surest(own)));
         int64_t explained = 0;
         for (size_t part = 0; part < locals->size(); part++)
             if ((*locals)[part].kind != ChainKind::secondary) explained += (*locals)[part].score;
@@ -78,8 +78,10 @@ struct MixedLoci {
         return enough || quality < kMaxUnexplained ? quality : kMaxUnexplained;
     }
 
+    // Two edits are hidden in a short clipped end. Short reads of repeats of which not all hits were followed belong elsewhere as a rule.
     template <class Local>
-    GPUALIGN_HD bool rivals_are_seen(const Local& own) const {
+    GPUALIGN_HD uint8_t surest(const Local& own) const {
+        constexpr uint8_t kClippedInRepeat = 6;
         int32_t bases = own.query_end - own.query_begin, edits = own.edits;
         for (int end = 0; end < 2; end++) {
             const int32_t clipped = end ? length - own.query_end : own.query_begin;
@@ -87,7 +89,8 @@ struct MixedLoci {
             bases += clipped;
             edits += clipped ? 2 : 0;
         }
-        return others_are_seen(bases, edits, rules->k, rules->w);
+        const uint8_t maximum = surest_quality(bases, edits, hits_truncated, rules->k, rules->w);
+        return hits_truncated && length < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat : maximum;
     }
 };
 

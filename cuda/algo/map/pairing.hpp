@@ -27,6 +27,15 @@ GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     return together(group, suboptimal);
 }
 
+// What those of the whole read lose against a local alignment, which chaining compared with its likes alone.
+template <class Group, class Loci>
+GPUALIGN_HD Suboptimal suboptimal_whole(const Group& group, const Loci& loci, uint32_t chosen) {
+    Suboptimal suboptimal;
+    for (uint32_t i = group.lane(); i < loci.count; i += Group::kLanes)
+        if (!loci.local(i)) suboptimal.add(loci.score(chosen) - loci.score(i));
+    return together(group, suboptimal);
+}
+
 template <class Loci>
 GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
     const int32_t spoilt = loci.unknown > 0;  // where bases are unknown, seeds are too few to tell loci apart
@@ -44,8 +53,10 @@ template <class Group, class Loci>
 GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t draw) {
     if (loci.count == 0) return {0, false, 0};
     const uint32_t best = equally_good(loci), chosen = best > 1 ? drawn_below(draw, DrawFor::locus, best) : 0;
-    if (loci.local(chosen)) return {chosen, false, loci.local_quality(chosen)};
-    return {chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal_alone(group, loci))};
+    if (!loci.local(chosen)) return {chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal_alone(group, loci))};
+    const Suboptimal whole = suboptimal_whole(group, loci, chosen);
+    const uint8_t quality = loci.local_quality(chosen);
+    return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
 }
 
 // The loci of both mates together.

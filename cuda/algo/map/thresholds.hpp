@@ -44,14 +44,25 @@ GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool 
 }
 
 // Whether another locus of a short read would have been seen, with as many edits as the best one: of all pieces between its edits
-// (with neighbours, all but one) one is long enough for a k-mer; without edits, for a whole window.
+// (with neighbours, all but one) one is long enough for a k-mer; without edits, for a whole window. Of a read of two windows and
+// more one piece mostly is, unless they are short on average.
 GPUALIGN_HD bool others_are_seen(int32_t length, int32_t edits, int32_t k, int32_t w) {
     const int32_t window = w + k - 1;
-    if (length >= 2 * window || edits == 0) return length >= window;
-    const int32_t undone = wants_neighbours(length, 0, k, w, edits);
-    return length >= window && (length - edits) / (edits + 1 - undone) >= k;
+    if (length >= 3 * window || edits == 0) return length >= window;
+    const int32_t undone = wants_neighbours(length, 0, k, w, edits), piece = (length - edits) / (edits + 1 - undone);
+    return length >= window && (length < 2 * window ? piece >= k : 3 * piece >= 2 * k);
 }
-constexpr uint8_t kOthersUnseen = 13;  // MAPQ at most, where they would not
+
+// The highest MAPQ of a read that speaks for itself: of a short one others as good may share no seed with it, or none that was
+// followed (`hits_truncated`: of neighbours there are many), nor those with an edit more. The numbers are fitted to simulated reads.
+GPUALIGN_HD uint8_t surest_quality(int32_t length, int32_t edits, bool hits_truncated, int32_t k, int32_t w) {
+    constexpr uint8_t kUnlikely = 3, kOthersUnseen = 13, kWorseUnseen = 40, kSure = 60;
+    const int32_t window = w + k - 1;
+    if (length >= 3 * window) return kSure;
+    if (!others_are_seen(length, edits, k, w)) return hits_truncated ? kUnlikely : kOthersUnseen;
+    if (hits_truncated && wants_neighbours(length, 0, k, w, edits)) return kOthersUnseen;
+    return length < 2 * window || !others_are_seen(length, edits + 1, k, w) || (length - edits) / (edits + 1) < k ? kWorseUnseen : kSure;
+}
 constexpr int32_t kShortClip = 20;     // bases of a clipped end that rather hide two edits than another sequence
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.

@@ -33,4 +33,10 @@ GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
     return (difference * rate >> 8) + (((bits >> 17) - (127 << 6)) >> 1);
 }
 
+// What a long gap costs more in an alignment than in a chain, by which the two sides belong together.
+GPUALIGN_HD int32_t gap_excess(const AffineScores& scores, int32_t k, int32_t length) {
+    if (!length || !has_long_gaps(scores)) return 0;
+    return max(0, gap_cost(scores, length) - chain_gap_cost(length, chain_gap_rate(k)) * scores.match / kChainUnit);
+}
+
 }  // namespace gpualign

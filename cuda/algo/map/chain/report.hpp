@@ -112,25 +112,40 @@ private:
             n += all;
         }
         if constexpr (kOneLane)
-            for (uint32_t p = 0; long_read_ && p < n; p++)
-                for (uint32_t c = 0; c < state_.chosen; c++)
-                    if (chain(c).alignments > 1 && state_.first_chosen + c != alignment(out_[p]).chain) outdo(out_[p], chain(c));
+            for (uint32_t c = 0; long_read_ && c < state_.chosen; c++) {
+                const ChosenChain& other = chain(c);
+                const int32_t forgiven = other.alignments == 1 ? forgiven_gaps(batch_.alignments.items[other.first_alignment]) : 0;
+                for (uint32_t p = 0; (other.alignments > 1 || forgiven) && p < n; p++)
+                    if (state_.first_chosen + c != alignment(out_[p]).chain) outdo(out_[p], other, forgiven);
+            }
         group_.sync();
     }
 
-    // Where the pieces of a chain are together worth more than an alignment of the same stretch, that one comes after them.
-    GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain) const {
+    // Of long deletions, what they cost more than in a chain.
+    GPUALIGN_HD int32_t forgiven_gaps(const ChainAlignment& a) const {
+        int32_t forgiven = 0;
+        for (uint32_t o = 0; o < a.operations; o++) {
+            const uint32_t operation = batch_.cigars.items[a.cigar + o];
+            if ((operation & 15) == kCigarD && int32_t(operation >> 4) > rules_.query_gap)
+                forgiven += gap_excess(rules_.scores, rules_.k, int32_t(operation >> 4));
+        }
+        return forgiven;
+    }
+
+    // Where the pieces of a chain, or both sides of its long gap, are together worth more than an alignment of the same stretch, that
+    // one comes after them.
+    GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain, int32_t forgiven) const {
         const ReadStretch stretch = chain.reverse ? ReadStretch{length_ - own.end, length_ - own.begin} : ReadStretch{own.begin, own.end};
         int64_t together = 0;
         int32_t counted = 0, least = own.rank;
         for (uint32_t i = 0; i < chain.alignments; i++) {
             const ChainAlignment& a = batch_.alignments.items[chain.first_alignment + i];
             const int32_t bases = a.query_end - a.query_begin;
-            together += int64_t(a.score) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
+            together += int64_t(a.score + forgiven) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
             counted = max(counted, a.query_end);
             if (2 * shared_bases({a.query_begin, a.query_end}, stretch) > bases) least = min(least, a.score - 1);
         }
-        if (together > alignment(own).score) own.rank = least;
+        if (together > alignment(own).score && together > alignment(own).score + forgiven_gaps(alignment(own))) own.rank = least;
     }
 
     GPUALIGN_HD void place(RankedAlignment& r) const {

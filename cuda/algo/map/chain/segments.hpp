@@ -288,13 +288,9 @@ private:
         }
     }
 
-    // What a long gap costs more in an alignment than in a chain, by which the two sides belong together.
-    GPUALIGN_HD int32_t gap_excess(const ChainPoint& from, const ChainPoint& to) const {
+    GPUALIGN_HD int32_t excess_between(const ChainPoint& from, const ChainPoint& to) const {
         const int32_t difference = int32_t(to.reference - from.reference) - (to.query - from.query);
-        if (!difference || !has_long_gaps(rules_.scores)) return 0;
-        const int32_t length = difference < 0 ? -difference : difference;
-        const int32_t in_chain = chain_gap_cost(length, chain_gap_rate(rules_.k)) * rules_.scores.match / kChainUnit;
-        return max(0, gap_cost(rules_.scores, length) - in_chain);
+        return gap_excess(rules_.scores, rules_.k, difference < 0 ? -difference : difference);
     }
 
     GPUALIGN_HD uint32_t run_end(uint32_t from) const {
@@ -304,7 +300,7 @@ private:
         for (uint32_t p = from + 1; p <= last; p++) {
             const ChainSegment& segment = points_[p - 1].after;
             if (segment.task == kBrokenSegment) break;
-            sum += segment.score + gap_excess(points_[p - 1], points_[p]);
+            sum += segment.score + excess_between(points_[p - 1], points_[p]);
             forgiven += segment.forgiven;
             if (sum + (p == last ? right_score() : 0) > best) {
                 best = sum;
@@ -344,7 +340,8 @@ private:
     }
 
     // Whether a stretch costs more than one gap of its length (of long reads, whose errors are many, only longer gaps are looked at), or
-    // its gap as much as one of its sides is worth; `before` and `after` are the scores of the sides without the stretch.
+    // its gap as much as one of its sides is worth, by what it costs in a chain unless the alignment would lose half of the other one's
+    // score; `before` and `after` are the scores of the sides without the stretch.
     GPUALIGN_HD bool is_doubtful(const ChainSegment& segment, int32_t before, int32_t after) const {
         if (!is_task(segment)) return false;
         const BandTask& task = this->task(segment.task);
@@ -361,8 +358,11 @@ private:
         } else if (segment.score < matches - cost - rules_.doubt) {
             return true;
         }
-        const auto outer = [&](uint32_t operation) { return int32_t(operation >> 4) * rules_.scores.match; };
-        return gap && min(before + outer(cigar[0]), after + outer(cigar[task.operations - 1])) < cost + rules_.doubt;
+        if (!gap) return false;
+        before += int32_t(cigar[0] >> 4) * rules_.scores.match;
+        after += int32_t(cigar[task.operations - 1] >> 4) * rules_.scores.match;
+        const int32_t lesser = min(before, after), greater = max(before, after);
+        return lesser < cost + rules_.doubt && (lesser < cost - gap_excess(rules_.scores, rules_.k, bases) + rules_.doubt || 2 * (lesser - cost) < -greater);
     }
 
     const ChainBatch& batch_;
