@@ -17,22 +17,22 @@ namespace nw {
     }
 
 // The whole table, with borders kept, of each mode; then parts, where it matters only whether they are local.
-#define PARTS(gaps, Affine, kind, Columns)                                                                               \
-    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, false, Columns<scored_columns>)                    \
-    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, false, Columns<scored_columns>)                  \
-    PART(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, true, Columns<kept_columns>)
-#define LOCAL_PARTS(kind, Columns)                                                                                       \
-    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, false, Columns<scored_columns>)                      \
-    PART(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, true, Columns<kept_columns>)
+#define PARTS(gaps, Affine, kind, Scored, Kept)                                                                          \
+    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, false, Scored)                                     \
+    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, false, Scored)                                   \
+    PART(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, true, Kept)
+#define LOCAL_PARTS(kind, Scored, Kept)                                                                                  \
+    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, false, Scored)                                       \
+    PART(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, true, Kept)
 
 #if AFFINE
-PARTS(affine, true, nucleotides, ByteColumns)
-PARTS(affine, true, symbols, TableColumns)
-LOCAL_PARTS(nucleotides, ByteColumns)
-LOCAL_PARTS(symbols, TableColumns)
+PARTS(affine, true, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+PARTS(affine, true, symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
+LOCAL_PARTS(nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+LOCAL_PARTS(symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
 #else
-PARTS(linear, false, nucleotides, ByteColumns)
-PARTS(linear, false, symbols, TableColumns)
+PARTS(linear, false, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+PARTS(linear, false, symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
 #endif
 
 // A warp: the traceback through one part. Where the whole table ends, or a local alignment, so does the path. free_ends:

@@ -13,19 +13,19 @@ namespace nw {
 struct BorderedPart : TablePart {
     static constexpr bool inside = true;
 
-    // A lane's columns of a row that is kept, after column c0; `left_h` is H' at that.
-    template <bool Affine, class State>
-    __device__ __forceinline__ void keep_row(const State& state, int number, int c0, int32_t left_h) const {
+    // K columns of a row that is kept, after column c0; `left_h` is H' at that, cell(k) has H' and F'.
+    template <int K, class Cell>
+    __device__ __forceinline__ void keep_row(int number, int c0, int32_t left_h, const Cell& cell) const {
         int2* row = rows + int64_t(number) * (m + 1);
         if (c0 == 0) row[0] = make_int2(left_h, left_h);
 #pragma unroll
-        for (int k = 0; k < int(sizeof(state.h) / sizeof(state.h[0])); k++)
-            if (c0 + k < m) row[c0 + k + 1] = make_int2(state.h[k], Affine ? state.f[Affine ? k : 0] : state.h[k]);
+        for (int k = 0; k < K; k++)
+            if (c0 + k < m) row[c0 + k + 1] = cell(k);
     }
 };
 
 // The strips of a part. `ring` borders of n rows are reused in turn, each after its reader has gone; where directions are
-// kept, which is in small parts, there is one for every strip.
+// kept, which is in small parts, there is one for every strip. After the progress of all strips comes the best score so far.
 template <class Ends, bool Affine, bool Keep, class Columns, class Found>
 __device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
                                             int ring, int* progress, uint32_t* directions, Found* found) {
@@ -47,9 +47,9 @@ __device__ __forceinline__ void part_strips(const BorderedPart& part, const Lazy
             wait_for(progress, at - ring + 1, done);
         }
         const StripTask task{0, 0, at, 0, int64_t(at) * (part.n + warp_size - 1) * (2 * warp_size)};
-        diagonal_strip<Ends, Affine, Keep>(task, at, part, columns, part.query, part.n, part.m, scheme,
-                                     at == 0 ? part.left : right_of(at - 1), right_of(at), progress,
-                                     directions + task.directions_at, found);
+        strip_of_pair<Ends, Affine, Keep>(task, at, part, columns, part.query, part.n, part.m, scheme,
+                                          at == 0 ? part.left : right_of(at - 1), right_of(at), progress, progress + strips,
+                                          directions + task.directions_at, found);
     }
 }
 

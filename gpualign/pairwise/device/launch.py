@@ -250,7 +250,7 @@ class PairwiseLauncher:
     def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
         """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
         scoring = self.problem.scoring
-        nucleotides = scoring.name == "match/mismatch" and words.small_scores
+        nucleotides = scoring.name == "match/mismatch" and tasks.halves_hold(words, self.problem.gap_extend)
         return f"{kernel}_{self.gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
@@ -281,7 +281,7 @@ class PairwiseLauncher:
             slot.device_array("strip borders", 8 * rows * ring),
             np.int32(ring),
             np.int32(rows),
-            slot.clear("progress" + suffix, 4 * len(work)),
+            slot.clear("progress" + suffix, 4 * (len(work) + len(block))),
             slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
             slot.device_array("scores" + suffix, self.end_bytes * len(block)),
             shared=shared,

@@ -246,7 +246,7 @@ class LongAlignment:
             self.slot.clear("ticket", 4),
             self.slot.device_array("strip borders", _CELL * part.n * ring),
             np.int32(ring),
-            self.slot.clear("progress", 4 * strips),
+            self.slot.clear("progress", 4 * (strips + 1)),
             self.slot.device_array("directions", plan.direction_bytes(part.n, part.m) if directions else 0),
             self.slot.device_array("part end" if tracks else "part score", tasks.ALIGNMENT_END.itemsize),
             shared=shared,
