@@ -17,7 +17,8 @@ class PairwiseShape:
         border_share: part of the device's budget for what a batch of tracebacks keeps.
         ring_share: part of the budget for the borders in flight in TiledDScan; with fewer, fewer warps run.
         part_symbols: rows and columns of the parts of a long pair's table that are computed again for its alignment:
-            half a GB of directions, from 64 warps.
+            33 MB of directions, from 16 warps.
+        round_parts: of them that are computed at a time.
         part_share, kept_share: of the memory that is left, at most, for a part's directions and for the borders that
             are kept (in a part that is split again half as much); borders in flight may have the rest.
         max_cells_per_thread: largest table (inside its band) of a thread's alignment.
@@ -32,7 +33,8 @@ class PairwiseShape:
     shared_bytes: int = 200 << 10
     border_share: float = 0.6
     ring_share: float = 0.8
-    part_symbols: int = 1 << 15
+    part_symbols: int = 1 << 13
+    round_parts: int = 64
     part_share: float = 0.1
     kept_share: float = 0.2
     max_cells_per_thread: int = 1 << 27
@@ -48,7 +50,7 @@ class PairwiseShape:
     dscan_rate: float = 0.95e12
     dscan_warp_rate: float = 2e9
     dscan_symbol_s: float = 0.35e-6
-    part_symbol_s: float = 0.38e-6
+    part_symbol_s: float = 0.08e-6
     core_rate: float = 0.3e9
 
 

@@ -83,7 +83,7 @@ def wide_arithmetic(
 
 
 def halves_hold(words: Arithmetic, gap_extend: int) -> bool:
-    """Whether cells of 16 columns and 32 rows differ by no more than half a word holds: device/pairwise/half_strip.cuh."""
+    """Whether cells of 16 columns and 32 rows differ by less than half a word holds (half_strip.cuh)."""
     return words.small_scores and words.opening <= _MAX_OPENING and gap_extend <= _MAX_EXTENSION
 
 
