@@ -27,6 +27,7 @@ class PairwiseShape:
         *_warp_rate: cells a second of one warp.
         dscan_symbol_s, part_symbol_s: seconds of a symbol, of query or target, on the traceback through DScan's
             directions, and through parts with their directions.
+        round_s: seconds of a round of parts.
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
 
@@ -48,9 +49,10 @@ class PairwiseShape:
     rscan_rate: float = 2.0e12
     rscan_warp_rate: float = 4.5e9
     dscan_rate: float = 0.95e12
-    dscan_warp_rate: float = 2e9
-    dscan_symbol_s: float = 0.35e-6
-    part_symbol_s: float = 0.08e-6
+    dscan_warp_rate: float = 1.4e9
+    dscan_symbol_s: float = 0.04e-6
+    part_symbol_s: float = 0.045e-6
+    round_s: float = 4.5e-3
     core_rate: float = 0.3e9
 
 

@@ -83,7 +83,7 @@ class Workload:
         rates, symbols = PAIRWISE, self.n + self.m
         by_strips = self._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS)
         by_strips += rates.dscan_symbol_s * float(symbols.max())
-        by_parts = rates.part_symbol_s * float(symbols.sum())
+        by_parts = rates.round_s * len(self.n) + rates.part_symbol_s * float(symbols.sum())
         for long in np.flatnonzero(np.maximum(self.n, self.m) > rates.part_symbols):
             alone = self.take(np.arange(len(self.n)) == long)
             by_parts += alone._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS)
