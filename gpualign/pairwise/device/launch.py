@@ -268,7 +268,7 @@ class PairwiseLauncher:
         function, blocks = self.function(name, shared)
         rows = int(n.max())
         share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
-        blocks, ring = ring_of(blocks, rows, len(work), int(self.device.budget * share))
+        blocks, ring = plan.ring_of(blocks, rows, len(work), int(self.device.budget * share))
         suffix = f" {strand}"
         slot.launch(
             function,
@@ -395,10 +395,3 @@ class PairwiseLauncher:
         joined = slot.download("joined", total, np.uint32)
         slot.wait()
         return results, joined.copy()
-
-
-def ring_of(blocks: int, rows: int, strips: int, available: int) -> tuple[int, int]:
-    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``available`` bytes, if
-    possible."""
-    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, available // (8 * rows), strips + 1))
-    return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring

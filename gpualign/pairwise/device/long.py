@@ -18,7 +18,7 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of
+from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.tuning import PAIRWISE
 
 PART_WALK, TABLE_PART = struct("PartWalk"), struct("TablePart")
@@ -303,7 +303,7 @@ class LongAlignment:
         name, shared = self.launcher.strip_kernel(kernel, self._words)
         function, blocks = self.launcher.function(name, shared)
         strips = -(-part.m // plan.TILED_COLUMNS)
-        blocks, ring = ring_of(blocks, part.n, strips, self._ring_bytes)
+        blocks, ring = plan.ring_of(blocks, part.n, strips, self._ring_bytes)
         self.slot.launch(
             function,
             blocks,
