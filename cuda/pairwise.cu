@@ -203,12 +203,12 @@ RSCAN(linear_wide, int32_t, false)
     }
 
 #if AFFINE
-DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns<scored_columns>)
+DIAGONALS(tiled_affine_nucleotides, true, false, HalfColumns<half_columns>)
 DIAGONALS(tiled_affine_symbols, true, false, TableColumns<scored_columns>)
 DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
 DIAGONALS(dscan_affine_symbols, true, true, TableColumns<kept_columns>)
 #else
-DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+DIAGONALS(tiled_linear_nucleotides, false, false, HalfColumns<half_columns>)
 DIAGONALS(tiled_linear_symbols, false, false, TableColumns<scored_columns>)
 DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
 DIAGONALS(dscan_linear_symbols, false, true, TableColumns<kept_columns>)

@@ -9,46 +9,58 @@
 namespace gpualign {
 namespace nw {
 
-#define PART(name, Ends, Found, Affine, Keep, Columns)                                                                             \
+#define PART(name, Ends, Found, Affine, Columns)                                                                         \
     extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
-        name(BorderedPart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress,               \
-             uint32_t* directions, Found* found) {                                                                    \
-        part_strips<Ends, Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, found);         \
+        name(BorderedPart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress, Found* found) { \
+        part_strips<Ends, Affine, Columns>(part, scheme, ticket, borders, ring, progress, found);                        \
+    }
+#define DIRECTIONS(name, Ends, Found, Affine, Columns)                                                                   \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
+        name(const TablePart* parts, int count, int strips, LazyScheme scheme, unsigned* ticket, int2* borders,          \
+             int* progress, uint32_t* directions, Found* ends) {                                                         \
+        part_directions<Ends, Affine, Columns>(parts, count, strips, scheme, ticket, borders, progress, directions, ends); \
     }
 
 // The whole table, with borders kept, of each mode; then parts, where it matters only whether they are local.
-#define PARTS(gaps, Affine, kind, Columns)                                                                               \
-    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, false, Columns<scored_columns>)                    \
-    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, false, Columns<scored_columns>)                  \
-    PART(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, true, Columns<kept_columns>)
-#define LOCAL_PARTS(kind, Columns)                                                                                       \
-    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, false, Columns<scored_columns>)                      \
-    PART(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, true, Columns<kept_columns>)
+#define PARTS(gaps, Affine, kind, Scored, Kept)                                                                          \
+    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, Scored)                                            \
+    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, Scored)                                   \
+    DIRECTIONS(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, Kept)
+#define LOCAL_PARTS(kind, Scored, Kept)                                                                                  \
+    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, Scored)                                       \
+    DIRECTIONS(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, Kept)
 
 #if AFFINE
-PARTS(affine, true, nucleotides, ByteColumns)
-PARTS(affine, true, symbols, TableColumns)
-LOCAL_PARTS(nucleotides, ByteColumns)
-LOCAL_PARTS(symbols, TableColumns)
+PARTS(affine, true, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+PARTS(affine, true, symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
+LOCAL_PARTS(nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+LOCAL_PARTS(symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
 #else
-PARTS(linear, false, nucleotides, ByteColumns)
-PARTS(linear, false, symbols, TableColumns)
+PARTS(linear, false, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)
+PARTS(linear, false, symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
 #endif
 
-// A warp: the traceback through one part. Where the whole table ends, or a local alignment, so does the path. free_ends:
-// EndBit, where symbols are left out.
+// A warp: the traceback from part to part, until it comes to one that is not there. Where the whole table ends, or a local
+// alignment, so does the path. free_ends: EndBit, where symbols are left out.
 extern "C" __global__ void __launch_bounds__(warp_size)
-    part_walk(BorderedPart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical, uint32_t free_ends) {
+    part_walk(const TablePart* parts, int count, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical,
+              uint32_t free_ends) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
     Path path(runs);
     path.result = at.result;
     path.operation = at.operation;
     path.length = at.length;
-    Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
-    WindowWalk(part.query, part.n, part.target, directions, window, identical).run(walk, path);
-    at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
-    if (at.walk.i == 0 || at.walk.j == 0 || at.walk.state == ended) path.finish(at.walk, free_ends);
+    const auto over = [&] { return at.walk.i == 0 || at.walk.j == 0 || at.walk.state == ended; };
+    while (!over()) {
+        const int number = part_of_cell(parts, count, at.walk.i, at.walk.j);
+        if (number == count) break;
+        const TablePart part = parts[number];
+        Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
+        WindowWalk(part.query, part.n, part.target, directions + part.directions_at, window, identical).run(walk, path);
+        at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
+    }
+    if (over()) path.finish(at.walk, free_ends);
     at.result = path.result;
     at.operation = path.operation;
     at.length = path.length;

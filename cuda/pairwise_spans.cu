@@ -22,7 +22,7 @@ namespace nw {
 #define BOTH_SPANS(ends, Ends, gaps, Affine)                                                                             \
     SPANS(spans_##ends##_##gaps##_nucleotides, Ends, Affine, true, ByteColumns<kept_columns>)                            \
     SPANS(spans_##ends##_##gaps##_symbols, Ends, Affine, true, TableColumns<kept_columns>)                               \
-    SPANS(spans_##ends##scores_##gaps##_nucleotides, Ends, Affine, false, ByteColumns<scored_columns>)                   \
+    SPANS(spans_##ends##scores_##gaps##_nucleotides, Ends, Affine, false, HalfColumns<half_columns>)                   \
     SPANS(spans_##ends##scores_##gaps##_symbols, Ends, Affine, false, TableColumns<scored_columns>)
 
 #if AFFINE

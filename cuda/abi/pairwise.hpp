@@ -48,6 +48,9 @@ struct TablePart {
     int32_t n, m;
     int32_t first_row, first_column;  // symbols of the pair before it
     int32_t row_spacing, strip_spacing;
+    int64_t directions_at, borders_at;  // words and cells, of a part whose directions are kept
+    int32_t first_strip;                // of all parts' strips
+    int32_t padding;
 };
 
 // -- in arrays
@@ -92,7 +95,7 @@ struct PartWalk {
 };
 
 static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 && sizeof(ScoreLines) == 32 &&
-                  sizeof(TablePart) == 72 && sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
+                  sizeof(TablePart) == 96 && sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
                   sizeof(AlignmentEnd) == 12 && sizeof(TraceResult) == 40 && sizeof(PartWalk) == 72,
               "laid out as the host writes them");
 

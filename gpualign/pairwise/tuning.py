@@ -17,7 +17,8 @@ class PairwiseShape:
         border_share: part of the device's budget for what a batch of tracebacks keeps.
         ring_share: part of the budget for the borders in flight in TiledDScan; with fewer, fewer warps run.
         part_symbols: rows and columns of the parts of a long pair's table that are computed again for its alignment:
-            half a GB of directions, from 64 warps.
+            33 MB of directions, from 16 warps.
+        round_parts: of them that are computed at a time.
         part_share, kept_share: of the memory that is left, at most, for a part's directions and for the borders that
             are kept (in a part that is split again half as much); borders in flight may have the rest.
         max_cells_per_thread: largest table (inside its band) of a thread's alignment.
@@ -26,13 +27,15 @@ class PairwiseShape:
         *_warp_rate: cells a second of one warp.
         dscan_symbol_s, part_symbol_s: seconds of a symbol, of query or target, on the traceback through DScan's
             directions, and through parts with their directions.
+        round_s: seconds of a round of parts.
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
 
-    shared_bytes: int = 200 << 10
+    shared_bytes: int = 216 << 10
     border_share: float = 0.6
     ring_share: float = 0.8
-    part_symbols: int = 1 << 15
+    part_symbols: int = 1 << 13
+    round_parts: int = 64
     part_share: float = 0.1
     kept_share: float = 0.2
     max_cells_per_thread: int = 1 << 27
@@ -46,9 +49,10 @@ class PairwiseShape:
     rscan_rate: float = 2.0e12
     rscan_warp_rate: float = 4.5e9
     dscan_rate: float = 0.95e12
-    dscan_warp_rate: float = 2e9
-    dscan_symbol_s: float = 0.35e-6
-    part_symbol_s: float = 0.38e-6
+    dscan_warp_rate: float = 1.4e9
+    dscan_symbol_s: float = 0.04e-6
+    part_symbol_s: float = 0.045e-6
+    round_s: float = 4.5e-3
     core_rate: float = 0.3e9
 
 

@@ -1,5 +1,6 @@
 // What the kernels of `pairwise` by strips need of CUDA besides emulated_cuda.hpp, and a call with a list of arguments.
 #pragma once
+#include <algorithm>
 #include <utility>
 
 #include "emulated_cuda.hpp"
@@ -29,11 +30,26 @@ T __ldcg(const T* from) { return *from; }
 template <class T>
 void __stcg(T* to, T value) { *to = value; }
 
-// Two halves of a word: not for kernels by strips, but in headers that they include.
-uint32_t __vadd2(uint32_t, uint32_t);
-uint32_t __vmaxs2(uint32_t, uint32_t);
-uint32_t __viaddmax_s16x2(uint32_t, uint32_t, uint32_t);
-uint32_t __viaddmax_s16x2_relu(uint32_t, uint32_t, uint32_t);
+inline void atomicMax(int32_t* at, int32_t value) { *at = std::max(*at, value); }
+
+// Two halves of a word.
+template <class Of>
+uint32_t of_halves(const Of& of) {
+    return (uint32_t(of(0)) & 0xffffu) | uint32_t(of(16)) << 16;
+}
+inline int16_t half(uint32_t word, int at) { return int16_t(word >> at); }
+inline uint32_t __vadd2(uint32_t a, uint32_t b) {
+    return of_halves([&](int at) { return half(a, at) + half(b, at); });
+}
+inline uint32_t __vsub2(uint32_t a, uint32_t b) {
+    return of_halves([&](int at) { return half(a, at) - half(b, at); });
+}
+inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
+    return of_halves([&](int at) { return std::max(half(a, at), half(b, at)); });
+}
+inline uint32_t __vimax3_s16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__vmaxs2(a, b), c); }
+inline uint32_t __viaddmax_s16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__vadd2(a, b), c); }
+inline uint32_t __viaddmax_s16x2_relu(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__viaddmax_s16x2(a, b, c), 0); }
 
 namespace gpualign {
 namespace nw {

@@ -93,7 +93,7 @@ class Slot:
         self.arrays: dict[str, tuple[int, int]] = {}
         self.results: dict[str, np.ndarray] = {}
         self.launched: list[str] = []
-        self.walked: Table | None = None
+        self.walked: list[tuple[np.void, Table]] = []
 
     def device_array(self, key: str, nbytes: int) -> int:
         if self.arrays.get(key, (0, -1))[1] < nbytes:
@@ -122,19 +122,19 @@ class Slot:
 
     # -- the kernels
 
-    def launch(self, function: str, grid: int, block: int, part: np.void, *arguments: Any, shared: int = 0) -> None:
+    def launch(self, function: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
         self.launched.append(function)
         if function == "part_walk":
-            self._walk(part, *arguments)
+            self._walk(*arguments)
             return
+        if function.startswith("part_directions"):
+            self._directions(*arguments)
+            return
+        part, _, _, borders, ring, _, score = arguments
         table = self._table(part)
-        _, _, borders, ring, _, _, score = arguments
         assert borders + 8 * int(part["n"]) * int(ring) <= self.memory.end
         n, m = len(table.query), len(table.target)
         self.memory.at(score, 1)[0] = table.h[n, m]
-        if function.startswith("part_directions"):
-            self.walked = table
-            return
         rows, columns = int(part["row_spacing"]), int(part["strip_spacing"]) * plan.TILED_COLUMNS
         for number, i in enumerate(range(rows, n + 1, rows)):
             below = np.maximum(table.h[i] - table.opening, table.f[i] - table.extension)
@@ -143,6 +143,24 @@ class Slot:
             right = np.maximum(table.h[:, j] - table.opening, table.e[:, j] - table.extension)
             kept = self._to_memory(table, part, j, right, column=True)
             self._border(int(part["columns"]) + 8 * number * n, n)[:] = kept[1:]
+
+    def _directions(
+        self, parts: int, count: int, strips: int, scheme: None, ticket: int, borders: int, *rest: int
+    ) -> None:
+        _, directions, scores = rest
+        records = self.memory.at(parts, int(count) * long.TABLE_PART.itemsize // 4).copy().view(long.TABLE_PART)
+        self.walked = [(part, self._table(part)) for part in records]
+        first_strip = borders_at = directions_at = 0
+        for number, (part, table) in enumerate(self.walked):
+            at = [part[name] for name in ("first_strip", "borders_at", "directions_at")]
+            assert at == [first_strip, borders_at, directions_at]
+            of_part = -(-int(part["m"]) // plan.DSCAN_COLUMNS)
+            first_strip, borders_at = first_strip + of_part, borders_at + of_part * int(part["n"])
+            directions_at += plan.direction_bytes(int(part["n"]), int(part["m"])) // 4
+            self.memory.at(scores, int(count))[number] = table.h[-1, -1]
+        assert first_strip == strips
+        assert borders + 8 * borders_at <= self.memory.end
+        assert directions + 4 * directions_at <= self.memory.end
 
     def _border(self, address: int, cells: int) -> np.ndarray:
         return self.memory.at(address, 2 * cells).reshape(cells, 2)
@@ -172,14 +190,11 @@ class Slot:
         table.fill()
         return table
 
-    def _walk(self, part: np.void, directions: int, walk: int, runs: int, identical: int, free_ends: int) -> None:
-        assert free_ends == 0
+    def _walk(self, parts: int, count: int, directions: int, walk: int, runs: int, *rest: int) -> None:
+        assert rest[1] == 0
         at = self.memory.at(walk, long.PART_WALK.itemsize // 4).view(long.PART_WALK)
         out = self.memory.at(runs, 1000)
-        table, first = self.walked, (int(part["first_row"]), int(part["first_column"]))
-        assert table is not None
-        i, j, state = int(at["i"][0]) - first[0], int(at["j"][0]) - first[1], (0, DELETE, INSERT)[int(at["state"][0])]
-        assert (i, j) == (int(part["n"]), int(part["m"]))
+        i, j, state = int(at["i"][0]), int(at["j"][0]), (0, DELETE, INSERT)[int(at["state"][0])]
         result, operation, length = at["result"], int(at["operation"][0]), int(at["length"][0])
 
         def add(next_operation: int, count: int) -> None:
@@ -190,14 +205,19 @@ class Slot:
                 length = 0
             operation, length = next_operation, length + count
 
-        while i > 0 and j > 0:
-            state, i, j = table.step(i, j, state)
+        def has(part: np.void) -> bool:
+            return 0 < i - part["first_row"] <= part["n"] and 0 < j - part["first_column"] <= part["m"]
+
+        while there := [(part, table) for part, table in self.walked if has(part)]:
+            part, table = there[0]
+            row, column = int(part["first_row"]), int(part["first_column"])
+            state, i, j = table.step(i - row, j - column, state)
+            i, j = i + row, j + column
             add(state, 1)
-        i, j = i + first[0], j + first[1]
         if i == 0 or j == 0:
-            for rest, kind in ((j, DELETE), (i, INSERT)):
-                if rest:
-                    add(kind, rest)
+            for remaining, kind in ((j, DELETE), (i, INSERT)):
+                if remaining:
+                    add(kind, remaining)
             add(-1, 0)
         at["i"], at["j"], at["state"] = i, j, (0, DELETE, INSERT).index(state)
         at["operation"], at["length"] = max(operation, 0), length
@@ -282,9 +302,20 @@ def test_parts_are_split_again_where_memory_is_little() -> None:
     problem = problem_of(query, target, 6, 1)
     _, path, kernels = align(problem, 1 << 20, 4)
     assert kernels.count("part_borders_any") == 1
-    _, again, more_kernels = align(problem, 12000, 4)
+    _, again, more_kernels = align(problem, 6000, 4)
     assert more_kernels.count("part_borders_any") > 1
     assert path == again == whole_path(problem)[1]
+
+
+def test_parts_up_the_diagonal_are_computed_at_a_time() -> None:
+    """A path that leaves the diagonal by a long gap goes on with parts of its own."""
+    straight = problem_of("ACCACAAACC" * 4, "ACCACAACCC" * 4, 6, 1)
+    _, path, kernels = align(straight, 1 << 20, 4)
+    assert (path, kernels.count("part_walk")) == (whole_path(straight)[1], 1)
+    gapped = problem_of("ACCACAAACC" * 3, "ACCACAAACC" + "CA" * 9 + "ACCACAAACC" * 2, 6, 1)
+    _, path, kernels = align(gapped, 1 << 20, 4)
+    assert path == whole_path(gapped)[1]
+    assert 1 < kernels.count("part_walk") <= 6
 
 
 def test_a_small_pair_is_one_part() -> None:

@@ -194,16 +194,23 @@ def test_sequences_with_nothing_in_common(use) -> None:
     assert not found.score.any()
 
 
-@pytest.mark.parametrize("mode", ["local", "semi-global"])
-def test_a_pair_in_parts(use, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", ["local", "semi-global", "global"])
+@pytest.mark.parametrize("scores", [(5, -4), (60, -50)])
+def test_a_pair_in_parts(use, mode: str, scores: tuple[int, int]) -> None:
+    """The higher scores add up to more than a word of 16 bits holds."""
     kernels = use(True)
     rng = random.Random(7)
     middle = "".join(rng.choices("ACGT", k=2300))
     noise = ["".join(rng.choices("ACGT", k=k)) for k in (300, 200, 150, 400)]
     query, target = noise[0] + middle + noise[1], noise[2] + mutate(rng, middle, 0.1, "ACGT") + noise[3]
-    problem = _problem(match_mismatch(5, -4), [query], [target], (10, 1), mode, kernel="tiled")
+    gaps = 2 * scores[0], 1
+    problem = _problem(match_mismatch(*scores), [query], [target], gaps, mode, kernel="tiled")
     found = _aligned(problem)
     _replayed(problem, found, [query], [target])
-    assert kernels["part_walk"].calls > 2
-    align = parasail.sw_scan_32 if mode == "local" else parasail.sg_scan_32
-    assert found.score[0] == align(query, target, 10, 1, _matrix(problem.scoring)).score
+    whole = {"local": "part_local_affine", "semi-global": "part_ends_affine", "global": "part_borders_affine"}[mode]
+    assert kernels[f"{whole}_nucleotides"].calls == 1
+    assert kernels["part_walk"].calls <= 2  # the parts up the diagonal at a time
+    align = {"local": parasail.sw_scan_32, "semi-global": parasail.sg_scan_32, "global": parasail.nw_scan_32}[mode]
+    assert found.score[0] == align(query, target, *gaps, _matrix(problem.scoring)).score
+    with_n = query[:400] + "N" * 40 + query[440:900] + "N" + query[901:]
+    _aligned(_problem(match_mismatch(*scores), [with_n], [target.replace("ACG", "ANG")], gaps, mode, kernel="tiled"))

@@ -9,18 +9,20 @@
 // only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/table_part.cuh.
 #pragma once
 #include "algo/pairwise/nw.hpp"
+#include "device/pairwise/half_strip.cuh"
 #include "device/pairwise/strip_ends.cuh"
+#include "device/pairwise/strip_progress.cuh"
 
 namespace gpualign {
 namespace nw {
 
 // Columns of a lane: more spread a step's overhead over more cells, fewer leave less of a last strip unused.
-constexpr int scored_columns = 32, kept_columns = 16;
-constexpr int done = 0x7fffffff;
+constexpr int scored_columns = 32, half_columns = 16, kept_columns = 16;
 
 // The score of a row's symbol against a lane's columns, transformed: nucleotides as a byte for each symbol.
 template <int K>
 struct ByteColumns {
+    static constexpr bool in_halves = false;
     static constexpr int columns_of_lane = K;
     uint32_t columns[K];
     uint32_t never;  // the score of any other symbol, four times
@@ -50,6 +52,7 @@ struct ByteColumns {
 // Any alphabet: the score table in shared memory.
 template <int K>
 struct TableColumns {
+    static constexpr bool in_halves = false;
     static constexpr int columns_of_lane = K;
     const int32_t* table;
     int symbols;
@@ -70,21 +73,6 @@ struct TableColumns {
     };
     __device__ __forceinline__ Row row(uint32_t code) const { return Row{table + code * symbols, columns}; }
 };
-
-// Waits until the strip `at` has written `rows` rows; called by the whole warp.
-__device__ __forceinline__ void wait_for(const int* progress, int at, int rows) {
-    if (threadIdx.x % warp_size == 0)
-        while (*reinterpret_cast<const volatile int*>(progress + at) < rows) __nanosleep(200);
-    __syncwarp();
-    __threadfence();
-}
-
-// Tells who waits for the strip `at` that so many rows are written; called by the whole warp.
-__device__ __forceinline__ void publish(int* progress, int at, int rows) {
-    __threadfence();
-    __syncwarp();
-    if (threadIdx.x % warp_size == 0) *reinterpret_cast<volatile int*>(progress + at) = rows;
-}
 
 // What is around the strips: the borders of a whole pair, which need no memory.
 struct WholePair {
@@ -171,7 +159,8 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if constexpr (track) ends.after_row(state.h, c0, row + 1);
             if constexpr (Around::inside && !Keep) {
                 if (row + 1 == next_kept) {
-                    around.template keep_row<Affine>(state, row / around.row_spacing, c0, left_h);
+                    around.template keep_row<K>(row / around.row_spacing, c0, left_h,
+                                                [&](int k) { return make_int2(state.h[k], state.f[Affine ? k : 0]); });
                     next_kept += around.row_spacing;
                 }
             }
@@ -198,6 +187,17 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
         }
     }
     publish(progress, ticket, done);
+}
+
+// One strip in the words of its columns.
+template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
+__device__ __forceinline__ void strip_of_pair(const StripTask& task, int ticket, const Around& around, const Columns& columns,
+                                              const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
+                                              int2* right, int* progress, int* shared_best, uint32_t* directions, Found* found) {
+    if constexpr (Columns::in_halves)
+        half_strip<Ends, Affine>(task, ticket, around, columns, query, n, m, scheme, left, right, progress, shared_best, found);
+    else
+        diagonal_strip<Ends, Affine, Keep>(task, ticket, around, columns, query, n, m, scheme, left, right, progress, directions, found);
 }
 
 }  // namespace nw

@@ -7,7 +7,8 @@ namespace gpualign {
 namespace nw {
 namespace {
 
-// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone.
+// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone. After the
+// progress of all strips come the best scores so far, of each pair.
 template <class Ends, bool Affine, bool Keep, class Columns, class Found>
 __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
                                           const DeviceSequences& queries, const DeviceSequences& targets, int2* borders,
@@ -28,9 +29,9 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
             wait_for(progress, at - ring, done);
             wait_for(progress, at - ring + 1, done);
         }
-        diagonal_strip<Ends, Affine, Keep>(task, at, WholePair{}, columns, query, n, m, scheme,
-                                     borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows,
-                                     progress, directions + task.directions_at, found);
+        strip_of_pair<Ends, Affine, Keep>(task, at, WholePair{}, columns, query, n, m, scheme,
+                                          borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows,
+                                          progress, progress + count + task.pair, directions + task.directions_at, found);
     }
 }
 

@@ -23,6 +23,8 @@ public:
         if (threadIdx.x % warp_size == 0) *to = best_;
     }
 
+    __device__ __forceinline__ int32_t best_score() const { return best_.score; }
+
 protected:
     __device__ __forceinline__ bool whole() const { return !(scheme_.free_ends & (query_end_bit | target_end_bit)); }
 
@@ -52,10 +54,14 @@ struct BorderStrips : ChosenEnd {
     using ChosenEnd::ChosenEnd;
     __device__ __forceinline__ int32_t top(int j) const { return scheme_.bias + scheme_.ends.target_start.border(j, scheme_.shift); }
     __device__ __forceinline__ int32_t left(int i) const { return scheme_.bias + scheme_.ends.query_start.border(i, scheme_.shift); }
+    // Whether an alignment may end in the last of the K columns after c0 that the table has.
+    __device__ __forceinline__ bool follows_column(int c0, int K) const {
+        return c0 < m_ && m_ <= c0 + K && scheme_.cheap_ends & query_end_bit;
+    }
     template <int K>
     __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
         const int last = m_ - 1 - c0;
-        if (last < 0 || last >= K || !(scheme_.cheap_ends & query_end_bit)) return;
+        if (!follows_column(c0, K)) return;
         int32_t value = 0;
 #pragma unroll
         for (int k = 0; k < K; k++)

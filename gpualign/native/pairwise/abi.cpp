@@ -35,7 +35,7 @@ std::vector<AbiStruct> pairwise_abi() {
         {"TablePart",
          sizeof(TablePart),
          {PART(query), PART(target), PART(top), PART(left), PART(rows), PART(columns), PART(n), PART(m), PART(first_row),
-          PART(first_column), PART(row_spacing), PART(strip_spacing)}},
+          PART(first_column), PART(row_spacing), PART(strip_spacing), PART(directions_at), PART(borders_at), PART(first_strip), PART(padding)}},
         {"LazyTask", sizeof(LazyTask), {LAZY(query), LAZY(first), LAZY(count), LAZY(target)}},
         {"EditLimits",
          sizeof(EditLimits),

@@ -5,6 +5,7 @@
 #pragma once
 #include <utility>
 
+#include "pairwise/part_directions.hpp"
 #include "pairwise/wave.hpp"
 
 namespace gpualign {
@@ -21,7 +22,7 @@ public:
                band * 8 > std::min(n, m);
     }
 
-    LongPair(const Scheme& scheme, int threads) : scheme_(scheme), threads_(threads), wave_(scheme) {}
+    LongPair(const Scheme& scheme, int threads) : scheme_(scheme), threads_(threads), wave_(scheme), directions_(scheme) {}
 
     void run(Pair& pair, bool traced, int64_t table_bytes) {
         pair_ = &pair;
@@ -51,7 +52,7 @@ public:
     }
 
 private:
-    static constexpr int K = 8;  // columns of a word of directions
+    static constexpr int K = 8;  // columns of a strip
     static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
     // Of the borders of a large table: to keep fewer costs less than to go twice over what lies between them.
     static constexpr int64_t wide_spacing = 1024, large = int64_t(1) << 32;
@@ -106,7 +107,7 @@ private:
             const TablePart part = part_at(whole, kept, rows.end, end, row, column);
             right_.assign(part.left, part.left + part.n);
             for (int64_t c = 0; c < part.m; c += K)
-                trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>& state, uint32_t) {
+                trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>& state) {
                     for (int64_t k = 0; k < std::min<int64_t>(K, part.m - c); k++) {
                         const End here{state.h[k], row + i + 1, column + c + k + 1};
                         if (here.preferred_to(found, false, whole.n, whole.m)) found = here;
@@ -162,20 +163,12 @@ private:
     }
 
     void trace(const TablePart& part, int64_t i0, int64_t j0) {
-        directions_.resize(size_t((part.m + K - 1) / K * part.n));
-        right_.assign(part.left, part.left + part.n);
-        for (int64_t c = 0; c < part.m; c += K) {
-            uint32_t* const directions = directions_.data() + c / K * part.n;
-            trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>&, uint32_t word) { directions[i] = word; });
-        }
-        while (!ended_ && walk_.i > i0 && walk_.j > j0) {
-            const int64_t column = walk_.j - 1 - j0;
-            const uint32_t word = directions_[size_t(column / K * part.n + walk_.i - 1 - i0)];
-            ended_ = !step(walk_, word >> (4 * (K - 1 - column % K)) & 15, [&](uint32_t operation) { push(operation, 1); });
-        }
+        directions_.compute(part);
+        while (!ended_ && walk_.i > i0 && walk_.j > j0)
+            ended_ = !step(walk_, directions_.bits(walk_.i - i0, walk_.j - j0), [&](uint32_t operation) { push(operation, 1); });
     }
 
-    // Calls row(i, strip, directions) after each row of the strip that begins with column c.
+    // Calls row(i, strip) after each row of the strip that begins with column c, of local alignments.
     template <class Row>
     void trace_strip(const TablePart& part, int64_t c, const Row& after_row) {
         Strip<int32_t, K, Affine> state;
@@ -191,16 +184,11 @@ private:
             const int32_t* scores = scheme_.scores + part.query[i] * scheme_.symbols;
             BorderCell border = right_[size_t(i)];
             const int32_t next_diagonal = border.h;
-            uint32_t word = 0;
             const auto score = [&](int k) { return scores[symbols[k]] + 2 * scheme_.shift(); };
-            const auto put = [&](int, int32_t bits) { word = word << 4 | uint32_t(bits); };
-            if constexpr (Local)
-                state.row_local(score, diagonal, border.h, border.gap, -scheme_.open, -scheme_.extend, put);
-            else
-                state.row_directions(score, diagonal, border.h, border.gap, -scheme_.opening(), put);
+            state.row_local(score, diagonal, border.h, border.gap, -scheme_.open, -scheme_.extend);
             right_[size_t(i)] = border;
             diagonal = next_diagonal;
-            after_row(i, state, word);
+            after_row(i, state);
         }
     }
 
@@ -217,7 +205,7 @@ private:
     Pair* pair_ = nullptr;
     Walk walk_{};
     bool ended_ = false;  // a local alignment's start is reached
-    std::vector<uint32_t> directions_;  // (part.m / K, part.n)
+    PartDirections<Affine, Local> directions_;
     std::vector<BorderCell> right_;     // of a part, by row
 };
 

@@ -28,6 +28,8 @@ _MODULE_OF = {
     "part": "pairwise_long",
     "spans": "pairwise_spans",
 }
+#: of an alphabet whose profile is held as words
+_FEW_SYMBOLS = 8
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -241,16 +243,16 @@ class PairwiseLauncher:
             return f"{name}_wide", 4 * len(scoring) ** 2
         if not affine and scoring.name == "match/mismatch":
             return f"{name}_nucleotides", 0
-        columns = 32 if affine and len(scoring) <= 8 else 16
-        symbols = "nucleotides" if columns == 32 else "symbols"
-        return f"{name}_{symbols}", len(scoring) * columns * 2 * THREADS
+        if affine and len(scoring) <= _FEW_SYMBOLS:
+            return f"{name}_nucleotides", len(scoring) * 32 * 4 * THREADS
+        return f"{name}_symbols", len(scoring) * 16 * 2 * THREADS
 
     # -- TiledDScan and DScan
 
     def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
         """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
         scoring = self.problem.scoring
-        nucleotides = scoring.name == "match/mismatch" and words.small_scores
+        nucleotides = scoring.name == "match/mismatch" and tasks.halves_hold(words, self.problem.gap_extend)
         return f"{kernel}_{self.gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
@@ -266,7 +268,7 @@ class PairwiseLauncher:
         function, blocks = self.function(name, shared)
         rows = int(n.max())
         share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
-        blocks, ring = ring_of(blocks, rows, len(work), int(self.device.budget * share))
+        blocks, ring = plan.ring_of(blocks, rows, len(work), int(self.device.budget * share))
         suffix = f" {strand}"
         slot.launch(
             function,
@@ -281,7 +283,7 @@ class PairwiseLauncher:
             slot.device_array("strip borders", 8 * rows * ring),
             np.int32(ring),
             np.int32(rows),
-            slot.clear("progress" + suffix, 4 * len(work)),
+            slot.clear("progress" + suffix, 4 * (len(work) + len(block))),
             slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
             slot.device_array("scores" + suffix, self.end_bytes * len(block)),
             shared=shared,
@@ -393,10 +395,3 @@ class PairwiseLauncher:
         joined = slot.download("joined", total, np.uint32)
         slot.wait()
         return results, joined.copy()
-
-
-def ring_of(blocks: int, rows: int, strips: int, available: int) -> tuple[int, int]:
-    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``available`` bytes, if
-    possible."""
-    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, available // (8 * rows), strips + 1))
-    return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring

@@ -1,14 +1,16 @@
 """Alignments of long pairs: the host side of ``cuda/pairwise_long.cu``.
 
 TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the traceback
-enters are computed again, with directions: each from its kept upper and left border down to the cell where the path
-comes in. Of two genomes of 5 Mbp 12 GB are kept where parts have 32,768 symbols, and 1 % of the cells is computed
-twice. Where memory is less, parts are larger, and are split in the same manner.
+enters are computed again, with directions, from their kept upper and left borders. Which those are is not known before
+the path is, and a part alone keeps few warps busy: so a round computes many at a time, those up the diagonal from where
+the path stands, and the path goes through them until it comes to a part that is not there, with which the next round
+begins. Of two genomes of 5 Mbp 25 GB are kept, and less than 1 % of the cells is computed twice. Where memory is less,
+parts are larger, and are split in the same manner.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,14 +18,16 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of
+from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.tuning import PAIRWISE
 
-PART_WALK = struct("PartWalk")
+PART_WALK, TABLE_PART = struct("PartWalk"), struct("TablePart")
 #: no operation yet (Path in cuda/device/pairwise/trace_scan.cuh)
 _NO_OPERATION = 3
 #: Operation and the state `ended` of cuda/algo/pairwise/nw.hpp
 _INSERTION, _DELETION, _ENDED = 1, 2, 3
+#: a path may pass on either side of a corner that is nearer than this part of a part
+_NEAR_CORNER = 8
 #: bytes of a border's cell: H' and E' or F'
 _CELL = 8
 
@@ -72,6 +76,37 @@ class KeptBorders:
             left + above * spacing * _CELL,
         )
 
+    def parts_ahead(self, i: int, j: int, most: int) -> list[Part]:
+        """The part up to that cell and whole ones up the diagonal from it, ``most`` or up to the border; where the
+        diagonal is near a corner those on both sides of it.
+        """
+        part, spacing = self.part, self.spacing
+        last_row, last_column = part.first_row + part.n, part.first_column + part.m
+        found = [self.part_up_to(i, j)]
+
+        def add(i: int, j: int) -> Part:
+            row, column = ((at - 1) // spacing * spacing for at in (i - part.first_row, j - part.first_column))
+            whole = self.part_up_to(
+                min(part.first_row + row + spacing, last_row), min(part.first_column + column + spacing, last_column)
+            )
+            if whole not in found[-3:]:
+                found.append(whole)
+            return whole
+
+        here = found[0]
+        while len(found) < most:
+            up, back = i - here.first_row, j - here.first_column
+            if abs(up - back) < spacing // _NEAR_CORNER:
+                if here.first_row > part.first_row:
+                    add(here.first_row, here.first_column + 1)
+                if here.first_column > part.first_column:
+                    add(here.first_row + 1, here.first_column)
+            i, j = i - min(up, back), j - min(up, back)
+            if i == part.first_row or j == part.first_column:
+                break
+            here = add(i, j)
+        return found[:most]
+
 
 class LongAlignment:
     """One pair on its way through a slot.
@@ -79,6 +114,7 @@ class LongAlignment:
     Args:
         query, target: neither is empty.
         part_symbols: rows and columns of the parts that are computed again, with directions; a multiple of a strip's.
+            A table no larger is one part.
     """
 
     def __init__(
@@ -94,7 +130,9 @@ class LongAlignment:
         self._words = launcher.wide_arithmetic(self._n, self._m)
         borders_and_runs = (_CELL + 4) * (self._n + self._m)
         self._memory = slot.device.available + slot.held - borders_and_runs
-        self._ring_bytes = int(self._memory * (1 - PAIRWISE.part_share - PAIRWISE.kept_share))
+        # the borders between a part's strips are a thirtieth of its directions
+        self._ring_bytes = int(self._memory * (1 - 1.04 * PAIRWISE.part_share - PAIRWISE.kept_share))
+        self._direction_bytes = int(self._memory * PAIRWISE.part_share)
         self._symbols = plan.affordable_symbols(part_symbols, self._memory)
         self._walk = np.zeros(1, PART_WALK)
 
@@ -144,10 +182,8 @@ class LongAlignment:
         self._score = score
         self._begin(i, j)
         if i == 0 or j == 0:
-            self._walk_through(replace(whole, n=0, m=0))
-        while self._goes_on(whole):
-            i, j = int(self._walk["i"][0]), int(self._walk["j"][0])
-            self._go_back_through(kept.part_up_to(i, j), 1)
+            self._walk_through([])
+        self._follow(kept, 0)
 
     def _goes_on(self, part: Part) -> bool:
         """Whether the walk is inside a part."""
@@ -170,11 +206,19 @@ class LongAlignment:
     def _go_back_through(self, part: Part, depth: int) -> None:
         """From where the walk stands, the part's last cell, to its upper or left border."""
         if plan.direction_bytes(part.n, part.m) <= plan.direction_bytes(self._symbols, self._symbols):
-            self._trace(part)
-            return
-        kept = self._keep(part, depth)
-        while self._goes_on(part):
-            self._go_back_through(kept.part_up_to(int(self._walk["i"][0]), int(self._walk["j"][0])), depth + 1)
+            self._trace([part])
+        else:
+            self._follow(self._keep(part, depth), depth)
+
+    def _follow(self, kept: KeptBorders, depth: int) -> None:
+        """From where the walk stands to the upper or left border of a part of which borders were kept."""
+        most = self._direction_bytes // plan.direction_bytes(kept.spacing, kept.spacing)
+        while self._goes_on(kept.part):
+            i, j = int(self._walk["i"][0]), int(self._walk["j"][0])
+            if most > 0:
+                self._trace(kept.parts_ahead(i, j, min(most, PAIRWISE.round_parts)))
+            else:
+                self._go_back_through(kept.part_up_to(i, j), depth + 1)
 
     def _keep(self, part: Part, depth: int) -> KeptBorders:
         """Enqueue the scores of a part, and keep borders."""
@@ -193,26 +237,52 @@ class LongAlignment:
         problem = self._problem
         cheap_ends = depth == 0 and any(problem.cheap_ends)
         ends = "part_local" if problem.mode == "local" else "part_ends" if cheap_ends else "part_borders"
-        self._launch(ends, part, kept, plan.TILED_COLUMNS)
+        self._launch(ends, part, kept)
         if depth == 0 and problem.from_corners:
             self._fetch_score()
         return kept
 
-    def _trace(self, part: Part) -> None:
-        """A part's directions, and the traceback through it."""
-        kind = "part_localdirections" if self._problem.mode == "local" else "part_directions"
-        self._launch(kind, part, KeptBorders(part, 0, 0, 0), plan.DSCAN_COLUMNS)
-        if self._problem.from_corners and (part.n, part.m) == (self._n, self._m):
+    def _trace(self, parts: list[Part]) -> None:
+        """The parts' directions, and the traceback through them."""
+        records, strips, borders, words = [], 0, 0, 0
+        for part in parts:
+            at = {"first_strip": strips, "borders_at": borders, "directions_at": words}
+            records.append(self._record(KeptBorders(part, 0, 0, 0), **at))
+            of_part = -(-part.m // plan.DSCAN_COLUMNS)
+            strips, borders = strips + of_part, borders + of_part * part.n
+            words += plan.direction_bytes(part.n, part.m) // 4
+        corners = self._problem.from_corners
+        local = self._problem.mode == "local"
+        name, shared = self.launcher.strip_kernel("part_localdirections" if local else "part_directions", self._words)
+        function, blocks = self.launcher.function(name, shared)
+        whole = corners and (parts[0].n, parts[0].m) == (self._n, self._m)
+        self.slot.launch(
+            function,
+            min(blocks, -(-strips * tasks.WARP // THREADS)),
+            THREADS,
+            self.slot.upload("parts", np.array(records, TABLE_PART).view(np.uint8)),
+            np.int32(len(parts)),
+            np.int32(strips),
+            self.launcher.scheme(self._words),
+            self.slot.clear("ticket", 4),
+            self.slot.device_array("part borders", _CELL * borders),
+            self.slot.clear("progress", 4 * strips),
+            self.slot.device_array("directions", 4 * words),
+            self.slot.device_array("part score" if whole else "part scores", 4 * max(len(parts), 2)),
+            shared=shared,
+        )
+        if whole:
             self._fetch_score()
-        self._walk_through(part)
+        self._walk_through(parts)
 
-    def _walk_through(self, part: Part) -> None:
+    def _walk_through(self, parts: list[Part]) -> None:
         walk, _ = self.launcher.function("part_walk", 0)
         self.slot.launch(
             walk,
             1,
             tasks.WARP,
-            self._record(KeptBorders(part, 0, 0, 0)),
+            self.slot.device_array("parts", 0),
+            np.int32(len(parts)),
             self.slot.device_array("directions", 0),
             self.slot.device_array("walk", 0),
             self.slot.device_array("runs", 0),
@@ -228,15 +298,12 @@ class LongAlignment:
     def _fetch_score(self) -> None:
         self.slot.download("part score", 1, np.int32)
 
-    def _launch(self, kernel: str, part: Part, kept: KeptBorders, columns: int) -> None:
+    def _launch(self, kernel: str, part: Part, kept: KeptBorders) -> None:
+        """The scores of a part."""
         name, shared = self.launcher.strip_kernel(kernel, self._words)
         function, blocks = self.launcher.function(name, shared)
-        strips = -(-part.m // columns)
-        directions = kernel.endswith("directions")
-        # the best end stays while parts are computed again
-        tracks = not directions and not self._problem.from_corners
-        budget = _CELL * part.n * (strips + 1) if directions else self._ring_bytes
-        blocks, ring = ring_of(blocks, part.n, strips, budget)
+        strips = -(-part.m // plan.TILED_COLUMNS)
+        blocks, ring = plan.ring_of(blocks, part.n, strips, self._ring_bytes)
         self.slot.launch(
             function,
             blocks,
@@ -246,13 +313,15 @@ class LongAlignment:
             self.slot.clear("ticket", 4),
             self.slot.device_array("strip borders", _CELL * part.n * ring),
             np.int32(ring),
-            self.slot.clear("progress", 4 * strips),
-            self.slot.device_array("directions", plan.direction_bytes(part.n, part.m) if directions else 0),
-            self.slot.device_array("part end" if tracks else "part score", tasks.ALIGNMENT_END.itemsize),
+            self.slot.clear("progress", 4 * (strips + 1)),
+            # the best end stays while parts are computed again
+            self.slot.device_array(
+                "part score" if self._problem.from_corners else "part end", tasks.ALIGNMENT_END.itemsize
+            ),
             shared=shared,
         )
 
-    def _record(self, kept: KeptBorders) -> np.void:
+    def _record(self, kept: KeptBorders, **of_directions: int) -> np.void:
         part = kept.part
         return filled(
             "TablePart",
@@ -263,4 +332,5 @@ class LongAlignment:
             row_spacing=kept.spacing,
             strip_spacing=kept.spacing // plan.TILED_COLUMNS,
             **{name: getattr(part, name) for name in ("top", "left", "n", "m", "first_row", "first_column")},
+            **of_directions,
         )

@@ -21,6 +21,8 @@ from gpualign.sequences.offsets import offsets_of, positions_of
 TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
 #: bytes of directions that DScan keeps for a row of a strip
 DIRECTION_BYTES = 256
+#: of the kernels by strips
+_WARPS_OF_BLOCK = 2
 #: of more pairs, every so many-th are looked at: a device waits meanwhile, and a plan never shows in the results
 SAMPLE = 1 << 12
 
@@ -83,7 +85,7 @@ class Workload:
         rates, symbols = PAIRWISE, self.n + self.m
         by_strips = self._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS)
         by_strips += rates.dscan_symbol_s * float(symbols.max())
-        by_parts = rates.part_symbol_s * float(symbols.sum())
+        by_parts = rates.round_s * len(self.n) + rates.part_symbol_s * float(symbols.sum())
         for long in np.flatnonzero(np.maximum(self.n, self.m) > rates.part_symbols):
             alone = self.take(np.arange(len(self.n)) == long)
             by_parts += alone._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS)
@@ -160,6 +162,14 @@ def part_spacing(n: int, m: int, budget: int, minimum: int) -> int | None:
             return spacing
         spacing += TILED_COLUMNS
     return None
+
+
+def ring_of(blocks: int, rows: int, strips: int, available: int) -> tuple[int, int]:
+    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``available`` bytes, if
+    possible.
+    """
+    ring = max(4, min(blocks * _WARPS_OF_BLOCK + 4, available // (8 * rows), strips + 1))
+    return max(1, min(blocks, ring // _WARPS_OF_BLOCK, -(-strips // _WARPS_OF_BLOCK))), ring
 
 
 def strip_tasks(

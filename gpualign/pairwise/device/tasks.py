@@ -19,6 +19,8 @@ TRACE_RESULT, ALIGNMENT_END = struct("TraceResult"), struct("AlignmentEnd")
 WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps
 TRACE_COLUMNS, TRACE_ROWS = 16, 16
+#: 64 scores of a byte, or so many symbols of a gap, and the openings of a few gaps are less than half a word holds
+_MAX_OPENING, _MAX_EXTENSION = 4000, 127
 #: sequences differ by more than this share of their mean length: pairs are sorted by length first
 _UNEVEN = 0.05
 
@@ -78,6 +80,11 @@ def wide_arithmetic(
     """
     words = arithmetic(scoring, gap_open, gap_extend, n, m, local, cheap_start)
     return Arithmetic(1, 0, words.shift, words.opening, words.small_scores)
+
+
+def halves_hold(words: Arithmetic, gap_extend: int) -> bool:
+    """Whether cells of 16 columns and 32 rows differ by less than half a word holds (half_strip.cuh)."""
+    return words.small_scores and words.opening <= _MAX_OPENING and gap_extend <= _MAX_EXTENSION
 
 
 def score_order(queries: NDArray[np.int32], target_lengths: NDArray[np.int32]) -> NDArray[np.int64] | None:
