@@ -178,7 +178,7 @@ class Run:
         if not self._cluster:
             sources = batches
             if self._by_columns:  # devices take packed pieces
-                texts = run_ordered(batches, search.prepare, self._threads)
+                texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
                 sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
             at_work = self._find if self._by_columns else partial(match_item, search)
             stage: Stage[Any, Matches] = Stage(at_work, partial(kernel_for, search=search))
@@ -205,7 +205,7 @@ class Run:
             if not isinstance(batch, QueryText) and bases_of(batch) <= self._max_positions:
                 yield batch
                 continue
-            source = self.search.prepare(batch)
+            source = self.search.prepare(batch, deferred=self.backend.on_gpu)
             start, length = 0, source.text.length
             while start < length:
                 stop = min(length, start + self._max_positions)
