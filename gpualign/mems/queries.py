@@ -155,6 +155,7 @@ class QueryFiles:
         paths: "-" is standard input.
         strands: as for :func:`pack_batch`.
         deferred: tells whether texts are, likewise.
+        far: as for :class:`ReadSource`.
         batch_bases: tells how many bases a batch should have, about.
         by_parser: tells of a path whether whoever parses its records reads them from the file.
     """
@@ -164,6 +165,7 @@ class QueryFiles:
     batch_bases: Callable[[], int]
     by_parser: Callable[[str], bool]
     deferred: Callable[[], bool] = lambda: False
+    far: bool = False
 
     def batches(self) -> Generator[Batch, None, None]:
         """The records in batches; those larger than a batch are packed.
@@ -172,7 +174,7 @@ class QueryFiles:
             InputError: a file cannot be read.
         """
         for path in self.paths:
-            with ReadSource(path, by_parser=self.by_parser(path)) as source:
+            with ReadSource(path, by_parser=self.by_parser(path), far=self.far) as source:
                 maximum = self.batch_bases()
                 for item in source.items(maximum, long_records=True):
                     if isinstance(item, LongRecord):
