@@ -22,7 +22,7 @@ ENDS = st.sampled_from(["\n", "\r\n"])
 
 
 @st.composite
-def fasta(draw: st.DrawFn) -> str:
+def fasta_text(draw: st.DrawFn) -> str:
     end = draw(ENDS)
     text = ""
     for name in draw(st.lists(NAMES, max_size=4)):
@@ -34,7 +34,7 @@ def fasta(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def fastq(draw: st.DrawFn) -> str:
+def fastq_text(draw: st.DrawFn) -> str:
     end = draw(ENDS)
     text = ""
     for name in draw(st.lists(NAMES, max_size=4)):
@@ -67,7 +67,7 @@ def found(packed: tuple[object, ...] | None) -> tuple[object, ...] | None:
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.one_of(fasta(), fastq()), st.sampled_from([1, 2, 3]), st.integers(1, 200))
+@given(st.one_of(fasta_text(), fastq_text()), st.sampled_from([1, 2, 3]), st.integers(1, 200))
 def test_they_are_those_of_the_parser(tmp_path: Path, text: str, strands: int, at_once: int) -> None:
     data = text.encode()
     is_fastq = data[:1] == b"@"
