@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "abi/mems.hpp"
+#include "algo/mems/strands.hpp"
 #include "algo/mems/unique_mem.hpp"
 #include "device/mems/tile.cuh"
 
@@ -136,6 +137,21 @@ using namespace gpualign;
             {words, near_break, segment_starts, segment_ends, segments, bases}, own_begin, own_end, k, w,             \
             min_length                                                                                              \
     }
+
+// The text of strands (bit 0: forward, bit 1: reverse) from packed forward strands, a thread kStrandBlock positions.
+extern "C" __global__ void mems_strands(const uint64_t* __restrict__ forward_words,
+                                      const uint64_t* __restrict__ forward_breaks, const uint32_t* __restrict__ begins,
+                                      uint32_t records, int strands, uint64_t blocks, uint64_t* __restrict__ words,
+                                      uint64_t* __restrict__ breaks) {
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= blocks) return;
+    const StrandLayout layout{begins, records, (strands & 1) != 0, (strands & 2) != 0};
+    uint32_t block = records ? layout.block_at(i * kStrandBlock) : 0;
+    const StrandWords made = strand_words({forward_words, forward_breaks}, layout, i, block);
+    words[2 * i] = made.codes[0];
+    words[2 * i + 1] = made.codes[1];
+    breaks[i] = made.breaks;
+}
 
 // Counts of the tiles from `first_tile` on, each as far as its warp goes. With `capacity`, also the matches themselves with
 // their unit and their number in it, in any order. `totals` begin as the counts.

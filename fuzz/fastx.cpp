@@ -17,9 +17,9 @@ void expect(bool holds) {
 
 void check(const Records& r, bool fastq) {
     expect(r.name_offsets.size() == r.base_offsets.size());
-    expect(size_t(r.base_offsets.back()) == r.bases.size());
+    expect(size_t(r.base_offsets.back()) == r.symbols.size());
     expect(size_t(r.name_offsets.back()) == r.names.size());
-    if (fastq) expect(r.qualities.size() == r.bases.size());
+    if (fastq) expect(r.quality_symbols.size() == r.symbols.size());
     for (size_t i = 1; i < r.base_offsets.size(); i++) {
         expect(r.base_offsets[i - 1] <= r.base_offsets[i]);
         expect(r.name_offsets[i - 1] <= r.name_offsets[i]);
@@ -62,9 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Records before, after;
     expect(parse(begin, begin + border, fastq, nucleotides, comments, before));
     expect(parse(begin + border, end, fastq, nucleotides, comments, after));
-    before.bases.insert(before.bases.end(), after.bases.begin(), after.bases.end());
+    before.symbols.insert(before.symbols.end(), after.symbols.begin(), after.symbols.end());
     before.names.insert(before.names.end(), after.names.begin(), after.names.end());
-    expect(before.bases == whole.bases && before.names == whole.names);
+    expect(before.symbols == whole.symbols && before.names == whole.names);
     expect(before.base_offsets.size() + after.base_offsets.size() == whole.base_offsets.size() + 1);
     return 0;
 }

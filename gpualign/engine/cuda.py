@@ -18,7 +18,7 @@ from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
-from gpualign.errors import GpualignError
+from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import Inflater, inflated_by
 from gpualign.streaming.clock import HOST
 from gpualign.streaming.ordered import run_ordered
@@ -40,6 +40,7 @@ class CudaBackend:
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
         host_threads: threads for the host's part of hosted stages.
+        without: told why a device but the first cannot be used and is left out; None: that ends the run.
 
     Attributes:
         reason: why GPUs, for the report.
@@ -49,15 +50,21 @@ class CudaBackend:
     reason = "asked for"
 
     def __init__(
-        self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
+        self,
+        infos: Sequence[DeviceInfo],
+        max_memory: int | None = None,
+        cpu_threads: int = 0,
+        host_threads: int = 1,
+        without: Callable[[DeviceError], None] | None = None,
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
+        self._without = without
         self._cores: list[Cores[Any, Any]] = []
         try:
-            self.devices += [Device(info, max_memory, wait=False) for info in infos]  # side by side
-            for device in self.devices:
-                device.opened()
+            for info in infos:
+                before = self.devices[-1] if self.devices else None
+                self.devices.append(Device(info, max_memory, before, optional=without is not None))
         except BaseException:
             self.close()
             raise
@@ -66,6 +73,22 @@ class CudaBackend:
     def name(self) -> str:
         numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+
+    def opened(self) -> None:
+        """Wait until all devices are open; one may compute while others open.
+
+        Raises:
+            DeviceError: one cannot be used, and is not left out.
+        """
+        for device in tuple(self.devices):
+            try:
+                device.opened()
+            except DeviceError as error:
+                if self._without is None:
+                    raise
+                self._without(error)
+                self.devices.remove(device)
+                device.close()
 
     def prepare(self, modules: Iterable[Variant]) -> None:
         """Begin to load what will be needed, compiled where it must be. What fails here fails again when it is used."""
@@ -83,6 +106,7 @@ class CudaBackend:
             else:
                 cores = self.cores_for(stage)
                 yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
+            self.opened()  # else nobody would know of one that could not be
         finally:
             sys.setswitchinterval(interval)
 
@@ -139,7 +163,7 @@ class CudaBackend:
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""
         for device in self.devices:
-            if (memory := device.host_memory.lend(nbytes)) is not None:
+            if device.is_open and (memory := device.host_memory.lend(nbytes)) is not None:
                 return memory
         return None
 

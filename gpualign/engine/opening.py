@@ -58,6 +58,11 @@ class Opening:
         """Whether a GPU will take items, at once where the request says so."""
         return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
 
+    @property
+    def far(self) -> bool:
+        """Whether what runs the stages may be on other machines."""
+        return not self._here
+
     def workers_see(self, path: str) -> bool:
         """Whether what runs the stages reads the file itself: threads do, and workers of a cluster where they can."""
         return self._here or self.backend().sees(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpualign.engine.cpu import CpuBackend
@@ -72,6 +73,11 @@ def open_here(options: RunOptions, command: str, work: Work | None = None) -> Ba
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
     """A GPU where there is one and the work is worth it. Only a GPU that is there and cannot be used is a warning."""
     reason = "work of unknown size"
+
+    def without(error: DeviceError) -> None:
+        if not options.quiet:
+            warn(command, f"a GPU is left out: {error}")
+
     try:
         if work is not None:
             cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.kernels)
@@ -82,7 +88,7 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
                 return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
             if cold:
                 _check_compiler(work.kernels.source)
-        backend = _open_cuda(request, options, work)
+        backend = _open_cuda(request, options, work, without)
     except DeviceError as error:
         if driver.gpu_is_there() and not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
@@ -105,7 +111,12 @@ def _check_compiler(source: str) -> None:
         raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
 
 
-def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
+def _open_cuda(
+    request: DeviceRequest,
+    options: RunOptions,
+    work: Work | None,
+    without: Callable[[DeviceError], None] | None = None,
+) -> CudaBackend:
     if work is not None:
         compiler.read_ahead(work.kernels.source)
     infos = device.list_devices()
@@ -117,6 +128,6 @@ def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads, without)
     backend.prepare(work.modules if work is not None else ())
     return backend

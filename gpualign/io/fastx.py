@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
 from gpualign.io.files import InputFile, StoredFile
+from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
@@ -57,7 +58,7 @@ class Chunk:
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
-    data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText
+    data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
     kind: FastxFormat
     path: str
     line: int | None
@@ -73,14 +74,56 @@ class Chunk:
         """
         if isinstance(self.data, StoredText):
             return self.data.file.part(self.data.offset, self.data.size)
+        if isinstance(self.data, PackedText):
+            return self.data.text(self.path)
         return np.concatenate(self.data) if isinstance(self.data, tuple) else self.data
 
     def first_line(self) -> int:
         """Number of the first line."""
         if self.line is not None:
             return self.line
+        if isinstance(self.data, PackedText):
+            with InputFile(self.path) as file:
+                return lines_before(file, self.data.before)
         with InputFile(self.stored_at or self.path) as file:
             return 1 + _newlines(file, 0, self.offset or 0)
+
+    def error(self, what: str, lines: int) -> InputError:
+        """What is wrong after so many lines of it."""
+        if isinstance(self.data, PackedText) and not self.data.at_home:
+            return UncountedLine(what, self.path, lines, self.data.before)
+        return InputError(what, self.path, self.first_line() + lines)
+
+
+class UncountedLine(InputError):
+    """As its base, said on a machine that does not have the file.
+
+    Args:
+        lines: before it, of a text
+        before: that begins after so many bytes of the file's.
+    """
+
+    def __init__(self, what: str, path: str, lines: int, before: int) -> None:
+        super().__init__(what, path)
+        self.lines, self.before = lines, before
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UncountedLine, (self.what, self.path, self.lines, self.before)
+
+    def counted(self) -> InputError:
+        """With the number of the line, where the file is."""
+        assert self.path is not None
+        with InputFile(self.path) as file:
+            return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
+
+
+def lines_before(file: InputFile, size: int) -> int:
+    """The number of the line after the first ``size`` bytes of a file's text, which are read."""
+    line = 1
+    while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
+        line += int(_native.count_newlines(text))
+        size -= len(text)
+    return line
 
 
 def _newlines(file: InputFile, begin: int, end: int) -> int:
@@ -108,7 +151,7 @@ def sniff(head: bytes, path: str) -> FastxFormat | None:
 
 
 @overload
-def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]: ...
+def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"", *, line: int = 1) -> Iterator[Chunk]: ...
 
 
 @overload
@@ -118,7 +161,7 @@ def read_chunks(
 
 
 def read_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False
+    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False, line: int = 1
 ) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
     """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
 
@@ -126,11 +169,12 @@ def read_chunks(
         file: the stream, positioned after ``head``.
         head: bytes already read for sniffing.
         long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
+        line: number of the first line.
 
     Raises:
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
-    blocks, line = Blocks(file, head), 1
+    blocks = Blocks(file, head)
     offset = 0 if file.plain else None
     kind: FastxFormat | None = None
     want = chunk_bytes
@@ -324,7 +368,7 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
         fields = _native.parse_fastx(chunk.text(), chunk.kind == "fastq", alphabet == "nucleotide", comments)
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
-        raise InputError(what, chunk.path, chunk.first_line() + int(offset)) from None
+        raise chunk.error(what, int(offset)) from None
     return SequenceBatch(*fields)
 
 

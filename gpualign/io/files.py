@@ -49,11 +49,12 @@ class StoredFile:
 
     Attributes:
         path, stamp: as of :class:`InputFile`.
+        descriptor: of the open file.
     """
 
     def __init__(self, descriptor: int, path: str, stamp: tuple[int, int] | None) -> None:
         self.path, self.stamp = path, stamp
-        self._descriptor = os.dup(descriptor)
+        self.descriptor = os.dup(descriptor)
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Bytes of it, from any thread.
@@ -61,11 +62,11 @@ class StoredFile:
         Raises:
             InputError: they are not there (any more).
         """
-        return _part(self._descriptor, self.path, offset, size)
+        return _part(self.descriptor, self.path, offset, size)
 
     def __del__(self) -> None:
-        if hasattr(self, "_descriptor"):
-            os.close(self._descriptor)
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
 
 
 def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:

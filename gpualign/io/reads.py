@@ -12,6 +12,7 @@ from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.packed_chunks import packed_chunks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.prefetch import Prefetch
@@ -28,8 +29,10 @@ _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
-def reader_of(file: InputFile, by_parser: bool) -> Callable[[InputFile, int], Iterator[Chunk]]:
-    """What cuts a FASTA or FASTQ file; ``by_parser`` as for :class:`ReadSource`."""
+def reader_of(file: InputFile, by_parser: bool, far: bool = False) -> Callable[[InputFile, int], Iterator[Chunk]]:
+    """What cuts a FASTA or FASTQ file; ``by_parser`` and ``far`` as for :class:`ReadSource`."""
+    if far and file.regular and file.bgzf:
+        return packed_chunks
     if by_parser and file.size > _HELD:
         return stored_chunks
     if by_parser and file.in_pieces:
@@ -52,6 +55,7 @@ class ReadSource:
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf or decode CRAM.
         by_parser: the text is read or joined where it is parsed.
+        far: which is on other machines: bgzf goes there as it is, where its records need not be counted first.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
@@ -69,8 +73,9 @@ class ReadSource:
         comments: bool = False,
         threads: int = 1,
         by_parser: bool = False,
+        far: bool = False,
     ) -> None:
-        self.path, self._comments, self._by_parser = path, comments, by_parser
+        self.path, self._comments, self._by_parser, self._far = path, comments, by_parser, far
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
@@ -112,10 +117,13 @@ class ReadSource:
         if self._alignments is not None:
             yield from map(to_batch, self._alignments.items(batch_bases))
         elif long_records:
+            if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
+                yield from packed_chunks(self._file, batch_bases * _BYTES_PER_BASE)  # no long records in FASTQ
+                return
             read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
             yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            for chunk in reader_of(self._file, self._by_parser)(self._file, batch_bases * _BYTES_PER_BASE):
+            for chunk in reader_of(self._file, self._by_parser, self._far)(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 
     def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:

@@ -283,13 +283,13 @@ def _items(
     """What parses an item, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
     factor = GPU_BATCH_FACTOR if backend.on_gpu else 1
-    return read, _chunks(files, factor * options.batch_size, backend.sees)
+    return read, _chunks(files, factor * options.batch_size, backend.sees, options.cluster is not None)
 
 
-def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool]) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool], far: bool) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)
+            yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path), far))(file, chunk_bytes)
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:

@@ -64,7 +64,7 @@ def run_map(
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
         ExitStack() as stack,
     ):
-        lanes = Lanes(sample, stack, opening.workers_see)
+        lanes = Lanes(sample, stack, opening.workers_see, opening.far)
         if lanes.paired:
             params.check_pairs()
         index, reads = _index(sample, params, lanes, opening.workers_see, run.note)

@@ -72,10 +72,12 @@ class Lanes:
 
     Args:
         by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
+        far: whether that is on other machines.
     """
 
-    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool]) -> None:
+    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
         files, records = sample.files, sample.records
+        far = far and not (files.mate_files or files.interleaved)  # pairs are joined here
 
         def open_reads(path: str) -> ReadSource:
             source = ReadSource(
@@ -85,6 +87,7 @@ class Lanes:
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
                 by_parser=by_parser(path),
+                far=far,
             )
             return stack.enter_context(closing(source))
 

@@ -181,9 +181,9 @@ class Search:
             )
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
-    def prepare(self, batch: Batch) -> QueryText:
+    def prepare(self, batch: Batch, deferred: bool = False) -> QueryText:
         """As :func:`pack_batch`."""
-        return pack_batch(batch, self.strands)
+        return pack_batch(batch, self.strands, deferred)
 
     @STEPS.at("compute")
     def match(self, piece: Piece) -> Matches:

@@ -28,6 +28,7 @@ from gpualign.mems.cpu import (
     sort_columns,
     sort_tiles,
 )
+from gpualign.mems.queries import QueryText
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
@@ -47,6 +48,10 @@ RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
 _SLICE_SHARE = 16
 
+#: positions of a text that a thread of mems_strands makes, and its threads
+_STRAND_BLOCK, _STRAND_THREADS = 64, 256
+_FORWARD = ("words", "breaks", "begins")
+
 serial = itertools.count()
 
 
@@ -58,10 +63,29 @@ class _PageArrays:
     arguments: tuple[Any, ...]
 
 
-def upload_text(slot: Slot, item: Piece) -> None:
-    """The text that a piece is of, once for all of its pieces."""
-    for name, array in zip(("text words", "text breaks"), item.source.packed, strict=True):
-        slot.upload_once(name, array, item.source)
+def upload_text(slot: Slot, source: QueryText, make_strands: Any) -> None:
+    """The text that a piece is of, once for all of its pieces.
+
+    Args:
+        make_strands: the kernel that makes a deferred text from its forward strands.
+    """
+    words, breaks, *begins = source.packed
+    if not begins:
+        slot.upload_once("text words", words, source)
+        slot.upload_once("text breaks", breaks, source)
+        return
+
+    def make() -> None:
+        forward = [slot.upload(f"forward {name}", array) for name, array in zip(_FORWARD, source.packed, strict=True)]
+        blocks = source.text.length // _STRAND_BLOCK + 4  # with what searches read after the end
+        made = slot.device_array("text words", 16 * blocks), slot.device_array("text breaks", 8 * blocks)
+        strands = np.int32(source.text.strands)
+        slot.launch(
+            make_strands, -(-blocks // _STRAND_THREADS), _STRAND_THREADS,
+            *forward, np.uint32(source.records), strands, np.uint64(blocks), *made,
+        )  # fmt: skip
+
+    slot.once("text words", source, make)
 
 
 class MemsKernel:
@@ -85,6 +109,7 @@ class MemsKernel:
         self._count, self._count_parts, self._count_unique = (
             function(f"mems_{name}") for name in ("count", "count_parts", "count_unique")
         )
+        self._strands = function("mems_strands")
         self._sum, self._number, self._scatter, self._fill, self._order = (
             function(f"mems_{name}") for name in ("sum", "number", "scatter", "fill", "order")
         )
@@ -93,7 +118,7 @@ class MemsKernel:
 
     def submit(self, slot: Slot, item: Piece) -> None:
         # it is whole there for each of its pieces: a match may go on after them
-        upload_text(slot, item)
+        upload_text(slot, item.source, self._strands)
         if len(self.pages) == 1:
             self._launch(slot, item, self._on_device(slot, 0))
 

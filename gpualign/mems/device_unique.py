@@ -34,7 +34,7 @@ class UniqueMemsKernel(MemsKernel):
         if not self.fits:
             return
         reference = self._reference()  # the first time much is copied: not between this batch's events
-        mems.upload_text(slot, item)
+        mems.upload_text(slot, item.source, self._strands)
         first, last = self._tiles(item)
         tiles = last - first
         units, capacity = tiles + 1, tiles * self.shape.tile  # a start has one match at most

@@ -42,11 +42,11 @@ class PieceSize(NamedTuple):
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
 #: of devices, to which a batch's text goes for each of its pieces: both strands of one are a piece, but of sorted
 #: positions, each with space for a match; positions are a multiple of the step: whole tiles
-DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 25, 2)
+DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 26, 2)
 SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
-#: a device wants batches this much larger
-_DEVICE_BATCH = 2
+#: a device wants batches this much larger: its thread has as much to do for each, whatever their size
+_DEVICE_BATCH = 4
 #: threads that put texts where devices copy from; there are twice as many such texts, as page-locked memory is slow to
 #: get
 _STAGERS = 2
@@ -178,7 +178,7 @@ class Run:
         if not self._cluster:
             sources = batches
             if self._by_columns:  # devices take packed pieces
-                texts = run_ordered(batches, search.prepare, self._threads)
+                texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
                 sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
             at_work = self._find if self._by_columns else partial(match_item, search)
             stage: Stage[Any, Matches] = Stage(at_work, partial(kernel_for, search=search))
@@ -205,7 +205,7 @@ class Run:
             if not isinstance(batch, QueryText) and bases_of(batch) <= self._max_positions:
                 yield batch
                 continue
-            source = self.search.prepare(batch)
+            source = self.search.prepare(batch, deferred=self.backend.on_gpu)
             start, length = 0, source.text.length
             while start < length:
                 stop = min(length, start + self._max_positions)

@@ -17,7 +17,7 @@ from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.fastx import Chunk, LongRecord, StoredText, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
@@ -51,7 +51,7 @@ class QueryText:
         names, name_offsets: as in :class:`SequenceBatch`.
         bases: of all records.
         text: native packed text; its positions number the strands one after the other.
-        lent: copies of its words and breaks in page-locked memory, for a device, or None.
+        lent: copies of what a device takes in page-locked memory, or None.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -63,8 +63,10 @@ class QueryText:
 
     @property
     def packed(self) -> tuple[NDArray[np.uint64], ...]:
-        """Words and breaks, from where a device copies them fastest."""
-        return self.lent or (self.text.words, self.text.breaks)
+        """What a device takes, from where it copies it fastest: words and breaks; of a deferred text those of the
+        forward strands, and where records begin in them.
+        """
+        return self.lent or self.text.forward or (self.text.words, self.text.breaks)
 
     def staged(self, lend: Lend) -> QueryText:
         """The same in page-locked memory, so that the device's thread copies nothing."""
@@ -84,26 +86,44 @@ Batch = Chunk | SequenceBatch | QueryText
 
 
 @STEPS.at("parse")
-def pack_batch(batch: Batch, strands: int) -> QueryText:
+def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
     """Parse and pack, where that is not done yet.
 
     Args:
         strands: 1 forward, 2 reverse, 3 both.
+        deferred: a device makes the reverse strands from the forward ones.
 
     Raises:
         InputError: a malformed record, or one too long.
     """
     if isinstance(batch, QueryText):
         return batch
-    records = parse(batch) if isinstance(batch, Chunk) else batch
+    if isinstance(batch, Chunk) and (packed := _packed(batch, strands, deferred)) is not None:
+        return packed
+    records = parse(batch) if isinstance(batch, Chunk) else batch  # which says what is wrong with it
     longest = int(records.lengths.max(initial=0))
     if longest > _native.LONGEST_MEM_QUERY:
         raise InputError(_too_long(longest))
-    text = _native.pack_mem_text(records.bases, records.base_offsets, strands)
+    text = _native.pack_mem_text(records.bases, records.base_offsets, strands, deferred)
     return QueryText(records.names, records.name_offsets, len(records.bases), text)
 
 
-def pack_record(record: LongRecord, strands: int) -> QueryText:
+def _packed(chunk: Chunk, strands: int, deferred: bool) -> QueryText | None:
+    """Its records without flat arrays in between; None where something is wrong with them."""
+    how = chunk.kind == "fastq", strands, deferred
+    if isinstance(chunk.data, StoredText):
+        stored = chunk.data
+        found = _native.pack_stored_queries(stored.file.descriptor, stored.offset, stored.size, *how)
+    else:
+        found = _native.pack_query_text(chunk.text(), *how)
+    if found is None:
+        return None
+    names, name_offsets, text, reading = found
+    STEPS.took("read", reading)
+    return QueryText(names, name_offsets, text.bases, text)
+
+
+def pack_record(record: LongRecord, strands: int, deferred: bool) -> QueryText:
     """Read, parse and pack a long record, without ever holding its text.
 
     Raises:
@@ -115,7 +135,7 @@ def pack_record(record: LongRecord, strands: int) -> QueryText:
             builder.append(part.bases)
         except ValueError:
             raise InputError(_too_long(builder.length + len(part.bases)), record.path, record.line) from None
-    return QueryText(part.names, part.name_offsets, builder.length, builder.finish(strands))
+    return QueryText(part.names, part.name_offsets, builder.length, builder.finish(strands, deferred))
 
 
 def _too_long(bases: int) -> str:
@@ -134,6 +154,8 @@ class QueryFiles:
     Attributes:
         paths: "-" is standard input.
         strands: as for :func:`pack_batch`.
+        deferred: tells whether texts are, likewise.
+        far: as for :class:`ReadSource`.
         batch_bases: tells how many bases a batch should have, about.
         by_parser: tells of a path whether whoever parses its records reads them from the file.
     """
@@ -142,6 +164,8 @@ class QueryFiles:
     strands: int
     batch_bases: Callable[[], int]
     by_parser: Callable[[str], bool]
+    deferred: Callable[[], bool] = lambda: False
+    far: bool = False
 
     def batches(self) -> Generator[Batch, None, None]:
         """The records in batches; those larger than a batch are packed.
@@ -150,13 +174,15 @@ class QueryFiles:
             InputError: a file cannot be read.
         """
         for path in self.paths:
-            with ReadSource(path, by_parser=self.by_parser(path)) as source:
+            with ReadSource(path, by_parser=self.by_parser(path), far=self.far) as source:
                 maximum = self.batch_bases()
                 for item in source.items(maximum, long_records=True):
                     if isinstance(item, LongRecord):
-                        yield pack_record(item, self.strands)
+                        yield pack_record(item, self.strands, self.deferred())
+                    elif bases_of(item) <= 2 * maximum:
+                        yield item
                     else:
-                        yield item if bases_of(item) <= 2 * maximum else pack_batch(item, self.strands)
+                        yield pack_batch(item, self.strands, self.deferred())
 
 
 @contextmanager
@@ -174,7 +200,7 @@ def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -
     def batches() -> Generator[Batch, None, None]:
         if packed():
             reuse_memory()
-            yield from run_ordered(files.batches(), partial(pack_batch, strands=files.strands), threads)
+            yield from run_ordered(files.batches(), partial(pack_batch, strands=files.strands, deferred=True), threads)
         else:
             yield from files.batches()
 

@@ -44,7 +44,7 @@ def self_test(device: Device) -> None:
     for kind in ("maxmatch", "mumreference"):
         params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
         search = Search(index_for(reference, params), params)
-        source = search.prepare(queries)
+        source = search.prepare(queries, deferred=True)
         piece = Piece(source, 0, source.text.length)
         found = run_alone(device, partial(kernel_for, search=search), piece).columns
         expected = search.find(piece).columns

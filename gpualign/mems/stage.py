@@ -28,11 +28,11 @@ class Found(NamedTuple):
     size: BatchSize
 
 
-def piece_of(search: Search, item: Item) -> Piece:
+def piece_of(search: Search, item: Item, deferred: bool = False) -> Piece:
     """An item as a piece of queries; batches are parsed and packed."""
     if isinstance(item, Piece):
         return item
-    source = search.prepare(item)
+    source = search.prepare(item, deferred)
     return Piece(source, 0, source.text.length)
 
 
@@ -45,7 +45,7 @@ def worker_stage(search: Search) -> HostedStage[Item, Found]:
     """Items on a cluster's workers; those with devices parse and print meanwhile."""
 
     def before(item: Item) -> tuple[Piece, Piece]:
-        piece = piece_of(search, item)
+        piece = piece_of(search, item, deferred=True)
         return piece, piece
 
     return HostedStage(

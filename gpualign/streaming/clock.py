@@ -95,6 +95,13 @@ class StepTimes:
                 inside[-1] += seconds
             of_thread[step] = of_thread.get(step, 0.0) + own
 
+    def took(self, step: str, seconds: float) -> None:
+        """So much of what the calling thread is at was this step."""
+        inside, of_thread = self._of_thread()
+        if inside:
+            inside[-1] += seconds
+        of_thread[step] = of_thread.get(step, 0.0) + seconds
+
     def _of_thread(self) -> tuple[list[float], dict[str, float]]:
         """The steps within which the calling thread is, and its seconds: no thread waits for another one."""
         try:

@@ -50,6 +50,64 @@ def test_results_keep_the_order_on_several_devices(fake):
     assert fake.contexts == []
 
 
+@pytest.fixture
+def second(fake, monkeypatch):
+    """What the second device does before it has a context."""
+    before, make = [], fake.Device.make_context
+
+    def context(device, flags):
+        if device.index == 1:
+            before[0]()
+        return make(device, flags)
+
+    monkeypatch.setattr(fake.Device, "make_context", context)
+    return before
+
+
+def double(items, backend):
+    return backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler))
+
+
+def test_a_device_computes_while_another_one_opens(second):
+    begin = threading.Event()
+    second.append(lambda: begin.wait(timeout=60))
+    with CudaBackend(list_devices()) as backend:
+        assert not backend.devices[1].is_open
+        results = double(batches(20), backend)
+        for _ in range(5):
+            next(results)
+        assert backend.lend(100) is not None
+        assert not backend.devices[1].is_open
+        begin.set()
+        assert len(list(results)) == 15
+        assert backend.devices[1].is_open
+
+
+def refuse():
+    raise FakeDriver.Error("busy")
+
+
+def test_a_second_device_that_cannot_be_used_ends_the_run(second):
+    second.append(refuse)
+    with (
+        CudaBackend(list_devices()) as backend,
+        pytest.raises(DeviceError, match=r"cuda:1 \(Fake B\) cannot be used: busy"),
+    ):
+        list(double(batches(20), backend))
+
+
+def test_or_is_left_out(second, fake):
+    second.append(refuse)
+    told = []
+    with CudaBackend(list_devices(), without=told.append) as backend:
+        assert len(list(double(batches(20), backend))) == 20
+        assert [str(error) for error in told] == ["cuda:1 (Fake B) cannot be used: busy"]
+        assert backend.report()["device"] == "cuda:0"
+        assert len(list(double(batches(3), backend))) == 3
+    assert len(told) == 1
+    assert fake.contexts == []
+
+
 def test_the_cpu_takes_items_next_to_the_gpu(fake):
     class Slow(Doubler):
         def submit(self, slot, item):

@@ -109,23 +109,32 @@ def test_a_reference_on_one_line(tmp_path: Path) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.text("ACGTN", max_size=40), min_size=1, max_size=4), st.sampled_from([1, 2, 3]), st.integers(1, 9))
-def test_a_record_packed_in_parts_is_one_packed_whole(parts: list[str], strands: int, repeats: int) -> None:
+@given(
+    st.lists(st.text("ACGTN", max_size=40), min_size=1, max_size=4),
+    st.sampled_from([1, 2, 3]),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_a_record_packed_in_parts_is_one_packed_whole(
+    parts: list[str], strands: int, repeats: int, deferred: bool
+) -> None:
     batch = SequenceBatch.from_records([("q", "".join(parts) * repeats)])
-    expected = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
+    expected = _native.pack_mem_text(batch.bases, batch.base_offsets, strands, deferred)
     builder = _native.MemTextBuilder()
     for part in parts * repeats:
         builder.append(np.frombuffer(part.encode(), np.uint8))
-    assert state(builder.finish(strands)) == state(expected)
+    assert state(builder.finish(strands, deferred)) == state(expected)
 
 
-@given(st.lists(st.text("ACGTN", max_size=90), max_size=4), st.sampled_from([1, 2, 3]))
-def test_a_packed_text_survives_pickling(sequences: list[str], strands: int) -> None:
+@given(st.lists(st.text("ACGTN", max_size=90), max_size=4), st.sampled_from([1, 2, 3]), st.booleans())
+def test_a_packed_text_survives_pickling(sequences: list[str], strands: int, deferred: bool) -> None:
     batch = SequenceBatch.from_records([("q", sequence) for sequence in sequences])
-    text = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
+    text = _native.pack_mem_text(batch.bases, batch.base_offsets, strands, deferred)
     copy = pickle.loads(pickle.dumps(text, protocol=5))
     assert copy.length == text.length
     assert state(copy) == state(text)
+    assert copy.words.tolist() == text.words.tolist()
+    assert copy.breaks.tolist() == text.breaks.tolist()
 
 
 def state(text: object) -> list[object]:

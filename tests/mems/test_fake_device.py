@@ -4,6 +4,7 @@ that do what those of ``cuda/mems.cu`` promise. The bytes are the CPU's."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def view(memory: Allocation, dtype: Any, count: int) -> np.ndarray:
     return memory.data[: np.dtype(dtype).itemsize * count].view(dtype)
 
 
+def unpacked(memory: Allocation, count: int, bits: int) -> list[int]:
+    """Numbers of so many bits each, the first in the lowest."""
+    number = int.from_bytes(memory.data[: count * bits // 8 + 1].tobytes(), "little")
+    return [number >> bits * i & ((1 << bits) - 1) for i in range(count)]
+
+
 def columns_in(memory: Allocation, count: int) -> np.ndarray:
     return view(memory, "u4", 3 * count).reshape(3, count)
 
@@ -48,7 +55,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self.generator = np.random.default_rng(3)
-        self.filled = self.placed = self.parts = self.unique = 0
+        self.filled = self.placed = self.parts = self.unique = self.turned = 0
         self.kernel: MemsKernel
         self.piece: Piece
 
@@ -69,6 +76,26 @@ class Kernels:
             yield int(tile), 0, mine[:OWN]
             for part, begin in enumerate(range(OWN, len(mine), OF_PART), 1):
                 yield int(tile), part, mine[begin : begin + OF_PART]
+
+    def strands(self, *arguments: Any, **launch: Any) -> None:
+        words, breaks, begins, records, strands, blocks, *made = arguments
+        ends = view(begins, "u4", int(records) + 1).tolist()
+        codes, broken = (unpacked(memory, ends[-1], bits) for memory, bits in ((words, 2), (breaks, 1)))
+        text, gaps = [0], [1]
+        for begin, end in pairwise(ends):
+            sequence, others = codes[begin : end - 1], broken[begin : end - 1]
+            if strands & 1:
+                text, gaps = [*text, *sequence, 0], [*gaps, *others, 1]
+            if strands & 2:
+                text, gaps = [*text, *(3 - code for code in reversed(sequence)), 0], [*gaps, *reversed(others), 1]
+        assert launch["grid"][0] * launch["block"][0] >= blocks
+        assert int(blocks) * 64 >= len(text) + 64
+        for memory, values, bits in zip(made, (text, gaps), (2, 1), strict=True):
+            number = sum(value << bits * i for i, value in enumerate(values))
+            view(memory, "u1", 8 * bits * int(blocks))[:] = np.frombuffer(
+                number.to_bytes(8 * bits * int(blocks), "little"), "u1"
+            )
+        self.turned += 1
 
     def count(self, *arguments: Any, **_: Any) -> None:
         first, tiles, counts, totals, capacity, found, left_over = arguments[-7:]
@@ -192,7 +219,7 @@ class Kernels:
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
     """Installed, with a device of their own."""
     made = Kernels()
-    names = ("count", "count_parts", "count_unique", "sum", "number", "scatter", "fill", "order")
+    names = ("strands", "count", "count_parts", "count_unique", "sum", "number", "scatter", "fill", "order")
     driver = FakeDriver(functions={f"mems_{name}": getattr(made, name) for name in names}, memory=1 << 31)
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
@@ -255,6 +282,7 @@ def test_same_bytes_as_the_cpu(
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 12))
     monkeypatch.setattr(loop, "_REPORTED", 100)
     assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 10) == expected
+    assert kernels.turned > 1
     if params.by_sorted_positions:
         assert kernels.unique > 20
         return

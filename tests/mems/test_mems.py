@@ -272,10 +272,12 @@ def test_numbers_take_eight_columns_or_more() -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.text("ACGTNRacgtn", max_size=90), max_size=4), st.sampled_from([1, 2, 3]))
-def test_packed_text(sequences: list[str], strands: int) -> None:
+@given(st.lists(st.text("ACGTNRacgtn", max_size=150), max_size=4), st.sampled_from([1, 2, 3]), st.booleans())
+def test_packed_text(sequences: list[str], strands: int, deferred: bool) -> None:
     batch = SequenceBatch.from_records([("q", sequence) for sequence in sequences])
-    packed = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
+    packed = _native.pack_mem_text(batch.bases, batch.base_offsets, strands, deferred)
+    assert (packed.forward is not None) == (deferred and strands != 1)
+    assert packed.bases == sum(map(len, sequences))
     expected = "|"
     for sequence in sequences:
         if strands & 1:

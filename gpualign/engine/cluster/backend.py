@@ -23,7 +23,7 @@ from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Item, Result, Stage
 from gpualign.errors import GpualignError, counted
-from gpualign.io.fastx import Chunk
+from gpualign.io.fastx import Chunk, UncountedLine
 from gpualign.params import RunOptions
 from gpualign.report import warn
 
@@ -258,7 +258,7 @@ class _Run:
             self._learn(self._pending.popleft(), answer, len(results))
             yield from results
             if answer.error is not None:
-                raise answer.error
+                raise _with_line(answer.error)
 
     def _learn(self, task: _Task, answer: Answer, results: int) -> None:
         """Count who did what, and cut tasks so that they are worth their way."""
@@ -289,7 +289,7 @@ class _Run:
             raise GpualignError(
                 f"a batch was lost with its worker {ATTEMPTS} times (out of memory? the workers' logs tell more)"
             ) from None
-        raise error
+        raise _with_line(error)
 
     def _send_again(self, task: _Task) -> None:
         task.lost += 1
@@ -327,6 +327,11 @@ class _Run:
             pure=False,
         )
         self._keeping[worker] = [*in_flight, new]
+
+
+def _with_line(error: BaseException) -> BaseException:
+    """A worker's error, with the number of the line that the client alone can count."""
+    return error.counted() if isinstance(error, UncountedLine) else error
 
 
 def _text_of(item: Any) -> int:

@@ -106,6 +106,7 @@ class _Engine:
             self.run: Callable[[Any], Any] = stage.cpu
             return
         try:
+            self._backend.opened()
             self._pool = DevicePool(stage.make_kernel, self._backend.devices, self._backend.cores_for(stage))
         except BaseException:
             self._backend.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,9 +144,13 @@ class Slot:
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
         """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
+        return self.once(key, owner, lambda: self.upload(key, array, _MAX_STAGED))
+
+    def once(self, key: str, owner: object, make: Callable[[], object]) -> Any:
+        """The device array ``key``, which ``make`` fills unless it still holds what came from ``owner``."""
         if self._owners.get(key) is not owner:
             self._owners.pop(key, None)
-            self.upload(key, array, _MAX_STAGED)
+            make()
             self._owners[key] = owner
         return self.device_array(key, 0)
 

@@ -86,14 +86,17 @@ class Device:
     Args:
         info: which device.
         max_memory: bytes of device memory to use at most; None: a share of what is free.
-        wait: until it is open; else call :meth:`opened` before anything else.
+        after: a device that is opened first; this one opens while that works. Else it is waited for.
+        optional: where it cannot be used others go on without it.
 
     Raises:
         DeviceError: as :meth:`opened`.
     """
 
-    def __init__(self, info: DeviceInfo, max_memory: int | None = None, wait: bool = True) -> None:
-        self.info = info
+    def __init__(
+        self, info: DeviceInfo, max_memory: int | None = None, after: Device | None = None, optional: bool = False
+    ) -> None:
+        self.info, self.optional = info, optional
         self.closing = threading.Event()
         self.timeline = Timeline()
         self.budget = 0
@@ -108,9 +111,15 @@ class Device:
         self.driver: Any = None
         self.host_memory: HostMemory
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
-        self._opening = self.call(self._open, max_memory)
-        if wait:
+        self._opening = self.call(self._open, max_memory, after)
+        if after is not None:
+            return
+        try:
             self.opened()
+        except BaseException:
+            self.closing.set()
+            self._thread.shutdown()
+            raise
 
     def opened(self) -> None:
         """Wait until the device is open.
@@ -118,12 +127,12 @@ class Device:
         Raises:
             DeviceError: it cannot be used.
         """
-        try:
-            self._opening.result()
-        except BaseException:
-            self.closing.set()
-            self._thread.shutdown()
-            raise
+        self._opening.result()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used now."""
+        return self._opening.done() and self._opening.exception() is None
 
     @property
     def name(self) -> str:
@@ -134,7 +143,9 @@ class Device:
         """Run ``function(*arguments)`` in the device's thread."""
         return self._thread.submit(function, *arguments)
 
-    def _open(self, max_memory: int | None) -> None:
+    def _open(self, max_memory: int | None, after: Device | None) -> None:
+        if after is not None:
+            after._opening.exception()
         self.driver = load_driver()
         if self.info.capability < OLDEST_CAPABILITY:
             raise DeviceError(

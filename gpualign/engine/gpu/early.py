@@ -20,14 +20,20 @@ _begun: dict[int, Opening] = {}
 
 
 class Opening:
-    """A device's primary context in the making, in a thread of its own."""
+    """A device's primary context in the making, in a thread of its own.
 
-    def __init__(self, driver: ctypes.CDLL, index: int) -> None:
-        self._driver, self._index, self._retained = driver, index, False
+    Args:
+        after: what is made before, as the driver makes one at a time, and the first is wanted soon.
+    """
+
+    def __init__(self, driver: ctypes.CDLL, index: int, after: Opening | None = None) -> None:
+        self._driver, self._index, self._after, self._retained = driver, index, after, False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"gpualign-open{index}")
         self._thread.start()
 
     def _run(self) -> None:
+        if self._after is not None:
+            self._after.ready()
         device, context = ctypes.c_int(), ctypes.c_void_p()
         driver = self._driver
         with contextlib.suppress(AttributeError):  # an old driver
@@ -54,8 +60,9 @@ def begin(arguments: Sequence[str]) -> None:
             driver = ctypes.CDLL("libcuda.so.1")
             count = ctypes.c_int()
             if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:
+                before = None
                 for index in indices or range(count.value):
-                    _begun[index] = Opening(driver, index)
+                    before = _begun[index] = Opening(driver, index, before)
 
     global _beginning
     _beginning = threading.Thread(target=run, daemon=True, name="gpualign-open")

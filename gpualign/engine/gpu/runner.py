@@ -19,7 +19,7 @@ from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.work_queue import Pace, WorkQueue
-from gpualign.errors import GpualignError, OutOfMemoryError
+from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.streaming.clock import HOST
 
 Item = TypeVar("Item")
@@ -181,6 +181,12 @@ def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
     """The loop of one device's thread: fill free slots, else collect a batch that is done: some take longer."""
+    try:
+        device.opened()
+    except DeviceError:
+        if device.optional:
+            return
+        raise
     try:
         kernel = make_kernel(device)
     except DeviceMemoryExceeded as error:

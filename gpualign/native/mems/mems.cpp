@@ -14,9 +14,11 @@
 #include "mems/finder.hpp"
 #include "mems/index.hpp"
 #include "mems/report.hpp"
+#include "mems/query_records.hpp"
 #include "mems/text.hpp"
 #include "mems/unique.hpp"
 #include "mems/unique_finder.hpp"
+#include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
@@ -36,7 +38,7 @@ struct MemSettings {
 // Tells a filter the ends of matches that begin before `from`, in the same strand sequence.
 template <class Filter>
 void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filter& filter) {
-    if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
+    if (text.blocks() && from > text.block(text.block_at(from)).begin)
         finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
 }
 
@@ -231,7 +233,8 @@ nb::tuple keep_unique(const MemText& text, const FoundColumns::Tuple& found, int
         nb::gil_scoped_release release;
         std::vector<Mem> mems;
         size_t i = 0;
-        for (const TextBlock& block : text.blocks()) {
+        for (size_t b = 0; b < text.blocks(); b++) {
+            const TextBlock block = text.block(b);
             mems.clear();
             for (; i < columns.size() && columns[i].start <= block.begin + block.length; i++) mems.push_back(columns[i]);
             keep_unique_in_query(mems, threads);
@@ -241,10 +244,50 @@ nb::tuple keep_unique(const MemText& text, const FoundColumns::Tuple& found, int
     return to_python(std::move(kept));
 }
 
-MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
+MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands, bool deferred) {
     if (offsets.size() == 0) throw nb::value_error("offsets need at least one element");
     nb::gil_scoped_release release;
-    return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
+    return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands), deferred);
+}
+
+nb::object queries_to_python(QueryRecords& records, double reading, int strands, bool deferred) {
+    MemText* text;
+    {
+        nb::gil_scoped_release release;
+        text = new MemText(records.packer, std::move(records.begins), Strands(strands), deferred);
+    }
+    return nb::make_tuple(to_numpy(std::move(records.names)), to_numpy(std::move(records.name_offsets)),
+                          nb::cast(text, nb::rv_policy::take_ownership), reading);
+}
+
+// Damage is not said here: the parser of all commands does that.
+template <class Parse>
+nb::object pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
+    QueryRecords records(size / (fastq ? 2 : 1) + 64);
+    double reading = 0;
+    try {
+        nb::gil_scoped_release release;
+        reading = parse(records);
+    } catch (const std::exception&) {
+        return nb::none();
+    }
+    return queries_to_python(records, reading, strands, deferred);
+}
+
+nb::object pack_query_text(TextInput data, bool fastq, int strands, bool deferred) {
+    const char* begin = begin_of(data);
+    const char* end = begin + data.size();
+    return pack_queries(data.size(), fastq, strands, deferred, [&](QueryRecords& records) {
+        parse_queries(begin, end, fastq, records);
+        return 0.0;
+    });
+}
+
+nb::object pack_stored_queries(int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred,
+                               size_t at_once) {
+    return pack_queries(size, fastq, strands, deferred, [&](QueryRecords& records) {
+        return parse_stored_queries(descriptor, offset, size, fastq, records, at_once);
+    });
 }
 
 void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {
@@ -252,9 +295,9 @@ void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {
     builder.append(sequence.data(), sequence.size());
 }
 
-MemText finish_text(MemTextBuilder& builder, int strands) {
+MemText finish_text(MemTextBuilder& builder, int strands, bool deferred) {
     nb::gil_scoped_release release;
-    return builder.finish(Strands(strands));
+    return builder.finish(Strands(strands), deferred);
 }
 
 template <class T>
@@ -264,8 +307,17 @@ nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& valu
 
 nb::tuple text_state(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
-    return nb::make_tuple(borrowed(text.words(), self), borrowed(text.breaks(), self), to_numpy(text.lengths()),
-                          int(text.strands()), text.non_acgt());
+    const PackedText& packed = text.deferred() ? *text.forward() : text.text();
+    return nb::make_tuple(borrowed(packed.words, self), borrowed(packed.breaks, self), borrowed(text.begins(), self),
+                          int(text.strands()), text.deferred(), text.non_acgt());
+}
+
+// Words and breaks of the forward strands, and the records' begins in them, for a device; or None.
+nb::object forward_text(nb::handle self) {
+    const MemText& text = nb::cast<const MemText&>(self);
+    if (!text.deferred()) return nb::none();
+    return nb::make_tuple(borrowed(text.forward()->words, self), borrowed(text.forward()->breaks, self),
+                          borrowed(text.begins(), self));
 }
 
 template <class T>
@@ -273,19 +325,22 @@ std::vector<T> copy_of(const Input<T>& values) {
     return {values.data(), values.data() + values.size()};
 }
 
-using TextState = std::tuple<Input<uint64_t>, Input<uint64_t>, Input<uint32_t>, int, uint64_t>;
+using TextState = std::tuple<Input<uint64_t>, Input<uint64_t>, Input<uint32_t>, int, bool, uint64_t>;
 
 void restore_text(MemText& text, const TextState& state) {
-    const auto& [words, breaks, lengths, strands, non_acgt] = state;
-    new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), non_acgt);
+    const auto& [words, breaks, begins, strands, deferred, non_acgt] = state;
+    new (&text) MemText({copy_of(words), copy_of(breaks)}, copy_of(begins), Strands(strands), deferred, non_acgt);
 }
 
 void bind_mem_texts(nb::module_& m) {
     nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one after the other (mem_text.hpp).")
         .def_prop_ro("length", &MemText::length)
+        .def_prop_ro("bases", &MemText::bases, "Of all records.")
         .def_prop_ro("non_acgt", &MemText::non_acgt)
-        .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
-        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); })
+        .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().words, self); })
+        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().breaks, self); })
+        .def_prop_ro("forward", &forward_text, "(words, breaks, begins) of a deferred text's forward strands, or None.")
+        .def_prop_ro("strands", [](const MemText& text) { return int(text.strands()); }, "1 forward, 2 reverse, 3 both.")
         .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
         .def("__getstate__", &text_state)
         .def("__setstate__", &restore_text);
@@ -293,10 +348,16 @@ void bind_mem_texts(nb::module_& m) {
         .def(nb::init<>())
         .def_prop_ro("length", &MemTextBuilder::length, "Bases so far.")
         .def("append", &append_bases, nb::arg("sequence"), "Add bases (uint8 ASCII); ValueError when too many.")
-        .def("finish", &finish_text, nb::arg("strands"), "The MemText, once.");
+        .def("finish", &finish_text, nb::arg("strands"), nb::arg("deferred") = false, "The MemText, once.");
     m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
-          nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
+          nb::arg("deferred") = false, nb::rv_policy::take_ownership,
+          "strands: 1 forward, 2 reverse, 3 both; deferred: others than forward are made when they are looked at.");
+    m.def("pack_query_text", &pack_query_text, nb::arg("data"), nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"),
+          "(names, name_offsets, MemText, 0.0) of whole FASTA/FASTQ records; None where they are malformed.");
+    m.def("pack_stored_queries", &pack_stored_queries, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
+          nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"), nb::arg("at_once") = size_t(1) << 18,
+          "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
 }
 
 void bind_mem_index(nb::module_& m) {

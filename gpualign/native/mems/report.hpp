@@ -111,14 +111,14 @@ public:
         size_t longest = 0;
         for (const std::string& name : names_) longest = std::max(longest, name.size());
         width_ = longest;
-        const auto& blocks = text.blocks();
-        while (next_ < blocks.size() && blocks[next_].begin < from) next_++;
+        if (from && text.blocks()) next_ = text.block_at(from);
+        while (next_ < text.blocks() && text.block(next_).begin < from) next_++;
+        look_ahead();
     }
 
     void put(const Mem* mems, size_t count) {
-        const auto& blocks = text_.blocks();
         for (size_t i = 0; i < count; i++) {
-            while (next_ < blocks.size() && blocks[next_].begin <= mems[i].start) open(next_), next_++;
+            while (next_begin_ <= mems[i].start) open_next();
             if (unique_in_query_) held_.push_back(mems[i]);
             else line(mems[i]);
         }
@@ -131,8 +131,7 @@ public:
 
     // Ends the range at `to`.
     void finish(uint64_t to) {
-        const auto& blocks = text_.blocks();
-        while (next_ < blocks.size() && blocks[next_].begin < to) open(next_), next_++;
+        while (next_begin_ < to) open_next();
         flush();
     }
 
@@ -149,10 +148,13 @@ private:
         held_.clear();
     }
 
-    void open(size_t block_index) {
+    void look_ahead() { next_begin_ = next_ < text_.blocks() ? text_.block(next_).begin : ~uint64_t(0); }
+
+    void open_next() {
         flush();
+        const TextBlock block = text_.block(next_++);
+        look_ahead();
         if (style_.table) return;
-        const TextBlock& block = text_.blocks()[block_index];
         const int64_t begin = queries_.offsets[block.record], end = queries_.offsets[block.record + 1];
         char* p = out.reserve(size_t(end - begin) + 64);
         p = put_text(p, "> ", 2);
@@ -165,7 +167,7 @@ private:
     }
 
     void line(const Mem& mem) {
-        const TextBlock& block = text_.blocks()[next_ ? next_ - 1 : 0];
+        const TextBlock block = text_.block(next_ ? next_ - 1 : 0);
         if (dots.maximum) {
             const uint64_t left = block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
             dots.add({text_.bases_before(block.record) + left, mem.reference, mem.length, block.reverse});
@@ -230,7 +232,8 @@ private:
     const MemStyle style_;
     const bool unique_in_query_;
     size_t width_ = 0;
-    size_t next_ = 0;  // the first strand sequence whose header is still to come
+    size_t next_ = 0;  // the first strand sequence whose header is still to come,
+    uint64_t next_begin_ = 0;  // and where it begins
     size_t contig_ = 0;
     uint64_t contig_begin_ = 1, contig_end_ = 0;
     std::string first_column_;  // its name, as wide as the longest

@@ -18,8 +18,8 @@ nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_co
         const char* begin = begin_of(data);
         const size_t size = data.size();
         nb::gil_scoped_release release;
-        r.bases.reserve(size / (fastq ? 2 : 1) + 64);
-        if (fastq) r.qualities.reserve(size / 2 + 64);
+        r.symbols.reserve(size / (fastq ? 2 : 1) + 64);
+        if (fastq) r.quality_symbols.reserve(size / 2 + 64);
         Lines lines(begin, begin + size);
         if (fastq) {
             parse_fastq(lines, r, nucleotides, with_comments);
@@ -31,8 +31,8 @@ nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_co
         return wanted ? nb::cast(to_numpy(std::move(values))) : nb::none();
     };
     return nb::make_tuple(to_numpy(std::move(r.names)), to_numpy(std::move(r.name_offsets)),
-                          to_numpy(std::move(r.bases)), to_numpy(std::move(r.base_offsets)),
-                          optional(fastq, std::move(r.qualities)), optional(with_comments, std::move(r.comments)),
+                          to_numpy(std::move(r.symbols)), to_numpy(std::move(r.base_offsets)),
+                          optional(fastq, std::move(r.quality_symbols)), optional(with_comments, std::move(r.comments)),
                           optional(with_comments, std::move(r.comment_offsets)));
 }
 

@@ -95,9 +95,12 @@ inline void append(std::vector<uint8_t>& bytes, const char* begin, const char* e
     bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(end));
 }
 
-struct Records {
-    std::vector<uint8_t> names, bases, qualities, comments;
-    std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
+// The names of records, and what messages say of them.
+struct RecordNames {
+    std::vector<uint8_t> names, comments;
+    std::vector<int64_t> name_offsets{0}, comment_offsets{0};
+
+    size_t records() const { return name_offsets.size() - 1; }
 
     void header(const Line& line, bool with_comments) {
         const char* p = line.begin + 1;
@@ -117,50 +120,67 @@ struct Records {
         const char* text = reinterpret_cast<const char*>(names.data());
         return printable(text + name_offsets[i], text + name_offsets[i + 1], 80);
     }
-    std::string last_name() const { return name(name_offsets.size() - 2); }
-    // Records with all that belongs to them.
-    size_t whole() const { return base_offsets.size() - 1; }
-
-    void sequence(const Line& line, long line_offset, bool nucleotides) {
-        const size_t start = bases.size();
-        bases.resize(start + size_t(line.end - line.begin));
-        uint8_t* out = bases.data() + start;
-        if (copy_usual_bases(line, out)) return;
-        if (!nucleotides) {
-            for (const char* p = line.begin; p < line.end; p++)
-                if (*p != ' ' && *p != '\t') *out++ = uint8_t(*p);
-        } else {
-            for (const char* p = line.begin; p < line.end; p++) {
-                const uint8_t base = nucleotide.to[uint8_t(*p)];
-                if (base) {
-                    *out++ = base;
-                } else if (*p != ' ' && *p != '\t') {
-                    fail_at(line_offset, "record '" + last_name() + "': '" + printable(p, p + 1) +
-                                          "' is not a nucleotide (expected ACGTUN or an IUPAC code)");
-                }
-            }
-        }
-        bases.resize(size_t(out - bases.data()));
-    }
+    std::string last_name() const { return name(records() - 1); }
 };
 
-inline void parse_fasta(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
+// Adds what a line of a sequence holds, without white space.
+inline void append_sequence(std::vector<uint8_t>& bases, const Line& line, long line_offset, bool nucleotides,
+                            const RecordNames& records) {
+    const size_t start = bases.size();
+    bases.resize(start + size_t(line.end - line.begin));
+    uint8_t* out = bases.data() + start;
+    if (copy_usual_bases(line, out)) return;
+    if (!nucleotides) {
+        for (const char* p = line.begin; p < line.end; p++)
+            if (*p != ' ' && *p != '\t') *out++ = uint8_t(*p);
+    } else {
+        for (const char* p = line.begin; p < line.end; p++) {
+            const uint8_t base = nucleotide.to[uint8_t(*p)];
+            if (base) {
+                *out++ = base;
+            } else if (*p != ' ' && *p != '\t') {
+                fail_at(line_offset, "record '" + records.last_name() + "': '" + printable(p, p + 1) +
+                                         "' is not a nucleotide (expected ACGTUN or an IUPAC code)");
+            }
+        }
+    }
+    bases.resize(size_t(out - bases.data()));
+}
+
+// What the parsers below fill, or anything like it.
+struct Records : RecordNames {
+    std::vector<uint8_t> symbols, quality_symbols;
+    std::vector<int64_t> base_offsets{0};
+
+    // Records with all that belongs to them.
+    size_t whole() const { return base_offsets.size() - 1; }
+    size_t bases() const { return symbols.size(); }
+    void sequence(const Line& line, long line_offset, bool nucleotides) {
+        append_sequence(symbols, line, line_offset, nucleotides, *this);
+    }
+    void end_sequence() { base_offsets.push_back(int64_t(symbols.size())); }
+    void qualities(const Line& line) { append(quality_symbols, line.begin, line.end); }
+};
+
+template <class Into>
+void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     while (!lines.done()) {
         const long at = lines.number();
         const Line line = lines.next();
         if (line.begin == line.end) continue;
         if (*line.begin == '>') {
-            if (r.name_offsets.size() > 1) r.base_offsets.push_back(int64_t(r.bases.size()));
+            if (r.records() > r.whole()) r.end_sequence();
             r.header(line, with_comments);
         } else if (*line.begin != ';') {  // old-style comment lines
-            if (r.name_offsets.size() == 1) fail_at(at, "text before the first '>'");
+            if (r.records() == 0) fail_at(at, "text before the first '>'");
             r.sequence(line, at, nucleotides);
         }
     }
-    if (r.name_offsets.size() > 1) r.base_offsets.push_back(int64_t(r.bases.size()));
+    if (r.records() > r.whole()) r.end_sequence();
 }
 
-inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
+template <class Into>
+void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     static const char* const four_lines = " (multi-line FASTQ is not read: use four lines a record)";
     const auto cut_short = [&](long at) {
         const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
@@ -177,14 +197,14 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
                             four_lines);
         r.header(head, with_comments);
         if (lines.done()) cut_short(at);
-        const size_t before = r.bases.size();
+        const size_t before = r.bases();
         r.sequence(lines.next(), at + 1, nucleotides);
         if (lines.done()) cut_short(at);
         const Line plus = lines.next();
         if (plus.begin == plus.end || *plus.begin != '+')
             fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" +
                                 four_lines);
-        const size_t length = r.bases.size() - before;
+        const size_t length = r.bases() - before;
         if (lines.done() && length > 0) cut_short(at);
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
         if (size_t(quality.end - quality.begin) != length) {
@@ -193,8 +213,8 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
                              counted(size_t(quality.end - quality.begin), "quality", "qualities"));
         }
         if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
-        append(r.qualities, quality.begin, quality.end);
-        r.base_offsets.push_back(int64_t(r.bases.size()));
+        r.qualities(quality);
+        r.end_sequence();
     }
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gpualign.io.bgzf import bgzf_writer
 from gpualign.params import RunOptions
 from tests.helpers.cluster import DASK, QUIET, Cluster
 from tests.helpers.paths import EXAMPLES
@@ -46,6 +47,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         lines = [file.readline() for _ in range(4 * 2000)]
     (folder / "reads.fq").write_text("".join(lines))
     (folder / "reads.fq.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    with open(folder / "reads.bgz", "wb") as out, bgzf_writer(out.write, 1) as packed:
+        packed.write("".join(lines).encode())
     reads = [(lines[i][1:].split()[0], lines[i + 1].strip()) for i in range(0, len(lines), 4)]
     (folder / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in reads[:60]))
     (folder / "query.fa").write_text(">q\n" + reads[3][1] + "\n")

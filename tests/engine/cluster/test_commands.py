@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
+from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
 from gpualign.pairwise import run as pairwise
 from gpualign.sequences.encoded import EncodedSequences
@@ -38,6 +40,9 @@ COMMANDS = {
     "map": "map genomes.fa reads.fq --batch-size 20K",
     "map, sorted and marked": "map genomes.fa reads.fq --batch-size 20K --sort --mark-duplicates",
     "map in one batch": "map genomes.fa reads.fq.gz",
+    "map, bgzf": "map genomes.fa reads.bgz --batch-size 20K",
+    "mems, bgzf": "mems -maxmatch -b -l 12 genomes.fa reads.bgz --batch-size 10K",
+    "lcs-filter, bgzf": "lcs-filter -Q query.fa reads.bgz -n 20 --batch-size 10K",
     "verify": "verify genomes.fa reads.fq -c candidates.tsv --all --cigar --batch-size 4K",
     "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
     "pairwise": "pairwise few.fa --strand both",
@@ -120,13 +125,16 @@ def test_malformed_input_keeps_its_position_and_exit_code(cluster: Cluster, cli:
     assert [path.name for path in tmp_path.iterdir()] == ["bad.fq"]
 
 
+@pytest.mark.parametrize("packed", [False, True])
 def test_lines_of_malformed_input_that_a_worker_reads(
-    cluster: Cluster, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
     """Workers run in another folder, and nobody has counted the lines before."""
     monkeypatch.chdir(tmp_path)
     good = "@a\nACGTACGT\n+\nIIIIIIII\n"
-    (tmp_path / "bad.fq").write_text(good * 20_000 + "@b\nACGT\n+\nIII\n" + good * 1000)
+    text = good * 20_000 + "@b\nACGT\n+\nIII\n" + good * 1000
+    with open("bad.fq", "wb") as out, bgzf_writer(out.write, 1) if packed else nullcontext(out) as file:
+        file.write(text.encode())
     words = ["map", EXAMPLES / "genomes.fa", "bad.fq", "-o", tmp_path / "out.sam", "--batch-size", "50K"]
     alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
     assert alone[0] == on_cluster[0] == 3

@@ -1,0 +1,138 @@
+"""Chunks of a bgzf file for workers on other machines, which inflate them; here only the blocks in which chunks end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.blocks import is_blank
+from gpualign.io.fastx import Chunk, FastxFormat, lines_before, read_chunks, sniff
+from gpualign.io.files import InputFile
+from gpualign.io.packed_text import PackedText, inflated
+from gpualign.streaming.clock import STEPS
+
+_READ_BYTES = 1 << 20
+
+
+def packed_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+    """A FASTA or FASTQ file in bgzf, as :func:`gpualign.io.fastx.read_chunks` cuts it but in whole blocks. What follows
+    the blocks, if anything does, is inflated here.
+
+    Raises:
+        InputError: neither FASTA nor FASTQ, or cut short.
+    """
+    kind: FastxFormat | None = None
+    held = _Held(file.path)
+    for block in _blocks(file):
+        if block is None:
+            break
+        held.add(block)
+        if kind is None:
+            kind = sniff(held.text().tobytes(), file.path)
+            if kind is None:
+                continue
+        if held.size >= chunk_bytes and (chunk := held.cut(kind)) is not None:
+            yield chunk
+    else:
+        if kind is not None and not held.is_blank():
+            yield held.rest(kind)
+        return
+    with InputFile(file.path) as again:
+        line = lines_before(again, held.before)
+        yield from read_chunks(again, chunk_bytes, line=line)
+
+
+def _blocks(file: InputFile) -> Iterator[NDArray[np.uint8] | None]:
+    """The file's blocks; None at the end if a member of gzip of another kind comes after them."""
+    stream, rest = file.raw(), b""
+    while True:
+        with STEPS.at("read"):
+            data = stream.read(_READ_BYTES)
+        if not data:
+            break
+        data = rest + data
+        end, other = _native.whole_bgzf_blocks(data)
+        array = np.frombuffer(data, np.uint8)
+        begin = 0
+        for stop in _native.bgzf_block_ends(array[:end], 0).tolist() if end else ():
+            yield array[begin:stop]
+            begin = stop
+        if other:
+            yield None
+            return
+        rest = data[end:]
+    if rest:
+        raise InputError("compressed file ended early (copy or download it again)", file.path)
+
+
+def _space(block: NDArray[np.uint8]) -> int:
+    """Bytes of a block's text: its last four."""
+    return int.from_bytes(block[-4:].tobytes(), "little")
+
+
+class _Held:
+    """Blocks that no chunk has yet.
+
+    Attributes:
+        before: bytes of text before what is held.
+        size: bytes of what is held.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._blocks: list[NDArray[np.uint8]] = []
+        self._begin = 0  # of what is held, in the text of the first block
+        self._looked_at, self._next_look = 1, 0  # so many blocks at the end, when there are so many
+        self.before = self.size = 0
+
+    def add(self, block: NDArray[np.uint8]) -> None:
+        self._blocks.append(block)
+        self.size += _space(block)
+
+    def text(self) -> NDArray[np.uint8]:
+        return self._text_from(0)[self._begin :]
+
+    def cut(self, kind: FastxFormat) -> Chunk | None:
+        """What is held up to the last border of a record; None where its last blocks have none."""
+        if len(self._blocks) < self._next_look:
+            return None
+        first = max(0, len(self._blocks) - self._looked_at)
+        skipped = self._begin if first == 0 else 0
+        border = int(_native.last_record_border(self._text_from(first)[skipped:], kind == "fastq"))
+        if border == 0:  # a long record: twice as many blocks next time, so that the work stays linear
+            self._next_look = len(self._blocks) + self._looked_at
+            self._looked_at *= 2
+            return None
+        return self._taken(kind, sum(map(_space, self._blocks[:first])) + skipped + border)
+
+    def is_blank(self) -> bool:
+        return self.size <= _READ_BYTES and is_blank(self.text())
+
+    def rest(self, kind: FastxFormat) -> Chunk:
+        return self._taken(kind, sum(map(_space, self._blocks)))
+
+    def _text_from(self, first: int) -> NDArray[np.uint8]:
+        blocks = self._blocks[first:]
+        if not blocks:
+            return np.zeros(0, np.uint8)
+        return inflated(np.concatenate(blocks), sum(map(_space, blocks)), self._path)
+
+    def _taken(self, kind: FastxFormat, end: int) -> Chunk:
+        """The chunk up to ``end`` in the text of all blocks; the block in which it ends is the next one's as well."""
+        count, passed = 0, 0
+        while passed + (space := _space(self._blocks[count]) if count < len(self._blocks) else 0) < end:
+            passed += space
+            count += 1
+        used = self._blocks[: count + 1]
+        data = PackedText(np.concatenate(used), sum(map(_space, used)), self._begin, end - self._begin, self.before)
+        self.before += data.size
+        self.size -= data.size
+        ends_in_block = end - passed < _space(self._blocks[count])
+        self._blocks = self._blocks[count:] if ends_in_block else self._blocks[count + 1 :]
+        self._begin = end - passed if ends_in_block else 0
+        self._looked_at, self._next_look = 1, 0
+        return Chunk(data, kind, self._path, None)

@@ -1,0 +1,62 @@
+"""Text that is still in its blocks of bgzf, as it travels to another machine."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import InputError
+from gpualign.io.bgzf import unpacked
+from gpualign.streaming.clock import STEPS
+
+
+@dataclass(frozen=True)
+class PackedText:
+    """A part of the text of whole blocks.
+
+    Attributes:
+        blocks: uint8.
+        space: bytes of their text.
+        begin, size: of the part.
+        before: bytes of the file's text before the part.
+        at_home: the file is where it was read, under its path.
+    """
+
+    blocks: NDArray[np.uint8] | bytes
+    space: int
+    begin: int
+    size: int
+    before: int
+    at_home: bool = True
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process may be on another machine."""
+        return PackedText, (bytes(self.blocks), self.space, self.begin, self.size, self.before, False)
+
+    @STEPS.at("inflate")
+    def text(self, path: str) -> NDArray[np.uint8]:
+        """uint8 (size,).
+
+        Raises:
+            InputError: the blocks are damaged; ``path``: of the file.
+        """
+        return inflated(self.blocks, self.space, path)[self.begin : self.begin + self.size]
+
+
+def inflated(blocks: NDArray[np.uint8] | bytes, space: int, path: str) -> NDArray[np.uint8]:
+    """The text of whole blocks, ``space`` bytes.
+
+    Raises:
+        InputError: they are damaged.
+    """
+    try:
+        return unpacked(bytes(blocks), space)
+    except zlib.error as error:
+        raise InputError(f"compressed data is damaged: {error}", path) from error
