@@ -39,7 +39,7 @@ Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
 #: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
-_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 64
+_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most
 _RANGE_BYTES = 1 << 23
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
