@@ -1,12 +1,12 @@
 """Tens of millions of pairs with duplicates to a sorted, marked and indexed BAM file on a GPU: whole commands.
 
     python benchmarks/sort_devices.py GENOME.fa [--pairs 10000000] [--duplicates 0.15] [--device cuda] [--threads 16]
-        [--memory 2G] [--cores 4] [--rounds 2] [--folder DIR] [--only CASE ...]
+        [--memory 2G] [--cores 4] [--rounds 2] [--folder DIR] [--name NAME] [--only CASE ...]
 
 The pairs are those of many_pairs.py, compressed by BGZF; the index is made before. Cases: to SAM and BAM as they come;
 sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few cores (--cores).
 The first round is a warm-up, if there are several. With less memory and on few cores the bytes must be the same.
-Result: benchmarks/results/sort-devices-<machine>.json.
+Result: benchmarks/results/<name>-<machine>.json.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="for reads and outputs; default: a temporary one")
+    parser.add_argument("--name", default="sort-devices", help="of the result")
     parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
@@ -57,7 +58,7 @@ def main() -> None:
     facts = harness.machine((), ("pysam", "isal", "pycuda"), gpus)
     settings = {key: getattr(arguments, key) for key in ("pairs", "duplicates", "device", "threads", "memory", "cores")}
     machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("sort-devices", facts, {"genome": arguments.genome.name, **settings, **table}, machine)
+    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table}, machine)
 
 
 def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
