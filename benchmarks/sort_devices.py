@@ -84,6 +84,8 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         row = {"reads_per_s": round(2 * arguments.pairs / row["wall_s"]), **row}
         if "--sort" in options:
             pysam.samtools.quickcheck(f"{out}.bam")
+        if "SAM" not in case:
+            row["bam_bytes"] = Path(f"{out}.bam").stat().st_size
             _keep_or_compare(case, Path(f"{out}.bam"), folder / "marked.bam", row)
         table["commands"][case] = row
         print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
@@ -110,7 +112,6 @@ def _row(report: Path, pairs: int) -> dict[str, Any]:
 
 def _keep_or_compare(case: str, path: Path, kept: Path, row: dict[str, Any]) -> None:
     """Whether the records are those of the case "marked", to the byte."""
-    row["bam_bytes"] = path.stat().st_size
     if case == "marked":
         subprocess.run(["mv", path, kept], check=True)
     elif case in ("less memory", "few cores") and kept.exists():
