@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
+from isal.isal_zlib import IsalError
 from numpy.typing import NDArray
 
 from gpualign import _native
@@ -227,7 +228,10 @@ def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.ui
 
 
 def _inflate_block(block: memoryview) -> bytes:
-    content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+    try:
+        content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+    except IsalError as error:  # type: ignore[misc]
+        raise zlib.error(str(error)) from None
     if int.from_bytes(block[-4:], "little") != len(content):
         raise zlib.error("a block ends elsewhere than it says")
     return content
