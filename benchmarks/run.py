@@ -65,6 +65,12 @@ BENCHMARKS = {
     "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000"),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
+    "sort-devices": Benchmark(
+        "sort_devices.py",
+        cuda=("{data}/chr20.fa --device {device}",),
+        quick="--pairs 100000 --rounds 1 --memory 08M",
+        genomes=("chr20",),
+    ),
     "map-devices": Benchmark(
         "map_devices.py",
         cuda=("--device {device} --packed",),

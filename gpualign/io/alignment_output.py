@@ -16,7 +16,7 @@ from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import BgzfWriter, CutBlocks, bgzf_writer
-from gpualign.io.cram import cram_writer, write_crai
+from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import Sink, folder_next_to, is_file, is_packed, open_output
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
@@ -120,12 +120,10 @@ def open_alignments(
     Raises:
         GpualignError: as :func:`open_output`; samtools failed, or a temporary file.
     """
-    index: BamIndex | None = None
+    crai = CramIndex() if layout.write_index and layout.format == "cram" else None
     with open_output(path, threads) as out:
-        write: Callable[[bytes | memoryview], object] = out.write
-        if layout.write_index and layout.format == "bam":
-            index = BamIndex(reference, write)
-            write = index.write
+        index = BamIndex(reference, out.write) if layout.write_index and layout.format == "bam" else None
+        write: Callable[[bytes | memoryview], object] = out.write if index is None else index.write
         if not layout.held:
             with _writer(write, path, layout, reference, threads) as sink:
                 yield sink
@@ -134,17 +132,15 @@ def open_alignments(
             with RecordSorter(folder_next_to(path), memory, threads) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
-                with _writer(write, path, layout, reference, threads) as sink:
+                with _writer(write, path, layout, reference, threads, crai) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):
                         _write_bam(held, sink, index)
                     else:
                         _write_as(held, sink, _form(layout, reference))
-    # no earlier: an index that is older than its file is taken for stale
-    if path is not None and index is not None:
-        index.save(path)
-    elif path is not None and layout.write_index:
-        write_crai(path, threads)
+    for made in (index, crai):
+        if path is not None and made is not None:  # no earlier: an index that is older than its file is taken for stale
+            made.save(path)
 
 
 def _writer(
@@ -153,10 +149,11 @@ def _writer(
     layout: AlignmentLayout,
     reference: Reference,
     threads: int,
+    crai: CramIndex | None = None,
 ) -> AbstractContextManager[Sink]:
     """What takes header and records of the output in order."""
     if layout.format == "cram":
-        return cram_writer(write, path, reference)
+        return cram_writer(write, path, reference, crai)
     if layout.format == "bam":
         return bgzf_writer(write, threads, in_thread=is_file(path))
     return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))

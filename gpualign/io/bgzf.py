@@ -10,14 +10,16 @@ import contextlib
 import ctypes
 import functools
 import io
+import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import accumulate, chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
+from isal.isal_zlib import IsalError
 from numpy.typing import NDArray
 
 from gpualign import _native
@@ -194,28 +196,42 @@ def _inflated(group: bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def packed(content: NDArray[np.uint8]) -> bytes | memoryview:
-    """Whole blocks of it."""
-    return _blocks(memoryview(content))  # type: ignore[arg-type]
+def packed(contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> tuple[bytes | memoryview, list[int]]:
+    """Whole blocks of several contents, of two arrays each, and where those of each end."""
+    with STEPS.at("deflate"):
+        if (isal := _isal()) is not None:
+            blocks, ends = isal.compress_all(contents)
+            return memoryview(blocks), ends.tolist()
+    parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
+    return b"".join(parts), list(accumulate(map(len, parts)))
 
 
-def unpacked(blocks: bytes, size: int) -> NDArray[np.uint8]:
-    """The content of whole blocks, ``size`` bytes.
+def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
+    """The content of whole blocks at places of a file, one after the other.
+
+    Args:
+        file: its descriptor.
+        places: offset, bytes and bytes of content of each.
 
     Raises:
+        OSError: they cannot be read.
         zlib.error: they are damaged.
     """
-    if (isal := _isal()) is None:
-        return _inflated(blocks).text
-    try:
-        text: NDArray[np.uint8] = isal.inflate(np.frombuffer(blocks, np.uint8), size)[0]
-    except ValueError as error:
-        raise zlib.error(str(error)) from None
-    return text
+    with STEPS.at("inflate"):
+        if (isal := _isal()) is not None:
+            try:
+                text: NDArray[np.uint8] = isal.inflate_at(file, places)
+            except ValueError as error:
+                raise zlib.error(str(error)) from None
+            return text
+        return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
 
 
 def _inflate_block(block: memoryview) -> bytes:
-    content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+    try:
+        content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+    except IsalError as error:  # type: ignore[misc]
+        raise zlib.error(str(error)) from None
     if int.from_bytes(block[-4:], "little") != len(content):
         raise zlib.error("a block ends elsewhere than it says")
     return content
@@ -242,7 +258,7 @@ class CutBlocks(NamedTuple):
                 return cls(head, memoryview(blocks), tail)
             begin = min(len(content), -before % BLOCK_CONTENT)
             end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-            return cls(content[:begin].tobytes(), packed(content[begin:end]), content[end:].tobytes())
+            return cls(content[:begin].tobytes(), _blocks(content[begin:end].tobytes()), content[end:].tobytes())
 
 
 class BgzfWriter:

@@ -12,24 +12,54 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
-from gpualign.io.files import Sink, folder_next_to
+from gpualign.io.files import Sink, folder_next_to, open_output
 from gpualign.sequences.reference import Reference
 
 _COPY_BYTES = 1 << 20
 _BASES_AT_ONCE = 1 << 24
 #: without @PG lines of its own; one thread, as with more htslib's trials of how to compress depend on which is first;
 #: CRAM 3.1 is not yet read by all (Picard 2)
-_ARGUMENTS = ("view", "--no-PG", "-@", "0", "-O", "cram,version=3.0", "-o", "-", "-")
+_ARGUMENTS = ("view", "--no-PG", "-@", "0", "-O", "cram,version=3.0")
+_INDEX = "index.crai"
+
+
+class CramIndex:
+    """A .crai, which samtools makes while it writes the file."""
+
+    def __init__(self) -> None:
+        self._content = b""
+
+    def take(self, folder: str) -> None:
+        """What samtools has written in its folder.
+
+        Raises:
+            GpualignError: it cannot be read.
+        """
+        try:
+            with open(os.path.join(folder, _INDEX), "rb") as file:
+                self._content = file.read()
+        except OSError as error:
+            raise GpualignError(f"cannot read samtools' index in {folder}: {error.strerror}") from error
+
+    def save(self, path: str) -> None:
+        """Write the index of the file ``path`` next to it.
+
+        Raises:
+            GpualignError: as :func:`open_output`.
+        """
+        with open_output(path + ".crai") as out:
+            out.write(self._content)
 
 
 @contextlib.contextmanager
 def cram_writer(
-    write: Callable[[bytes | memoryview], object], path: str | None, reference: Reference
+    write: Callable[[bytes | memoryview], object], path: str | None, reference: Reference, index: CramIndex | None
 ) -> Iterator[Sink]:
     """What is written as BAM comes out of ``write`` as CRAM.
 
     Args:
         path: of the output; the reference's copy for samtools lies next to it.
+        index: what is indexed, of records by coordinate; None: nothing is.
 
     Raises:
         GpualignError: samtools failed, or the reference cannot be copied.
@@ -42,26 +72,11 @@ def cram_writer(
 
     with _private_folder(path) as folder:
         _write_reference(reference, folder)
-        with run_samtools(_ARGUMENTS, drain, folder) as samtools:
+        output = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
+        with run_samtools((*_ARGUMENTS, *output, "-"), drain, folder) as samtools:
             yield samtools
-
-
-def write_crai(path: str, threads: int) -> None:
-    """Index a CRAM file.
-
-    Raises:
-        GpualignError: the index cannot be written.
-    """
-    import pysam.samtools
-    from pysam.utils import SamtoolsError
-
-    with _private_folder(path) as folder:
-        temporary = os.path.join(folder, "index.crai")
-        try:
-            pysam.samtools.index("-@", str(threads - 1), path, temporary)
-            os.replace(temporary, path + ".crai")
-        except (SamtoolsError, OSError) as error:
-            raise GpualignError(f"cannot write {path}.crai: {error}") from error
+        if index is not None:
+            index.take(folder)
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gpualign.io.record_sorter import Marks, RecordBatch, Records, RecordSorter
 
@@ -13,18 +13,17 @@ Value = TypeVar("Value")
 class Observer(Protocol):
     """What looks at held records, and says which of them are duplicates."""
 
-    @property
-    def sees(self) -> bool:
-        """Whether it looks at records as they are written."""
-
     def add(self, batch: RecordBatch) -> None:
         """The next batch, in input order."""
 
     def marks(self) -> Marks | None:
         """Of all templates, once all are there."""
 
-    def see(self, records: Records) -> None:
-        """Records as they are written, in that order."""
+    def look(self, records: Records) -> Any:
+        """What :meth:`see` takes of records as they are written; from any thread."""
+
+    def see(self, looked: Any) -> None:
+        """Those of the next records, in the order in which they are written."""
 
 
 class HeldRecords:
@@ -56,13 +55,13 @@ class HeldRecords:
     def written(self, form: Callable[[Records, int], Value]) -> Iterator[Value]:
         """What ``form`` makes of records in order (see :meth:`RecordSorter.merged`)."""
         observer = self._observer
-        marks = None if observer is None else observer.marks()
-        sees = observer is not None and observer.sees
+        if observer is None:
+            yield from self._sorter.merged(form, None)
+            return
 
-        def formed(records: Records, before: int) -> tuple[Records | None, Value]:
-            return records.copy() if sees else None, form(records, before)
+        def formed(records: Records, before: int) -> tuple[Any, Value]:
+            return observer.look(records), form(records, before)
 
-        for records, value in self._sorter.merged(formed, marks):
-            if observer is not None and records is not None:
-                observer.see(records)
+        for looked, value in self._sorter.merged(formed, observer.marks()):
+            observer.see(looked)
             yield value

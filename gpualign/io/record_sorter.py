@@ -9,7 +9,6 @@ into ranges of keys, each of which a thread takes from memory and from the block
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 import threading
 import zlib
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -39,13 +38,13 @@ Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
 #: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
-_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 64
+_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most
 _RANGE_BYTES = 1 << 23
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
 _MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
 #: the part of the threads that write runs: the others are mapping meanwhile
-_PART_OF_THREADS = 4
+_PART_OF_THREADS = 2
 
 
 def usual_memory(threads: int) -> int:
@@ -110,21 +109,24 @@ class _Run:
     blocks: list[_Block] = field(default_factory=list)
     size: int = 0
 
-    def append(self, data: bytes | memoryview, block: _Block) -> None:
-        """Append a block."""
+    def append(self, data: bytes | memoryview, blocks: list[_Block]) -> None:
+        """Append blocks, whose offsets are those within ``data``."""
         rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
-        self.blocks.append(replace(block, offset=self.size))
+        self.blocks += [replace(block, offset=self.size + block.offset) for block in blocks]
         self.size += len(data)
 
     def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
         """Blocks that hold records from ``low`` to before ``high``."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
-        for block in self.blocks[begin:end]:
-            data = unpacked(os.pread(self.file.fileno(), block.packed, block.offset), block.size)
-            yield data[block.key_bytes :], data[: block.key_bytes].view(np.uint64)
+        blocks = self.blocks[begin:end]
+        data = unpacked(self.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks])
+        ends = list(accumulate(block.size for block in blocks))
+        for block, end in zip(blocks, ends, strict=True):
+            keys = end - block.size + block.key_bytes
+            yield data[keys:end], data[end - block.size : keys].view(np.uint64)
 
 
 class _Turn(NamedTuple):
@@ -222,29 +224,32 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes)
-            for parts in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
-                for part in parts:
-                    run.append(*part)
+            for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
+                run.append(*blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes | memoryview, _Block]]:
-        """The blocks of a range, compressed; where they lie in the file is not known yet."""
+    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, list[_Block]]:
+        """The blocks of a range, compressed."""
         records, words = pile.merge(self._buffers.range, *bounds, [], None, False, True)
         keys = words.reshape(-1, 3)
         offsets = keys[:, 2] & 0xFFFFFFFF
         starts = np.flatnonzero(np.diff(offsets // np.uint64(self._block_bytes), prepend=np.uint64(1 << 40)))
-        parts = []
+        contents, shapes = [], []
         for begin, end in pairwise([*starts.tolist(), len(keys)]):
             start = int(offsets[begin])
             stop = int(offsets[end]) if end < len(keys) else len(records)
-            first, last = keys[begin, :2].tolist(), keys[end - 1, :2].tolist()
+            shapes.append((24 * (end - begin), *(tuple(key) for key in keys[[begin, end - 1], :2].tolist())))
             keys[begin:end, 2] -= np.uint64(start)
-            data = np.concatenate([keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]])
-            blocks = packed(data)
-            parts.append((blocks, _Block(0, len(blocks), 24 * (end - begin), len(data), tuple(first), tuple(last))))
-        return parts
+            contents.append((keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]))
+        data, ends = packed(contents)
+        sizes = [len(head) + len(rest) for head, rest in contents]
+        blocks = [
+            _Block(offset, end - offset, key_bytes, size, first, last)
+            for (offset, end), size, (key_bytes, first, last) in zip(pairwise([0, *ends]), sizes, shapes, strict=True)
+        ]
+        return data, blocks
 
     def _await_run(self) -> None:
         if self._spilling is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class ContigDepths(NamedTuple):
 
 
 class Coverage:
-    """Counts the depth of sorted records: :meth:`add` for all in order, then :meth:`finish`.
+    """Counts the depth of sorted records: :meth:`add` for the :meth:`changes` of all in order, then :meth:`finish`.
 
     Args:
         bedgraph: whether lines of bedGraph are wanted.
@@ -81,13 +81,21 @@ class Coverage:
         self._names, self._lengths = names, lengths
         self._counter = _native.CoverageCounter(list(lengths), list(names) if bedgraph else [])
 
-    def add(self, records: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Take BAM records and give lines of bedGraph, where they are wanted.
+    def changes(self, records: NDArray[np.uint8]) -> Any:
+        """Where BAM records change the depth; from any thread.
 
         Raises:
             ValueError: they are not sorted by coordinate, or damaged.
         """
-        lines: NDArray[np.uint8] = self._counter.add(records)
+        return self._counter.changes(records)
+
+    def add(self, changes: Any) -> NDArray[np.uint8]:
+        """Take those of the next records and give lines of bedGraph, where they are wanted.
+
+        Raises:
+            ValueError: the records are not sorted by coordinate.
+        """
+        lines: NDArray[np.uint8] = self._counter.add(changes)
         return lines
 
     def finish(self) -> NDArray[np.uint8]:
@@ -161,9 +169,9 @@ class CoverageWriter:
     def __init__(self, coverage: Coverage, outputs: Sequence[OutputFile], bedgraph: bool) -> None:
         self.coverage, self._outputs, self._bedgraph = coverage, outputs, bedgraph
 
-    def add(self, records: NDArray[np.uint8]) -> None:
-        """Take the next records."""
-        self._write(self.coverage.add(records))
+    def add(self, changes: Any) -> None:
+        """Take what :meth:`Coverage.changes` made of the next records."""
+        self._write(self.coverage.add(changes))
 
     def _write(self, lines: NDArray[np.uint8]) -> None:
         if self._bedgraph and len(lines):

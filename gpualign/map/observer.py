@@ -49,13 +49,13 @@ class RecordObserver:
         with STEPS.at("mark"):
             return Marks(self._duplicates.finish(self._threads), self._marking.remove)
 
-    @property
-    def sees(self) -> bool:
-        return self._coverage is not None
+    @STEPS.at("merge")
+    def look(self, records: Records) -> Any:
+        return None if self._coverage is None else self._coverage.coverage.changes(records)
 
-    def see(self, records: Records) -> None:
+    def see(self, looked: Any) -> None:
         if self._coverage is not None:
-            self._coverage.add(records)
+            self._coverage.add(looked)
 
     def finish(self, metrics: str | None, command_line: str) -> None:
         """Write the metrics, where a path is given for them, and make the report.

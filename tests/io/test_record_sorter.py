@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from gpualign import params
 from gpualign.errors import GpualignError
-from gpualign.io import record_sorter
+from gpualign.io import bgzf, record_sorter
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
 from tests.helpers.bam import bam_records, coordinate_of, random_templates, sam_lines
 
@@ -165,3 +166,36 @@ def test_memory_of_a_container(
         assert found == expected
     else:
         assert found > 128 << 20, "what the system has"
+
+
+@pytest.mark.parametrize("isal", [True, False])
+@pytest.mark.parametrize(("damage", "reason"), [("flipped", "checksum"), ("cut", "cut short|truncated")])
+def test_damaged_runs(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, isal: bool, damage: str, reason: str
+) -> None:
+    if not isal:
+        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    rng = random.Random(seed)
+    parts = cut(rng, random_templates(rng, 400, LENGTHS))
+    with RecordSorter(str(tmp_path), 1 << 16, 2) as sorter:
+        for part in parts:
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), True))
+        sorter._await_run()
+        run = sorter._runs[0]
+        block = run.blocks[-1]
+        if damage == "cut":
+            run.file.truncate(block.offset + block.packed - 5)
+        else:
+            content = run.file.fileno(), block.offset + block.packed - 8
+            os.pwrite(content[0], bytes([os.pread(content[0], 1, content[1])[0] ^ 1]), content[1])
+        with pytest.raises(GpualignError, match=f"cannot read a temporary file in .*: .*({reason})"):
+            list(sorter.merged(lambda records, _: len(records)))
+
+
+@pytest.mark.parametrize("isal", [True, False])
+def test_runs_without_isal_are_the_same(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, isal: bool) -> None:
+    if not isal:
+        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    rng = random.Random(seed)
+    templates = random_templates(rng, 500, LENGTHS)
+    assert sort(tmp_path, cut(rng, templates), 2000) == sorted(chain(*templates), key=coordinate_of)

@@ -1,6 +1,16 @@
 // BGZF, whole groups of blocks without the interpreter's lock.
 #include "bam/bgzf.hpp"
 
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/text_input.hpp"
@@ -35,6 +45,55 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
+    // Each content, of two arrays, by itself: (blocks, where those of each end).
+    nb::tuple compress_all(const std::vector<std::pair<Input<uint8_t>, Input<uint8_t>>>& contents) const {
+        Text out;
+        std::vector<uint64_t> ends;
+        {
+            nb::gil_scoped_release release;
+            std::vector<uint8_t> content;
+            for (const auto& [head, rest] : contents) {
+                content.assign(head.data(), head.data() + head.size());
+                content.insert(content.end(), rest.data(), rest.data() + rest.size());
+                compressor()(content.data(), content.size(), out);
+                ends.push_back(out.size());
+            }
+        }
+        return nb::make_tuple(to_numpy(std::move(out)), to_numpy(std::move(ends)));
+    }
+
+    // Blocks at places of a file, (offset, bytes, bytes of text) each: their texts, one after the other.
+    Output<uint8_t> inflate_at(int file, const std::vector<std::array<uint64_t, 3>>& places) const {
+        Text out;
+        int failed = 0;
+        {
+            nb::gil_scoped_release release;
+            size_t total = 0;
+            for (const auto& [offset, bytes, space] : places) total += space;
+            out.reserve(total + bgzf::kLargestBlock + 1);
+            std::vector<uint8_t> blocks;
+            for (const auto& [offset, bytes, space] : places) {
+                blocks.resize(bytes);
+                for (size_t had = 0; had < bytes && !failed;) {
+                    const ssize_t more = pread(file, blocks.data() + had, bytes - had, off_t(offset + had));
+                    if (more == 0) throw std::invalid_argument("blocks are cut short");
+                    if (more > 0) had += size_t(more);
+                    else if (errno != EINTR) failed = errno;
+                }
+                if (failed) break;
+                const size_t before = out.size();
+                bgzf::inflate(isal, blocks.data(), bytes, out);
+                if (out.size() - before != space) throw std::invalid_argument("a text is of another length");
+            }
+        }
+        if (failed) {
+            errno = failed;
+            PyErr_SetFromErrno(PyExc_OSError);
+            throw nb::python_error();
+        }
+        return to_numpy(std::move(out));
+    }
+
     nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
         const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
@@ -47,12 +106,12 @@ struct IsalLibrary {
         return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
     }
 
-    nb::tuple inflate(Input<uint8_t> blocks, size_t space) const {
+    nb::tuple inflate(Input<uint8_t> blocks) const {
         Text out;
         int64_t lines = 0;
         {
             nb::gil_scoped_release release;
-            out.reserve(space ? space + bgzf::kLargestBlock + 1 : 4 * blocks.size());
+            out.reserve(4 * blocks.size());
             bgzf::inflate(isal, blocks.data(), blocks.size(), out);
             lines = newlines(out.data(), out.data() + out.size());
         }
@@ -126,11 +185,15 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
+        .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"),
+             "The blocks of several texts, of two arrays each: (blocks, uint64 where those of each end).")
+        .def("inflate_at", &IsalLibrary::inflate_at, nb::arg("file"), nb::arg("places"),
+             "The texts of whole blocks at places of a file: (offset, bytes, bytes of text) each. Raises OSError, and ValueError where "
+             "they are damaged.")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
-        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("space") = 0,
-             "The text of whole blocks, and its newlines. space: its bytes, where they are known. Raises ValueError where they "
-             "are damaged.");
+        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
+             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.");
 }
 
 }  // namespace gpualign

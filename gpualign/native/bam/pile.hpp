@@ -22,25 +22,71 @@ struct SortKey {
 };
 static_assert(sizeof(SortKey) == 24);
 
+constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // the coordinate of records without contig and position
+
 // As samtools sort: contig, position, strand; records without a contig at the end.
 inline uint64_t coordinate_of(const BamRecord& record) {
     const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
     return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
 }
 
+// Puts items in order by digits of 11 bits; those of equal coordinates stay as they are.
+template <class Coordinate>
+class DigitSorter {
+public:
+    struct Place {
+        Coordinate coordinate;
+        uint32_t index;
+    };
+
+    // Which of `count` items comes first, second and so on, by coordinate(item), which is at most `maximum`.
+    template <class CoordinateOf>
+    const std::vector<Place>& operator()(size_t count, Coordinate maximum, CoordinateOf coordinate) {
+        places_.resize(count);
+        other_.resize(count);
+        for (size_t i = 0; i < count; i++) places_[i] = {coordinate(i), uint32_t(i)};
+        for (int shift = 0; shift < int(8 * sizeof(Coordinate)) && maximum >> shift; shift += kBits) sort_by_digit(shift);
+        return places_;
+    }
+
+private:
+    static constexpr int kBits = 11;
+
+    void sort_by_digit(int shift) {
+        constexpr uint32_t kDigits = 1 << kBits;
+        const auto digit = [&](const Place& place) { return uint32_t(place.coordinate >> shift) & (kDigits - 1); };
+        uint32_t begins[kDigits] = {}, sum = 0;
+        for (const Place& place : places_) begins[digit(place)]++;
+        for (uint32_t& begin : begins) sum += std::exchange(begin, sum);
+        for (const Place& place : places_) other_[begins[digit(place)]++] = place;
+        places_.swap(other_);
+    }
+
+    std::vector<Place> places_, other_;
+};
+
 // Keys of records in input order; where `by_coordinate`, sorted. Returns the number of templates.
 inline int64_t make_sort_keys(const uint8_t* records, size_t size, bool by_coordinate, std::vector<SortKey>& keys) {
     TemplateCounter number;
+    std::vector<SortKey> given;
+    uint64_t last = 0;  // coordinate, but for those without a position
     for (BamRecords rest(records, size); rest.more();) {
         const BamRecord record = rest.next();
         const auto offset = size_t(record.begin() - records);
         if (offset + record.size() > UINT32_MAX) throw std::invalid_argument("a batch of more than 4 GiB of records");
-        keys.push_back({by_coordinate ? coordinate_of(record) : 0, uint64_t(number(record)), uint32_t(offset), uint32_t(record.size())});
+        const uint64_t coordinate = by_coordinate ? coordinate_of(record) : 0;
+        if (coordinate >> 1 != kNoContig >> 1) last = std::max(last, coordinate);
+        given.push_back({coordinate, uint64_t(number(record)), uint32_t(offset), uint32_t(record.size())});
     }
-    if (by_coordinate)
-        std::sort(keys.begin(), keys.end(), [](const SortKey& a, const SortKey& b) {
-            return a.coordinate != b.coordinate ? a.coordinate < b.coordinate : a.offset < b.offset;
-        });
+    if (!by_coordinate) {
+        keys = std::move(given);
+        return number.count();
+    }
+    DigitSorter<uint64_t> sorter;
+    // records without a position come after all others, or as they are: then there are fewer digits
+    const auto near = [&](size_t i) { return std::min(given[i].coordinate, last + 1 + (given[i].coordinate & 1)); };
+    keys.reserve(given.size());
+    for (const auto& place : sorter(given.size(), last + 2, near)) keys.push_back(given[place.index]);
     return number.count();
 }
 
@@ -95,12 +141,9 @@ public:
         const uint8_t* record;
         uint32_t size;
     };
-    struct Place {
-        uint32_t coordinate, index;
-    };
     struct Scratch {
         std::vector<Item> items;
-        std::vector<Place> places, other;
+        DigitSorter<uint32_t> sorter;
     };
 
     // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
@@ -115,8 +158,7 @@ public:
                 bytes += key->size;
             }
         }
-        put_in_order(scratch);
-        const std::vector<Place>& places = scratch.places;
+        const auto& places = in_order(scratch);
         out.reserve(Text::kSpare + bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
         for (size_t i = 0; i < places.size(); i++) {
             if (i + kAhead < places.size()) prefetch(items[places[i + kAhead].index]);
@@ -129,7 +171,6 @@ public:
 
 private:
     static constexpr size_t kAhead = 8, kCacheLine = 64;
-    static constexpr int kDigitBits = 11;
 
     struct Piece {
         const uint8_t* records;
@@ -144,29 +185,15 @@ private:
         }
     };
 
-    // Items of equal coordinate stay as they are: pieces follow each other in input order, and so do such records in a piece. A
-    // range is narrow, so that a few digits of 11 bits tell coordinates apart.
-    static void put_in_order(Scratch& scratch) {
+    // Items of equal coordinate stay as they are: pieces follow each other in input order, and so do such records in a piece.
+    static const std::vector<DigitSorter<uint32_t>::Place>& in_order(Scratch& scratch) {
         std::vector<Item>& items = scratch.items;
         const auto less = [](const Item& a, const Item& b) { return a.coordinate < b.coordinate; };
         const auto [least, largest] = std::minmax_element(items.begin(), items.end(), less);
         const uint64_t base = items.empty() ? 0 : least->coordinate, width = items.empty() ? 0 : largest->coordinate - base;
         const bool narrow = width <= UINT32_MAX;  // but from the last contig to records without one
         if (!narrow) std::stable_sort(items.begin(), items.end(), less);
-        scratch.places.resize(items.size());
-        for (size_t i = 0; i < items.size(); i++) scratch.places[i] = {narrow ? uint32_t(items[i].coordinate - base) : 0, uint32_t(i)};
-        for (int shift = 0; narrow && shift < 32 && width >> shift; shift += kDigitBits) sort_by_digit(scratch, shift);
-    }
-
-    static void sort_by_digit(Scratch& scratch, int shift) {
-        constexpr uint32_t kDigits = 1 << kDigitBits;
-        const auto digit = [&](const Place& place) { return place.coordinate >> shift & (kDigits - 1); };
-        uint32_t begins[kDigits] = {}, sum = 0;
-        for (const Place& place : scratch.places) begins[digit(place)]++;
-        for (uint32_t& begin : begins) sum += std::exchange(begin, sum);
-        scratch.other.resize(scratch.places.size());
-        for (const Place& place : scratch.places) scratch.other[begins[digit(place)]++] = place;
-        scratch.places.swap(scratch.other);
+        return scratch.sorter(items.size(), narrow ? uint32_t(width) : 0, [&](size_t i) { return narrow ? uint32_t(items[i].coordinate - base) : 0; });
     }
 
     static void prefetch(const Item& item) {

@@ -1,0 +1,135 @@
+"""Tens of millions of pairs with duplicates to a sorted, marked and indexed BAM file on a GPU: whole commands.
+
+    python benchmarks/sort_devices.py GENOME.fa [--pairs 10000000] [--duplicates 0.15] [--device cuda] [--threads 16]
+        [--memory 2G] [--cores 4] [--rounds 2] [--folder DIR] [--name NAME] [--only CASE ...]
+
+The pairs are those of many_pairs.py, compressed by BGZF; the index is made before. Cases: to SAM and BAM as they come;
+sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few cores (--cores).
+The first round is a warm-up, if there are several. With less memory and on few cores the bytes must be the same.
+Result: benchmarks/results/<name>-<machine>.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import harness
+import pysam
+
+_HERE = Path(__file__).resolve().parent
+_MARKED = "--sort --mark-duplicates --write-index"
+_PLENTY = "64G"
+CASES = {
+    "SAM": "-o {out}.sam",
+    "BAM": "-o {out}.bam",
+    "sorted": f"--sort --write-index --sort-memory {_PLENTY} -o {{out}}.bam",
+    "marked": f"{_MARKED} --sort-memory {_PLENTY} -o {{out}}.bam",
+    "usual memory": f"{_MARKED} -o {{out}}.bam",
+    "coverage": f"{_MARKED} --coverage {{out}} --sort-memory {_PLENTY} -o {{out}}.bam",
+    "less memory": f"{_MARKED} --sort-memory {{memory}} -o {{out}}.bam",
+    "few cores": f"{_MARKED} --sort-memory {_PLENTY} -o {{out}}.bam",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("genome", type=Path)
+    parser.add_argument("--pairs", type=int, default=10_000_000)
+    parser.add_argument("--duplicates", type=float, default=0.15)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--memory", default="02G", help="as long as 64G, so that headers are as long, too")
+    parser.add_argument("--cores", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="for reads and outputs; default: a temporary one")
+    parser.add_argument("--name", default="sort-devices", help="of the result")
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        table = measured(arguments, Path(name))
+    gpus = harness.gpu_names() if arguments.device != "cpu" else []
+    facts = harness.machine((), ("pysam", "isal", "pycuda"), gpus)
+    settings = {key: getattr(arguments, key) for key in ("pairs", "duplicates", "device", "threads", "memory", "cores")}
+    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
+    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table}, machine)
+    if differing := [case for case, row in table["commands"].items() if row.get("same_bytes") is False]:
+        sys.exit(f"other records than of the case marked: {', '.join(differing)}")
+
+
+def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """The table, printed line by line."""
+    gpualign = [sys.executable, "-m", "gpualign"]
+    index, reads = folder / "g.gpi", [folder / f"r_{end}.fq.gz" for end in (1, 2)]
+    threads = str(arguments.threads)
+    program = [sys.executable, _HERE / "many_pairs.py", arguments.genome, folder / "r", str(arguments.pairs)]
+    made = harness.run_timed([*program, "--duplicates", str(arguments.duplicates), "--processes", threads])
+    indexed = harness.run_timed([*gpualign, "index", arguments.genome, "-d", index, "-t", threads, "-q"])
+    table: dict[str, Any] = {"reads_made_s": round(made.wall_s, 1), "index_made_s": round(indexed.wall_s, 1)}
+    print(table, flush=True)
+    table["commands"] = {}
+    for case in arguments.only:
+        cores = arguments.cores if case == "few cores" else arguments.threads
+        out, report = folder / "o", folder / "j.json"
+        options = CASES[case].format(out=out, memory=arguments.memory).split()
+        common = ["--device", arguments.device, "-t", f"{cores:02}", "-q", "--json", report]
+        run = partial(harness.run_timed, [*gpualign, "map", index, *reads, *common, *options])
+        runs = [harness.on_cores(cores, run) for _ in range(arguments.rounds)]
+        runs = runs[1:] or runs
+        row = {**_row(report, arguments.pairs), **harness.summary(runs)}
+        row = {"reads_per_s": round(2 * arguments.pairs / row["wall_s"]), **row}
+        if "--sort" in options:
+            pysam.samtools.quickcheck(f"{out}.bam")
+        if "SAM" not in case:
+            row["bam_bytes"] = Path(f"{out}.bam").stat().st_size
+            _keep_or_compare(case, Path(f"{out}.bam"), folder / "marked.bam", row)
+        table["commands"][case] = row
+        print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+        for path in folder.glob("o*"):
+            path.unlink()
+    return table
+
+
+def _row(report: Path, pairs: int) -> dict[str, Any]:
+    """Of the latest run."""
+    facts = json.loads(report.read_text())
+    if facts["reads"] != 2 * pairs:
+        raise RuntimeError(f"{facts['reads']} reads of {2 * pairs}")
+    host = facts.get("timeline", {}).get("host", {})
+    return {
+        "seconds": facts["seconds"],
+        "threads_seconds": {step: took["seconds"] for step, took in host.items() if took["seconds"] >= 0.01},
+        "kernel_s": [device.get("kernel_s") for device in facts.get("devices", ())],
+        "rss_mib": facts["peak_rss_mb"],
+        "duplicates": facts.get("duplicates", {}).get("share"),
+        "mean_depth": facts.get("coverage", {}).get("mean"),
+    }
+
+
+def _keep_or_compare(case: str, path: Path, kept: Path, row: dict[str, Any]) -> None:
+    """Whether the records are those of the case "marked", to the byte."""
+    if case == "marked":
+        subprocess.run(["mv", path, kept], check=True)
+    elif case in ("less memory", "few cores") and kept.exists():
+        row["same_bytes"] = _same_behind_header(path, kept)
+
+
+def _same_behind_header(path: Path, other: Path) -> bool:
+    """Of two BAM files with one-block headers of the same length, which names the command line."""
+    with path.open("rb") as first, other.open("rb") as second:
+        for file in (first, second):
+            file.seek(int.from_bytes(file.read(18)[16:], "little") + 1)
+        while data := first.read(1 << 24):
+            if data != second.read(1 << 24):
+                return False
+        return not second.read(1)
+
+
+if __name__ == "__main__":
+    main()
