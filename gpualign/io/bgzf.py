@@ -206,6 +206,15 @@ def packed(contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> t
     return b"".join(parts), list(accumulate(map(len, parts)))
 
 
+def content_of(blocks: bytes) -> NDArray[np.uint8]:
+    """The content of whole blocks.
+
+    Raises:
+        zlib.error: they are damaged.
+    """
+    return _inflated(blocks).text
+
+
 def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
     """The content of whole blocks at places of a file, one after the other.
 

@@ -119,7 +119,7 @@ class _Held:
         blocks = self._blocks[first:]
         if not blocks:
             return np.zeros(0, np.uint8)
-        return inflated(np.concatenate(blocks), sum(map(_space, blocks)), self._path)
+        return inflated(np.concatenate(blocks), self._path)
 
     def _taken(self, kind: FastxFormat, end: int) -> Chunk:
         """The chunk up to ``end`` in the text of all blocks; the block in which it ends is the next one's as well."""
@@ -128,7 +128,7 @@ class _Held:
             passed += space
             count += 1
         used = self._blocks[: count + 1]
-        data = PackedText(np.concatenate(used), sum(map(_space, used)), self._begin, end - self._begin, self.before)
+        data = PackedText(np.concatenate(used), self._begin, end - self._begin, self.before)
         self.before += data.size
         self.size -= data.size
         ends_in_block = end - passed < _space(self._blocks[count])

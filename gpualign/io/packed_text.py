@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError
-from gpualign.io.bgzf import unpacked
+from gpualign.io.bgzf import content_of
 from gpualign.streaming.clock import STEPS
 
 
@@ -20,14 +20,12 @@ class PackedText:
 
     Attributes:
         blocks: uint8.
-        space: bytes of their text.
         begin, size: of the part.
         before: bytes of the file's text before the part.
         at_home: the file is where it was read, under its path.
     """
 
     blocks: NDArray[np.uint8] | bytes
-    space: int
     begin: int
     size: int
     before: int
@@ -38,7 +36,7 @@ class PackedText:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process may be on another machine."""
-        return PackedText, (bytes(self.blocks), self.space, self.begin, self.size, self.before, False)
+        return PackedText, (bytes(self.blocks), self.begin, self.size, self.before, False)
 
     @STEPS.at("inflate")
     def text(self, path: str) -> NDArray[np.uint8]:
@@ -47,16 +45,16 @@ class PackedText:
         Raises:
             InputError: the blocks are damaged; ``path``: of the file.
         """
-        return inflated(self.blocks, self.space, path)[self.begin : self.begin + self.size]
+        return inflated(self.blocks, path)[self.begin : self.begin + self.size]
 
 
-def inflated(blocks: NDArray[np.uint8] | bytes, space: int, path: str) -> NDArray[np.uint8]:
-    """The text of whole blocks, ``space`` bytes.
+def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:
+    """The text of whole blocks.
 
     Raises:
         InputError: they are damaged.
     """
     try:
-        return unpacked(bytes(blocks), space)
+        return content_of(bytes(blocks))
     except zlib.error as error:
         raise InputError(f"compressed data is damaged: {error}", path) from error

@@ -79,9 +79,10 @@ def test_few_blocks_are_inflated_here(tmp_path: Path, monkeypatch: pytest.Monkey
     path = write(tmp_path / "x.gz", text, 1000)
     asked: list[int] = []
 
-    def inflated(blocks: bytes, space: int, path: str) -> np.ndarray:
-        asked.append(space)
-        return packed_text.inflated(blocks, space, path)
+    def inflated(blocks: bytes, path: str) -> np.ndarray:
+        text = packed_text.inflated(blocks, path)
+        asked.append(len(text))
+        return text
 
     monkeypatch.setattr(module, "inflated", inflated)
     chunks = chunks_of(path, 20_000)

@@ -250,15 +250,17 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
                     ends.after_row(all, c0 + half * K, row + 1 - half);
                 }
             }
-            if constexpr (Around::inside && !Plain) {
+            if constexpr (Around::inside) {
+                if constexpr (!Plain) {
 #pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    if (row + 1 - half != next_kept || !(active >> (16 * half) & 1)) continue;
-                    around.template keep_row<K>(next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
-                        return make_int2(rows.value(rows.h[k], half), rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
-                    });
+                    for (int half = 0; half < 2; half++) {
+                        if (row + 1 - half != next_kept || !(active >> (16 * half) & 1)) continue;
+                        around.template keep_row<K>(next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
+                            return make_int2(rows.value(rows.h[k], half), rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
+                        });
+                    }
+                    if (row == next_kept) next_kept += around.row_spacing;
                 }
-                if (row == next_kept) next_kept += around.row_spacing;
             }
             if (lane == warp_size - 1 && (Plain || row > 0))
                 __stcg(right + row - 1, make_int2(rows.value(rows.h_out, 1), rows.value(rows.e_out, 1)));
