@@ -19,7 +19,7 @@ SELF_TESTS: dict[str, str] = {
     "distances": "gpualign.distances.device.self_test:self_test",
     "lcs": "gpualign.lcs.device.lengths:self_test",
     "lcs subsequences": "gpualign.lcs.device.trace:self_test",
-    "map": "gpualign.map.device.kernel:self_test",
+    "map": "gpualign.map.device.self_test:self_test",
     "map's records": "gpualign.map.device.text_check:self_test",
     "mems": "gpualign.mems.self_test:self_test",
     "pairwise": "gpualign.pairwise.device.self_test:self_test",
