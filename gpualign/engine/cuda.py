@@ -143,7 +143,7 @@ class CudaBackend:
         """Inflates groups of blocks by what ``pool`` drives, few at a time."""
         free_slots = threading.Semaphore(_INFLATED_AT_ONCE * len(self.devices))
 
-        def inflated(blocks: bytes) -> NDArray[np.uint8] | None:
+        def inflated(blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
             with HOST.waiting():
                 free_slots.acquire()
             try:

@@ -70,7 +70,7 @@ class Inflated(NamedTuple):
 
 
 #: a group of blocks -> its text, or None where the CPU must look at it
-Inflater = Callable[[bytes], "NDArray[np.uint8] | None"]
+Inflater = Callable[["NDArray[np.uint8]"], "NDArray[np.uint8] | None"]
 
 
 class _Inflating:
@@ -139,22 +139,25 @@ class BgzfReader(io.RawIOBase):
         super().close()
 
     @STEPS.at("read")
-    def _read(self) -> bytes:
-        return self._stream.read(_inflating.group_bytes)
+    def _read(self, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """``rest`` and what follows it, read in place: to copy it would take the interpreter from all other threads."""
+        data = np.empty(len(rest) + _inflating.group_bytes, np.uint8)
+        data[: len(rest)] = rest
+        count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
+        return data[: len(rest) + count]
 
-    def _groups(self) -> Iterator[bytes]:
+    def _groups(self) -> Iterator[NDArray[np.uint8]]:
         """Whole blocks, about a MiB at a time, to the end or to the first member that is not a block."""
-        rest = b""
-        while data := self._read():
-            data = rest + data
+        rest = np.zeros(0, np.uint8)
+        while len(data := self._read(rest)) > len(rest):
             end, other = _native.whole_bgzf_blocks(data)
-            rest = data[end:]
+            rest = data[end:].copy()
             if end:
                 yield data[:end]
             if other:
-                self._rest = self._open_rest(Rewound(rest, self._stream))
+                self._rest = self._open_rest(Rewound(rest.tobytes(), self._stream))
                 return
-        if rest:
+        if len(rest):
             raise EOFError("a block is cut short")
 
 
@@ -170,7 +173,7 @@ def _isal() -> Any:
     return _native.IsalLibrary(*addresses)
 
 
-def _pieces_of(group: bytes) -> list[Inflated]:
+def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
     """The text of whole blocks, from a device if it can."""
     text = None if (by := _inflating.by) is None else by(group)
     if text is None:
@@ -181,17 +184,17 @@ def _pieces_of(group: bytes) -> list[Inflated]:
 
 
 @STEPS.at("inflate")
-def _inflated(group: bytes) -> Inflated:
+def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     if (isal := _isal()) is not None:
         try:
             return Inflated(*isal.inflate(np.frombuffer(group, np.uint8)))
         except ValueError as error:
             raise zlib.error(str(error)) from None
-    contents = []
+    contents, blocks = [], np.frombuffer(group, np.uint8).data
     at = 0
-    while at < len(group):
-        size = _block_size(group, at)
-        contents.append(_inflate_block(memoryview(group)[at : at + size]))
+    while at < len(blocks):
+        size = _block_size(blocks, at)
+        contents.append(_inflate_block(blocks[at : at + size]))
         at += size
     return Inflated.of(b"".join(contents))
 

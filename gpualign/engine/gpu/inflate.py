@@ -35,7 +35,7 @@ class BlockGroup:
     text_bytes: int
 
     @classmethod
-    def of(cls, blocks: bytes, lend: Callable[[int], NDArray[np.uint8] | None]) -> BlockGroup:
+    def of(cls, blocks: NDArray[np.uint8] | bytes, lend: Callable[[int], NDArray[np.uint8] | None]) -> BlockGroup:
         """
         Args:
             lend: page-locked memory of so many bytes, if there is any.

@@ -120,8 +120,8 @@ struct IsalLibrary {
 };
 
 // Bytes of the whole blocks that a text begins with, and whether what follows is not a block.
-nb::tuple whole_blocks(const nb::bytes& data) {
-    const auto *begin = reinterpret_cast<const uint8_t*>(data.c_str()), *at = begin, *end = begin + data.size();
+nb::tuple whole_blocks(Input<uint8_t> data) {
+    const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
     const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
     while (size_t(end - at) >= bgzf::kHeader && is_block()) {
         uint16_t last;
