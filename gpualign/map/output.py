@@ -45,8 +45,8 @@ class MappedText(NamedTuple):
     """Bytes of a batch for each output: records, and FASTQ of unmapped and of mapped reads."""
 
     records: bytes | NDArray[np.uint8] | RecordBatch | BgzfBlocks
-    unmapped_reads: bytes = b""
-    mapped_reads: bytes = b""
+    unmapped_reads: bytes | NDArray[np.uint8] = b""
+    mapped_reads: bytes | NDArray[np.uint8] = b""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class RecordsJob:
     wanted: NDArray[np.uint8] | None
     options: Mapping[str, Any]
     invalid_comments: int = 0
-    unmapped_reads: bytes = b""
-    mapped_reads: bytes = b""
+    unmapped_reads: bytes | NDArray[np.uint8] = b""
+    mapped_reads: bytes | NDArray[np.uint8] = b""
 
     @property
     def count(self) -> int:

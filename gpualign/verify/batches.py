@@ -86,11 +86,11 @@ class Lines:
     """A batch's output.
 
     Attributes:
-        text: lines.
+        text: uint8, lines.
         candidates, written, hits, clipped, cells: counts; cells are query length times window, over both strands.
     """
 
-    text: bytes
+    text: NDArray[np.uint8]
     candidates: int
     written: int
     hits: int

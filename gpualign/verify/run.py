@@ -77,7 +77,7 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
             reuse_memory()
         with run.progress("pairs") as progress, contextlib.closing(_lines(source, backend)) as batches:
             for lines in batches:
-                out.write(lines.text)
+                out.write(lines.text.data)
                 progress.update(lines.candidates)
                 for key in totals:
                     totals[key] += getattr(lines, key)

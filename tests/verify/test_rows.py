@@ -35,7 +35,7 @@ def lines(queries: list[tuple[str, int]], targets: list[tuple[str, int]], rows: 
         target_name_offsets=target_offsets,
         cigar=False,
     )
-    return text.decode().splitlines()
+    return text.tobytes().decode().splitlines()
 
 
 def test_lines_by_hand() -> None:

@@ -12,7 +12,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/read_arrays.hpp"
-#include "text/text.hpp"
+#include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
@@ -36,7 +36,7 @@ void put_read(const ReadsView& reads, size_t i, bool suffix, Text& out) {
     out.put('\n');
 }
 
-nb::bytes format_fastx(const nb::tuple& reads, const std::optional<Input<uint8_t>>& wanted, bool suffix) {
+Output<uint8_t> format_fastx(const nb::tuple& reads, const std::optional<Input<uint8_t>>& wanted, bool suffix) {
     const ReadArrays arrays(reads);
     const Wanted written(wanted, arrays.reads());
     const ReadsView view = arrays.view();
@@ -46,7 +46,7 @@ nb::bytes format_fastx(const nb::tuple& reads, const std::optional<Input<uint8_t
         for (size_t i = 0; i < arrays.reads(); i++)
             if (written[i]) put_read(view, i, suffix, out);
     }
-    return nb::bytes(out.data(), out.size());
+    return to_numpy(std::move(out));
 }
 
 bool all(std::string_view text, bool (*test)(char)) { return std::all_of(text.begin(), text.end(), test); }

@@ -10,7 +10,7 @@
 #include "verify/row.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_batch.hpp"
-#include "text/text.hpp"
+#include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
@@ -208,11 +208,11 @@ struct Shown {
     }
 };
 
-nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
-                       Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
-                       Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
-                       Input<int64_t> query_name_offsets, Input<uint8_t> target_names, Input<int64_t> target_name_offsets,
-                       bool with_cigar) {
+Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
+                             Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
+                             Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
+                             Input<int64_t> query_name_offsets, Input<uint8_t> target_names, Input<int64_t> target_name_offsets,
+                             bool with_cigar) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
     const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
     Text out;
@@ -233,7 +233,7 @@ nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, I
             out.put('\n');
         }
     }
-    return nb::bytes(out.data(), out.size());
+    return to_numpy(std::move(out));
 }
 
 }  // namespace
