@@ -287,7 +287,7 @@ def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> in
 class _Stream(Protocol):
     path: str
 
-    def read(self, size: int, /) -> bytes: ...
+    def readinto(self, view: memoryview, /) -> int: ...
 
 
 class _Remainder:
@@ -297,14 +297,16 @@ class _Remainder:
         self.path, self.offset = file.path, offset
         self._file = file
 
-    def read(self, size: int, /) -> bytes:
-        text = self._file.part(self.offset, min(size, self._file.size - self.offset)).tobytes()
+    def readinto(self, view: memoryview, /) -> int:
+        text = self._file.part(self.offset, min(len(view), self._file.size - self.offset))
+        np.frombuffer(view, np.uint8)[: len(text)] = text
         self.offset += len(text)
-        return text
+        return len(text)
 
 
 class LongRecord:
-    """A FASTA record too long to be held: read its parts to the end before the reader goes on.
+    """A FASTA record too long to be held: read its parts to the end before the reader goes on. They are read in place,
+    as each copy would hold the interpreter while others parse.
 
     Attributes:
         path, line: where the record begins.
@@ -314,7 +316,8 @@ class LongRecord:
     """
 
     def __init__(self, file: _Stream, data: bytes, line: int) -> None:
-        self.path, self.line, self.rest, self.at_end = file.path, line, data, False
+        self.path, self.line, self.at_end = file.path, line, False
+        self.rest: bytes | bytearray = data
         self.lines_read = 0
         self._file = file
 
@@ -324,20 +327,29 @@ class LongRecord:
 
     def chunks(self, part_bytes: int) -> Iterator[Chunk]:
         """The same, each still to be parsed."""
-        header = b""
-        while not (header and self.rest.startswith(b">")):
-            border = _next_header(self.rest)
-            cut = border if border > 0 else len(self.rest) if self.at_end else self._last_cut()
-            text, self.rest = self.rest[:cut], self.rest[cut:]
-            if text:
-                yield Chunk(header + text, "fasta", self.path, self.line + self.lines_read - bool(header))
+        header = np.zeros(0, np.uint8)
+        while not (len(header) and self.rest.startswith(b">")):
+            held, border = self.rest, _next_header(self.rest)
+            cut = border if border > 0 else len(held) if self.at_end else self._last_cut()
+            text, self.rest = np.frombuffer(held, np.uint8)[:cut], held[cut:]
+            if cut:
+                data = (header, text) if len(header) else text
+                yield Chunk(data, "fasta", self.path, self.line + self.lines_read - bool(len(header)))
                 self.lines_read += _native.count_newlines(text)
-                header = header or text[: text.find(b"\n") + 1]
+                if not len(header):
+                    header = text[: held.find(b"\n", 0, cut) + 1].copy()
             if border > 0 or self.at_end:
                 return
-            block = self._file.read(part_bytes)
-            self.at_end = len(block) < part_bytes
-            self.rest += block
+            self._read(part_bytes)
+
+    def _read(self, size: int) -> None:
+        """Put so many bytes behind the rest."""
+        block = bytearray(len(self.rest) + size)
+        block[: len(self.rest)] = self.rest
+        with memoryview(block)[len(self.rest) :] as view:
+            count = self._file.readinto(view)
+        del block[len(self.rest) + count :]
+        self.rest, self.at_end = block, count < size
 
     def _last_cut(self) -> int:
         """After the last line; or within a line of sequence that fills the part, where what follows does not look like
@@ -349,7 +361,7 @@ class LongRecord:
         return max(0, len(self.rest.rstrip(b">;\r")) - 1)
 
 
-def _next_header(text: bytes) -> int:
+def _next_header(text: bytes | bytearray) -> int:
     """Where a line after the first begins with '>'; 0: nowhere. A single byte is found faster than two."""
     at = text.find(b">", 1)
     while at > 0 and text[at - 1] != ord("\n"):
