@@ -196,6 +196,8 @@ class CudaBackend:
 
     def close(self) -> None:
         for device in self.devices:
+            device.begin_to_close()
+        for device in self.devices:
             device.close()
 
     def __enter__(self) -> CudaBackend:

@@ -110,6 +110,7 @@ class Device:
         self._context: Any = None
         self.driver: Any = None
         self.host_memory: HostMemory
+        self._closed: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
         self._opening = self.call(self._open, max_memory, after)
         if after is not None:
@@ -284,10 +285,16 @@ class Device:
 
     def close(self) -> None:
         """Stop the driving loop, release everything in the right order and end the thread. Safe to call twice."""
+        self.begin_to_close()
+        self._thread.shutdown()
+        if self._closed is not None:
+            self._closed.result()
+
+    def begin_to_close(self) -> None:
+        """The same without waiting for it: several devices close side by side."""
         if not self.closing.is_set():
             self.closing.set()
-            self.call(self._close).result()
-            self._thread.shutdown()
+            self._closed = self.call(self._close)
 
     def _close(self) -> None:
         HOST.leave(self._host_waited)
