@@ -28,6 +28,17 @@ def test_many_short_intervals_are_not_summed_up_with_each_one(monkeypatch):
     assert timeline.summary()["kernel_s"] == pytest.approx(0.1)
 
 
+def test_steps_side_by_side_count_once():
+    """Two batches are mapped at the same time, one of them while the other is written."""
+    timeline = Timeline()
+    timeline.add("kernel", 0.0, 4.0, "map")
+    timeline.add("kernel", 1.0, 3.0, "map")
+    timeline.add("kernel", 2.0, 6.0, "format")
+    timeline.fold(until=3.5)
+    timeline.add("kernel", 5.0, 5.5, "map")
+    assert timeline.summary()["steps"] == pytest.approx({"map": 4.5, "format": 4.0})
+
+
 def test_timeline_tells_hidden_copies():
     timeline = Timeline()
     timeline.add("copy", 0.0, 1.0)  # nothing that could hide it

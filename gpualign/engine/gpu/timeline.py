@@ -26,7 +26,7 @@ class Timeline:
         load_s: time in which what stays on the device was copied there, before the first kernel needs it.
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
-        steps: seconds of kernels and copies by what they were for, side by side as often as they ran so.
+        steps: time in which at least one kernel or copy ran, by what it was for.
     """
 
     bytes_to_device: int = 0
@@ -45,12 +45,13 @@ class Timeline:
     _fold_above: int = _MAX_KEPT
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
+    _of_steps: dict[str, list[Interval]] = field(default_factory=dict)
     _waits: list[Interval] = field(default_factory=list)
     _noted_waits: deque[Interval] = field(default_factory=deque)
 
     def add(self, kind: str, start: float, end: float, step: str | None = None) -> None:
         """Note an interval of kind "kernel" or "copy"; ``step``: what it was for."""
-        self.steps[step or kind] = self.steps.get(step or kind, 0.0) + end - start
+        self._of_steps.setdefault(step or kind, []).append((start, end))
         (self._kernels if kind == "kernel" else self._copies).append((start, end))
         self.first = start if self.first is None else min(self.first, start)
         self.last = max(self.last, end)
@@ -73,6 +74,9 @@ class Timeline:
         copies, self._copies = cut(union(self._copies), until)
         waits, self._waits = cut(union(self._waits), until)
         waiting_copies = common(copies, waits)
+        for step, intervals in self._of_steps.items():
+            done, self._of_steps[step] = cut(union(intervals), until)
+            self.steps[step] = self.steps.get(step, 0.0) + total(done)
         self.kernel_s += total(kernels)
         self.copy_s += total(copies)
         self.hidden_copy_s += total(common(copies, kernels))
