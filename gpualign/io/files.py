@@ -64,6 +64,10 @@ class StoredFile:
         """
         return _part(self.descriptor, self.path, offset, size)
 
+    def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
+        """The same into an array, as many as it holds."""
+        _read_into(memory, self.descriptor, self.path, offset)
+
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
@@ -71,16 +75,20 @@ class StoredFile:
 
 def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:
     text = np.empty(size, np.uint8)
+    _read_into(text, descriptor, path, offset)
+    return text
+
+
+def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: int) -> None:
     read = 0
     try:
         with STEPS.at("read"):
-            while read < size and (count := os.preadv(descriptor, [text[read:].data], offset + read)):
+            while read < len(memory) and (count := os.preadv(descriptor, [memory[read:].data], offset + read)):
                 read += count
     except OSError as error:
         raise InputError(os_reason(error), path) from error
-    if read < size:
+    if read < len(memory):
         raise InputError("became shorter while it was read", path)
-    return text
 
 
 class InputFile:
