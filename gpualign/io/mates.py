@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -140,6 +141,10 @@ def _text_or_batch(item: Chunk | BamChunk | SequenceBatch) -> FastqText | Sequen
     return to_text(item) if isinstance(item, Chunk) else to_batch(item)
 
 
+def _batch_of(item: FastqText | SequenceBatch) -> SequenceBatch:
+    return item.parsed(0, len(item)) if isinstance(item, FastqText) else item
+
+
 def paired_parts(
     first: ReadSource,
     second: ReadSource,
@@ -178,13 +183,16 @@ def paired_parts(
         if isinstance(a, FastqText) and isinstance(b, FastqText):
             yield UnparsedReads((a, b), starts, count, check_names, paths)
         else:
-            parts = [text.parsed(0, len(text)) if isinstance(text, FastqText) else text for text in (a, b)]
+            parts = _batch_of(a), _batch_of(b)
             held = [*parts]
-            yield PairedParts(parts[0], parts[1], starts, count, check_names, paths)
+            yield PairedParts(*parts, starts, count, check_names, paths)
         used = [start + count for start in used]
         pairs += count
     if held[0] is not None or held[1] is not None:
-        counts = [pairs + len(held[side] or ()) - used[side] + sum(map(len, batches[side])) for side in (0, 1)]
+        rests = [
+            itertools.chain(() if rest is None else (rest,), more) for rest, more in zip(held, batches, strict=True)
+        ]
+        counts = [pairs - used[side] + sum(len(_batch_of(part)) for part in rests[side]) for side in (0, 1)]
         raise InputError(
             f"the files of a pair differ in length: {counted(counts[0], 'read')} here, "
             f"{counts[1]:,} in {shown_input(second.path)}",

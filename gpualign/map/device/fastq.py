@@ -18,7 +18,10 @@ from gpualign.map.device.batch import BlockLayout, MapBatch, nothing_lent
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
 
+#: of ``cuda/map_fastq.cu``, in turn
+KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
 _ALIGNMENT = 256
+#: warps of the blocks of those that are not scans
 _WARPS = 8
 
 
@@ -122,14 +125,10 @@ class StagedText:
         facts = int(slot.clear("fastq facts", struct("FastqFacts").itemsize))
         batch = self.native(int(slot.upload("fastq", self.block)), array, facts=facts, **others)
         scan = int(_native.FASTQ_READS_SCANNED)
-        for name, items, threads in (
-            ("find_fastq_lines", 32 * self.tiles, 32 * _WARPS),
-            ("measure_fastq_reads", self.reads.count, 32 * _WARPS),
-            ("place_fastq_reads", count, scan),
-            ("place_fastq_blocks", 1, scan),
-            ("copy_fastq_reads", 32 * count, 32 * _WARPS),
-        ):
-            slot.launch(slot.device.function("map_fastq", name), -(-items // threads), threads, batch)
+        of_threads = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
+        sizes = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
+        for name, threads, size in zip(KERNELS, of_threads, sizes, strict=True):
+            slot.launch(slot.device.function("map_fastq", name), -(-threads // size), size, batch)
 
 
 @dataclass(frozen=True)
@@ -180,6 +179,11 @@ class ReadsInText(SequenceBatch):
         return filled("ReadColumns", **columns)
 
 
+def with_content(batch: SequenceBatch) -> SequenceBatch:
+    """The same reads, read by the host where it does not have them."""
+    return batch.parsed() if isinstance(batch, ReadsInText) else batch
+
+
 @dataclass(frozen=True)
 class TextMapBatch(MapBatch):
     """A batch whose block is made on the device.
@@ -221,9 +225,13 @@ class TextMapBatch(MapBatch):
         slot.download_into(slot.pinned("read ends", len(self.batch) + 1, np.int64), "batch")
         return block
 
-    def halves(self, paired: bool) -> list[MapBatch]:
+    @property
+    def reads(self) -> UnparsedReads:
         assert self.staged is not None
-        return MapBatch.of(self.staged.reads.parsed(), paired).halves(paired)
+        return self.staged.reads
+
+    def halves(self, paired: bool) -> list[MapBatch]:
+        return MapBatch.of(self.reads.parsed(), paired).halves(paired)
 
 
 @dataclass(frozen=True)
@@ -267,6 +275,11 @@ class TextMapKernel:
         assert item.staged is not None
         offsets = ends[: 8 * (len(item.batch) + 1)].view(np.int64)
         return FoundInText(self._mapper.collect(slot, submitted), ReadsInText.of(item.staged, offsets))
+
+    def split(self, item: TextMapBatch) -> list[MapBatch]:
+        """Halves of a batch, which the host reads."""
+        parts: list[MapBatch] = self._mapper.split(item)
+        return parts
 
 
 def _longest_of(bases: int) -> int:
