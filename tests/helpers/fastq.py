@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from gpualign.io.mates import UnparsedReads
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests
+from tests.helpers.emulated import Emulated
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,20 @@ class Found:
 
 def read_in_scalar_code(reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
     """The reads; None of text that the host must read."""
+    return _read(reads, longest, lambda batch, staged: native_tests.read_fastq(batch.tobytes()))
+
+
+def read_by_kernels(kernels: Sequence[Emulated], reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
+    """The same by the kernels in turn, each with as many blocks as on a device."""
+
+    def run(batch: np.void, staged: StagedText) -> None:
+        for kernel, (blocks, threads) in zip(kernels, staged.launches, strict=True):
+            kernel(batch, (blocks,), (threads,), 0, None)
+
+    return _read(reads, longest, run)
+
+
+def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
     staged, count = StagedText.of(reads), len(reads)
     memory: dict[str, NDArray[np.uint8]] = {}
 
@@ -38,7 +54,7 @@ def read_in_scalar_code(reads: UnparsedReads, longest: int = 1 << 31) -> Found |
     facts = np.zeros(1, struct("FastqFacts"))
     others = {"facts": int(facts.ctypes.data), "template_reads": len(reads.texts), "longest": longest}
     batch = staged.native(int(staged.block.ctypes.data), array, **columns, **others)
-    native_tests.read_fastq(batch.tobytes())
+    run(batch, staged)
     if facts[0]["odd"] or facts[0]["odd_symbols"]:
         return None
     offsets = {name: memory[name].view(np.int64) for name in ("name_offsets", "base_offsets")}

@@ -117,18 +117,22 @@ class StagedText:
     def run(self, slot: Slot, **others: Any) -> None:
         """Enqueue the kernels; ``others``: the fields of ``FastqBatch`` that say what goes where."""
         slot.step = "parse"
-        count = len(self.reads)
 
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(f"fastq {name}", nbytes))
 
         facts = int(slot.clear("fastq facts", struct("FastqFacts").itemsize))
         batch = self.native(int(slot.upload("fastq", self.block)), array, facts=facts, **others)
-        scan = int(_native.FASTQ_READS_SCANNED)
-        of_threads = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
-        sizes = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
-        for name, threads, size in zip(KERNELS, of_threads, sizes, strict=True):
-            slot.launch(slot.device.function("map_fastq", name), -(-threads // size), size, batch)
+        for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
+            slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
+
+    @property
+    def launches(self) -> tuple[tuple[int, int], ...]:
+        """Blocks of each of :data:`KERNELS`, and their threads."""
+        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        of_all = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
+        of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
+        return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
 
 
 @dataclass(frozen=True)
