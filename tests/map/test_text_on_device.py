@@ -269,6 +269,31 @@ def test_the_host_parses_what_it_looks_at_alone(
     assert sum(found_in_text) == 2000
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("odd", ["", *ODD])
+def test_a_gpu_reads_the_same(
+    cli: Cli, tmp_path: Path, found_in_text: list[int], files: int, ends: str, odd: str
+) -> None:
+    texts = [reads_of((100, 150, 31), 3000, end).splitlines(keepends=True) for end in range(1, files + 1)]
+    whole = tuple("".join((*lines[:6000], ODD.get(odd, ""), *lines[6000:])) for lines in texts)
+    paths = written(tmp_path, tuple(text.replace("\n", ends) for text in whole))
+    words = (*paths, "-I", "300,20", "--device")
+    expected = sam_of(cli, *words, "cpu")
+    assert sam_of(cli, *words, "cuda", *SIZE) == expected
+    assert sum(found_in_text) > 2000 * files
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_gpu_finds_what_is_wrong(cli: Cli, tmp_path: Path, broken: str) -> None:
+    lines = reads_of((100, 150), 3000).splitlines(keepends=True)
+    paths = written(tmp_path, ("".join((*lines[:8000], BROKEN[broken], *lines[8000:])),))
+    words = ("map", GENOMES, *paths, *SIZE, "-q", "--device")
+    assert cli(*words, "cuda") == cli(*words, "cpu")
+
+
 def test_text_that_does_not_fit_the_device_comes_in_parts(
     cli: Cli, use, texts: tuple[str, str], tmp_path: Path
 ) -> None:
