@@ -12,6 +12,7 @@ constexpr uint32_t kWarps = 8;
 extern "C" __global__ void __launch_bounds__(32 * kWarps) find_fastq_lines(const __grid_constant__ FastqBatch batch) {
     const auto tiles = [](const FastqText& file) { return (file.bytes + FastqText::kTile - 1) / FastqText::kTile; };
     const uint32_t tile = warp_number(), of_first = tiles(batch.first), lines = 4 * (batch.reads / batch.mates_each);
+    if (tile == 0) clear_facts(Warp(), batch);
     if (tile < of_first) find_lines(Warp(), batch.first, lines, tile);
     else if (tile - of_first < tiles(batch.second)) find_lines(Warp(), batch.second, lines, tile - of_first);
 }

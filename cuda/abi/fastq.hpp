@@ -35,14 +35,15 @@ struct FastqBatch {
     uint64_t* places;             // their sums over the reads before it of the same kScanned ones
     uint64_t* block_sums;         // and over those of the blocks before
     FastqFacts* facts;
+    uint32_t* zeros;  // that the kernels set to zero
     uint32_t reads;
     uint32_t mates_each;      // of a record number: 1, or 2 of pairs
     uint32_t template_reads;  // 1, or 2 where mates are mapped together
     uint32_t check_names;
     uint32_t longest;  // bases that a read may have; where one has more all reads are empty
-    uint32_t reserved;
+    uint32_t zero_count;
 };
 
-static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 184, "laid out as the host writes them");
+static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 192, "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +15,6 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
 _NEWLINE = ord("\n")
-#: bytes that are read at once to be counted: they stay in a core's cache
-_AT_ONCE = 1 << 20
 #: bytes of a text beyond which its records are parsed here: devices have 32 bits for them
 _MAX_BYTES = 1 << 31
 
@@ -49,18 +47,11 @@ class FastqText:
         if chunk.kind != "fastq" or chunk.comments or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
-        position, lines, last = 0, 0, _NEWLINE
-        for text in _parts(chunk):
-            if not len(text):
-                continue
-            lines, blank = _native.count_fastq_lines(text, position, lines, last, lines_before)
-            position, last = position + len(text), int(text[-1])
-            if blank:
-                return None
-        if size % _native.FASTQ_TILE == 0:
-            lines_before[-1] = lines
-        lines += last != _NEWLINE
-        return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 else None
+        if isinstance(chunk.data, StoredText):
+            lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
+        else:
+            lines, blank = _native.count_fastq_lines(_parts(chunk), lines_before)
+        return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 and not blank else None
 
     def tiles(self, start: int, count: int) -> range:
         """The tiles that hold ``count`` records from ``start`` on, and the end of the line before."""
@@ -114,20 +105,12 @@ def _size(chunk: Chunk) -> int:
     return sum(map(len, chunk.data)) if isinstance(chunk.data, tuple) else len(chunk.data)
 
 
-def _parts(chunk: Chunk) -> Iterator[NDArray[np.uint8]]:
-    """The text piece by piece; a stored one each time into the same memory."""
-    data = chunk.data
-    if isinstance(data, StoredText):
-        memory = np.empty(min(_AT_ONCE, data.size), np.uint8)
-        for at in range(0, data.size, _AT_ONCE):
-            part = memory[: data.size - at]
-            data.file.read_into(part, data.offset + at)
-            yield part
-    elif isinstance(data, tuple):
-        yield from data
-    else:
-        text = chunk.text()
-        yield np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text
+def _parts(chunk: Chunk) -> Sequence[NDArray[np.uint8]]:
+    """The text of a chunk that is not stored, piece by piece."""
+    if isinstance(chunk.data, tuple):
+        return chunk.data
+    text = chunk.text()
+    return (np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text,)
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
@@ -67,6 +68,16 @@ class StoredFile:
     def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
         """The same into an array, as many as it holds."""
         _read_into(memory, self.descriptor, self.path, offset)
+
+    def count_fastq_lines(self, offset: int, size: int, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
+        """Lines of a part, and whether one is blank; fills in those before each tile."""
+        counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
+        lines, blank, missing, error = counted
+        if error:
+            raise InputError(os_reason(OSError(error, os.strerror(error))), self.path)
+        if missing:
+            raise InputError("became shorter while it was read", self.path)
+        return lines, blank
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from gpualign.engine.gpu.abi import struct
 from gpualign.io.mates import UnparsedReads
+from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests
@@ -40,32 +41,34 @@ def read_by_kernels(kernels: Sequence[Emulated], reads: UnparsedReads, longest: 
 
 
 def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
-    staged, count = StagedText.of(reads), len(reads)
-    memory: dict[str, NDArray[np.uint8]] = {}
+    staged, count, layout = StagedText.of(reads), len(reads), StagedText.of(reads).layout
+    memory = np.full(layout.nbytes, 0xA5, np.uint8)
+    others: list[NDArray[np.uint8]] = []
 
     def array(name: str, nbytes: int) -> int:
-        memory[name] = np.full(nbytes, 0xA5, np.uint8)
-        return int(memory[name].ctypes.data)
+        others.append(np.full(nbytes, 0xA5, np.uint8))
+        return int(others[-1].ctypes.data)
 
-    sizes = {"names": staged.most_name_bytes, "bases": staged.most_bases, "qualities": staged.most_bases}
-    sizes |= {"name_offsets": 8 * (count + 1), "base_offsets": 8 * (count + 1), "mates": count}
-    sizes |= {"draws": 4 * count, "templates": 4 * (reads.count + 1)}
-    columns = {name: array(name, nbytes) for name, nbytes in sizes.items()}
-    facts = np.zeros(1, struct("FastqFacts"))
-    others = {"facts": int(facts.ctypes.data), "template_reads": len(reads.texts), "longest": longest}
-    batch = staged.native(int(staged.block.ctypes.data), array, **columns, **others)
-    run(batch, staged)
-    if facts[0]["odd"] or facts[0]["odd_symbols"]:
+    at = (int(staged.block.ctypes.data), int(memory.ctypes.data))
+    run(staged.native(*at, array, template_reads=len(reads.texts), longest=longest), staged)
+
+    def column(name: str, size: int, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        begin = layout.fastq[name]
+        return memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype)
+
+    odd, found_longest, odd_symbols, _ = column("facts", 4, np.uint32).tolist()
+    if odd or odd_symbols:
         return None
-    offsets = {name: memory[name].view(np.int64) for name in ("name_offsets", "base_offsets")}
-    bases, names = (int(offsets[name][-1]) for name in ("base_offsets", "name_offsets"))
+    assert not column("zeros", BlockLayout.counters_size, np.uint32).any()
+    name_offsets, base_offsets = (column(name, count + 1, np.int64) for name in ("name_offsets", "base_offsets"))
+    bases, names = int(base_offsets[-1]), int(name_offsets[-1])
     found = SequenceBatch(
-        memory["names"][:names],
-        offsets["name_offsets"],
-        memory["bases"][:bases],
-        offsets["base_offsets"],
-        memory["qualities"][:bases],
-        mates=memory["mates"] if reads.paired else None,
+        column("names", names),
+        name_offsets,
+        column("bases", bases),
+        base_offsets,
+        column("qualities", bases),
+        mates=column("mates", count) if reads.paired else None,
     )
-    draws, templates = (memory[name].view(np.uint32) for name in ("draws", "templates"))
-    return Found(found, draws, templates, int(facts[0]["longest"]))
+    draws, templates = column("draws", count, np.uint32), column("templates", reads.count + 1, np.uint32)
+    return Found(found, draws, templates, found_longest)

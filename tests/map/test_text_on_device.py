@@ -16,7 +16,8 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.io import fastq_text, fastx
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
-from gpualign.map.device.fastq import FoundInText, TextMapBatch, TextMapKernel
+from gpualign.map.device import fastq
+from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
@@ -267,6 +268,26 @@ def test_the_host_parses_what_it_looks_at_alone(
     assert sam_of(cli, *paths, "--device", "cuda") == expected
     assert parsed == [5000, 5000]
     assert sum(found_in_text) == 2000
+
+
+@pytest.mark.parametrize(("devices", "kept"), [(1, 8), (2, 8), (1, 0)])
+def test_reads_stay_where_their_records_are_written(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int, kept: int
+) -> None:
+    """Unless another device writes them, or more batches are waiting: then the text goes there again."""
+    paths = written(tmp_path, tuple(4 * text for text in texts))
+    words = (*paths, "-I", "300,20", "--device")
+    expected = sam_of(cli, *words, "cpu")
+    runs: list[int] = []
+    run = StagedText.run
+    monkeypatch.setattr(StagedText, "run", lambda self, *arguments: runs.append(self.number) or run(self, *arguments))
+    monkeypatch.setattr(fastq, "_KEPT", kept)
+    driver = use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (9, 0)))[:devices]))
+    assert sam_of(cli, *words, "cuda", *SIZE, "-t", 3) == expected
+    assert driver.contexts == []
+    batches = len(set(runs))
+    assert batches > 8
+    assert len(runs) == batches * (2 - (kept > 0)) or (devices == 2 and len(runs) < 2 * batches)
 
 
 @pytest.mark.gpu

@@ -235,6 +235,7 @@ void read_fastq_in_scalar_code(const nb::bytes& bytes) {
     const auto batch = batch_of<FastqBatch>(bytes);
     const OneLane lane;
     const uint32_t records = batch.reads / batch.mates_each;
+    clear_facts(lane, batch);
     for (const FastqText* file : {&batch.first, &batch.second})
         for (uint32_t tile = 0; tile * FastqText::kTile < file->bytes; tile++) find_lines(lane, *file, 4 * records, tile);
     for (uint32_t number = 0; number < records; number++) {

@@ -9,6 +9,13 @@
 
 namespace gpualign {
 
+// What the steps after this one add to.
+template <class Group>
+GPUALIGN_HD void clear_facts(const Group& group, const FastqBatch& batch) {
+    if (group.lane() == 0) *batch.facts = {};
+    for (uint32_t i = group.lane(); i < batch.zero_count; i += Group::kLanes) batch.zeros[i] = 0;
+}
+
 // Where lines begin that follow those that end in a tile.
 template <class Group>
 GPUALIGN_HD void find_lines(const Group& group, const FastqText& file, uint32_t lines, uint32_t tile) {

@@ -120,6 +120,9 @@ class MapBatch:
 class BlockLayout:
     """Where things are in a block, bytes."""
 
+    #: of all counters, uint32
+    counters_size = sum(_COUNTERS.values())
+
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
         self.draws = self.templates + 4 * (reads + 1)

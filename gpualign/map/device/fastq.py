@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import KEPT
+from gpualign.engine.gpu.kept_arrays import KeptArrays
 from gpualign.engine.stage import Lend
 from gpualign.io.mates import UnparsedReads
 from gpualign.map import tuning
@@ -21,8 +26,38 @@ from gpualign.sequences.batch import SequenceBatch
 #: of ``cuda/map_fastq.cu``, in turn
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
 _ALIGNMENT = 256
+#: the device array of :class:`ReadsLayout`; how many are kept for the batches' records, and the columns that those have
+_READS = "reads in text"
+_KEPT = 8
+_COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
+_ANY_LENGTH = (1 << 32) - 1
 #: warps of the blocks of those that are not scans
 _WARPS = 8
+
+
+class ReadsLayout:
+    """What the kernels make of a text, in one device array.
+
+    Attributes:
+        fastq: where the arrays begin, bytes, by their fields of ``FastqBatch``.
+        block: where those begin that :class:`MapBatch` has.
+        facts_bytes: of the facts and the reads' ends, which the host wants.
+    """
+
+    def __init__(self, reads: int, text_bytes: int) -> None:
+        of_map, self.block = BlockLayout(reads), _ALIGNMENT
+        most_names = min(text_bytes, int(_native.FASTQ_LONGEST_NAME) * reads)
+        most_bases = text_bytes // 2  # each has a quality
+        at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
+        at |= {"draws": self.block + of_map.draws, "zeros": self.block + of_map.counters}
+        at["bases"] = self.block + of_map.bases
+        end = at["bases"] + most_bases
+        rest = {"qualities": most_bases, "names": most_names, "name_offsets": 8 * (reads + 1), "mates": reads}
+        for name, nbytes in rest.items():
+            at[name] = _aligned(end)
+            end = at[name] + nbytes
+        self.fastq, self.nbytes = at, end
+        self.facts_bytes = self.block + 8 * (reads + 1)
 
 
 @dataclass(frozen=True)
@@ -33,11 +68,13 @@ class StagedText:
         reads: of which it is.
         block: uint8: of each file, the newlines before each tile (uint32), and the tiles.
         files: of each, where these begin in the block, bytes of its tiles, and newlines before the first record.
+        number: which no other one has.
     """
 
     reads: UnparsedReads
     block: NDArray[np.uint8]
     files: tuple[tuple[int, int, int, int], ...]
+    number: int = field(default_factory=itertools.count().__next__)
 
     @classmethod
     def of(cls, reads: UnparsedReads, lend: Lend = nothing_lent) -> StagedText:
@@ -74,20 +111,12 @@ class StagedText:
     def tiles(self) -> int:
         return sum(-(-size // int(_native.FASTQ_TILE)) for _, _, size, _ in self.files)
 
-    @property
-    def most_bases(self) -> int:
-        """Of all reads, at most: each has a quality."""
-        return self.text_bytes // 2
-
-    @property
-    def most_name_bytes(self) -> int:
-        return min(self.text_bytes, int(_native.FASTQ_LONGEST_NAME) * len(self.reads))
-
-    def native(self, block: int, array: Any, **others: Any) -> np.void:
+    def native(self, block: int, reads: int, array: Callable[[str, int], int], **others: Any) -> np.void:
         """``FastqBatch`` of cuda/abi/fastq.hpp.
 
         Args:
             block: address of the block.
+            reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of memory of so many bytes.
         """
         count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
@@ -96,7 +125,7 @@ class StagedText:
                 "FastqText",
                 text=block + begin,
                 lines_before=block + lines,
-                starts=array(f"{name} lines", 4 * (4 * self.reads.count + 1)),
+                starts=array(f"fastq {name} lines", 4 * (4 * self.reads.count + 1)),
                 bytes=size,
                 first_line=first_line,
             )
@@ -105,26 +134,40 @@ class StagedText:
         return filled(
             "FastqBatch",
             **texts,
-            sizes=array("read sizes", 8 * count),
-            places=array("read places", 8 * count),
-            block_sums=array("read sums", 8 * -(-count // scan)),
+            **{name: reads + at for name, at in self.layout.fastq.items()},
+            sizes=array("fastq sizes", 8 * count),
+            places=array("fastq places", 8 * count),
+            block_sums=array("fastq sums", 8 * -(-count // scan)),
+            zero_count=BlockLayout.counters_size,
             reads=count,
             mates_each=len(self.files),
             check_names=self.reads.check_names,
             **others,
         )
 
-    def run(self, slot: Slot, **others: Any) -> None:
-        """Enqueue the kernels; ``others``: the fields of ``FastqBatch`` that say what goes where."""
-        slot.step = "parse"
+    def run(self, slot: Slot, template_reads: int = 1, longest: int = _ANY_LENGTH) -> int:
+        """Enqueue the kernels; returns the address of :attr:`layout`'s arrays.
+
+        Args:
+            template_reads: 2 where mates are mapped together.
+            longest: bases that a read may have; where one has more all are empty.
+        """
+        step, slot.step = slot.step, "parse"
+        reads = int(slot.device_array(_READS, self.layout.nbytes))
 
         def array(name: str, nbytes: int) -> int:
-            return int(slot.device_array(f"fastq {name}", nbytes))
+            return int(slot.device_array(name, nbytes))
 
-        facts = int(slot.clear("fastq facts", struct("FastqFacts").itemsize))
-        batch = self.native(int(slot.upload("fastq", self.block)), array, facts=facts, **others)
+        block = int(slot.upload("fastq", self.block))
+        batch = self.native(block, reads, array, template_reads=template_reads, longest=longest)
         for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
             slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
+        slot.step = step
+        return reads
+
+    @cached_property
+    def layout(self) -> ReadsLayout:
+        return ReadsLayout(len(self.reads), self.text_bytes)
 
     @property
     def launches(self) -> tuple[tuple[int, int], ...]:
@@ -166,21 +209,17 @@ class ReadsInText(SequenceBatch):
         return self.staged.reads.parsed()
 
     def on_device(self, slot: Slot) -> np.void:
-        """``ReadColumns`` of cuda/abi/text.hpp, which kernels fill before those that are enqueued next."""
+        """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
         assert self.staged is not None
-        staged, count = self.staged, len(self)
-        sizes = {
-            "names": staged.most_name_bytes,
-            "bases": staged.most_bases,
-            "qualities": staged.most_bases,
-            "name_offsets": 8 * (count + 1),
-            "base_offsets": 8 * (count + 1),
-        }
-        if staged.reads.paired:
-            sizes["mates"] = count
-        columns = {name: int(slot.device_array(f"text {name}", nbytes)) for name, nbytes in sizes.items()}
-        staged.run(slot, longest=np.iinfo(np.uint32).max, **columns)
-        return filled("ReadColumns", **columns)
+        reads = _kept(slot).use(self.staged.number, slot)
+        if reads is None:
+            reads = self.staged.run(slot)
+        columns = self.staged.layout.fastq
+        return filled("ReadColumns", **{name: reads + columns[name] for name in _COLUMNS if name in columns})
+
+    def collected(self, slot: Slot) -> None:
+        """The batch on this slot is done."""
+        _kept(slot).used(slot)
 
 
 def with_content(batch: SequenceBatch) -> SequenceBatch:
@@ -207,27 +246,15 @@ class TextMapBatch(MapBatch):
         """
         staged, count = StagedText.of(reads, lend), len(reads)
         nothing = np.zeros(count + 1, np.int64)
-        batch = SequenceBatch(_no_content(0), nothing, _no_content(staged.most_bases), nothing)
+        batch = SequenceBatch(_no_content(0), nothing, _no_content(staged.text_bytes // 2), nothing)
         templates = reads.count if together else count
         return cls(batch, _no_content(0), templates, (1, 1, 1), staged=staged)
 
     def on_device(self, slot: Slot) -> int:
         assert self.staged is not None
-        staged, layout = self.staged, BlockLayout(len(self.batch))
-        block = int(slot.device_array("batch", layout.bases + staged.most_bases))
-        slot.clear("batch", layout.bases)
-        staged.run(
-            slot,
-            bases=block + layout.bases,
-            base_offsets=block,
-            draws=block + layout.draws,
-            templates=block + layout.templates,
-            template_reads=len(self.batch) // self.templates,
-            longest=self.longest[-1],
-        )
-        slot.download("fastq facts", 4, np.uint32)
-        slot.download_into(slot.pinned("read ends", len(self.batch) + 1, np.int64), "batch")
-        return block
+        reads = self.staged.run(slot, len(self.batch) // self.templates, self.longest[-1])
+        slot.download_into(slot.pinned("facts", self.staged.layout.facts_bytes, np.uint8), _READS)
+        return reads + self.staged.layout.block
 
     @property
     def reads(self) -> UnparsedReads:
@@ -265,7 +292,7 @@ class TextMapKernel:
         """None of text that the host must read."""
         while True:
             submitted = self._in_flight.pop(id(slot))
-            odd, longest, odd_symbols, _ = slot.pinned("fastq facts", 4, np.uint32).tolist()
+            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
             if odd or odd_symbols or longest > tuning.MAP_LONGEST:
                 return None
             if longest <= submitted.longest[-1]:
@@ -274,16 +301,23 @@ class TextMapKernel:
             self.submit(slot, item)
             slot.submitted()
             slot.wait()
-        ends = slot.part_with("read ends")
-        assert ends is not None
+        facts = slot.part_with("facts")
+        assert facts is not None
         assert item.staged is not None
-        offsets = ends[: 8 * (len(item.batch) + 1)].view(np.int64)
-        return FoundInText(self._mapper.collect(slot, submitted), ReadsInText.of(item.staged, offsets))
+        records, layout = self._mapper.collect(slot, submitted), item.staged.layout
+        _kept(slot).keep(item.staged.number, slot)
+        offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
+        return FoundInText(records, ReadsInText.of(item.staged, offsets))
 
     def split(self, item: TextMapBatch) -> list[MapBatch]:
         """Halves of a batch, which the host reads."""
         parts: list[MapBatch] = self._mapper.split(item)
         return parts
+
+
+def _kept(slot: Slot) -> KeptArrays:
+    kept: KeptArrays = slot.device.resident(f"{KEPT} {_READS}", lambda: KeptArrays(slot.device, _READS, _KEPT))
+    return kept
 
 
 def _longest_of(bases: int) -> int:

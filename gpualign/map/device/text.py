@@ -256,6 +256,8 @@ class TextKernel:
         """
         if len(item.batch) == 0:
             return DeviceRecordsText((), False, 0)
+        if isinstance(item.batch, ReadsInText):
+            item.batch.collected(slot)
         capacity, deflated, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         staged = slot.part_with("text block")  # where the block had to be staged here
