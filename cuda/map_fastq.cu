@@ -36,16 +36,7 @@ extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned) place_fastq_r
 
 // The blocks' sums to where each begins; one block of threads.
 extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned) place_fastq_blocks(const __grid_constant__ FastqBatch batch) {
-    const uint32_t blocks = (batch.reads + FastqBatch::kScanned - 1) / FastqBatch::kScanned;
-    uint64_t all = 0;
-    for (uint32_t first = 0; first < blocks; first += FastqBatch::kScanned) {
-        const uint32_t block = first + threadIdx.x;
-        uint64_t total;
-        const uint64_t before = sum_before_in_block(block < blocks ? batch.block_sums[block] : 0, total);
-        if (block < blocks) batch.block_sums[block] = all + before;
-        all += total;
-        __syncthreads();
-    }
+    sums_before(batch.block_sums, (batch.reads + FastqBatch::kScanned - 1) / FastqBatch::kScanned);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * kWarps) copy_fastq_reads(const __grid_constant__ FastqBatch batch) {

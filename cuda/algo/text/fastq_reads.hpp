@@ -98,7 +98,8 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
         if (batch.templates && read % batch.template_reads == 0) batch.templates[read / batch.template_reads] = read;
         if (size > found.longest) found.longest = size;
     }
-    if (batch.templates && batch.mates_each * (number + 1) == batch.reads) batch.templates[batch.reads / batch.template_reads] = batch.reads;
+    if (batch.templates && batch.mates_each * (number + 1) == batch.reads)
+        batch.templates[batch.reads / batch.template_reads] = batch.reads;
     return found;
 }
 

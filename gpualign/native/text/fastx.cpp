@@ -91,7 +91,8 @@ std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& parts, 
 }
 
 // The same of a part of an open file, which nobody else need see; (bytes that are not there, error number) where it cannot be read.
-std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor, int64_t offset, int64_t size, Mutable<uint32_t> lines_before) {
+std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor, int64_t offset, int64_t size,
+                                                                 Mutable<uint32_t> lines_before) {
     constexpr int64_t kAtOnce = 1 << 18;  // stays in a core's cache
     FastqLineCounter counter(lines_before.data(), lines_before.size());
     nb::gil_scoped_release release;
