@@ -38,16 +38,7 @@ extern "C" __global__ void __launch_bounds__(TextBatch::kScanned) scan_reads(con
 
 // The blocks' sums to where each begins, and the bytes of all; one block of threads.
 extern "C" __global__ void __launch_bounds__(TextBatch::kScanned) scan_blocks(const __grid_constant__ TextBatch batch) {
-    const uint32_t blocks = (batch.count + TextBatch::kScanned - 1) / TextBatch::kScanned;
-    uint64_t all = 0;
-    for (uint32_t first = 0; first < blocks; first += TextBatch::kScanned) {
-        const uint32_t block = first + threadIdx.x;
-        uint64_t total;
-        const uint64_t before = sum_before_in_block(block < blocks ? batch.block_sums[block] : 0, total);
-        if (block < blocks) batch.block_sums[block] = all + before;
-        all += total;
-        __syncthreads();
-    }
+    const uint64_t all = sums_before(batch.block_sums, (batch.count + TextBatch::kScanned - 1) / TextBatch::kScanned);
     if (threadIdx.x == 0) batch.totals[0] = all;
 }
 

@@ -28,4 +28,18 @@ __device__ __forceinline__ uint64_t sum_before_in_block(uint64_t value, uint64_t
     return mine - value + (warp ? sums[warp - 1] : 0);
 }
 
+// Values to the sums of those before each, in place; called by one block of threads. Returns the sum of all.
+__device__ __forceinline__ uint64_t sums_before(uint64_t* values, uint32_t count) {
+    uint64_t all = 0;
+    for (uint32_t first = 0; first < count; first += blockDim.x) {
+        const uint32_t i = first + threadIdx.x;
+        uint64_t total;
+        const uint64_t before = sum_before_in_block(i < count ? values[i] : 0, total);
+        if (i < count) values[i] = all + before;
+        all += total;
+        __syncthreads();
+    }
+    return all;
+}
+
 }  // namespace gpualign

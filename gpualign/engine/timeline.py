@@ -13,7 +13,7 @@ STEPS_OF_RUN = (
 #: of `map`, which has more steps on a device
 MAP_STEPS = (
     ("read", "inflate", "parse", "copy", "map", "format", "mark", "sort", "merge", "deflate", "write"),
-    ("copy to device", "inflate", "map", "format", "deflate", "copy from device"),
+    ("copy to device", "inflate", "parse", "map", "format", "deflate", "copy from device"),
 )
 #: of steps that one thread does at a time
 _ALONE = ("write",)

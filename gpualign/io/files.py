@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
@@ -64,6 +65,20 @@ class StoredFile:
         """
         return _part(self.descriptor, self.path, offset, size)
 
+    def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
+        """The same into an array, as many as it holds."""
+        _read_into(memory, self.descriptor, self.path, offset)
+
+    def count_fastq_lines(self, offset: int, size: int, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
+        """Lines of a part, and whether one is blank; fills in those before each tile."""
+        counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
+        lines, blank, missing, error = counted
+        if error:
+            raise InputError(os_reason(OSError(error, os.strerror(error))), self.path)
+        if missing:
+            raise InputError("became shorter while it was read", self.path)
+        return lines, blank
+
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
@@ -71,16 +86,20 @@ class StoredFile:
 
 def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:
     text = np.empty(size, np.uint8)
+    _read_into(text, descriptor, path, offset)
+    return text
+
+
+def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: int) -> None:
     read = 0
     try:
         with STEPS.at("read"):
-            while read < size and (count := os.preadv(descriptor, [text[read:].data], offset + read)):
+            while read < len(memory) and (count := os.preadv(descriptor, [memory[read:].data], offset + read)):
                 read += count
     except OSError as error:
         raise InputError(os_reason(error), path) from error
-    if read < size:
+    if read < len(memory):
         raise InputError("became shorter while it was read", path)
-    return text
 
 
 class InputFile:

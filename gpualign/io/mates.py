@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from gpualign import _native
 from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.bam_reads import BamChunk
+from gpualign.io.fastq_text import FastqText, to_text
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -21,6 +23,8 @@ _PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
 _WHICH_END = _FIRST_END | _SECOND_END
 #: reads after which a file without a pair is not taken for one of pairs
 _BEGINNING = 10_000
+#: pairs of the first item that is not parsed: those whose insert sizes are looked at
+_FIRST_PAIRS = 5_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,43 @@ class PairedParts:
 
 
 @dataclass(frozen=True)
+class UnparsedReads:
+    """Reads as text, of one file or the mates of pairs in two, for devices that parse and join them.
+
+    Attributes:
+        texts: one or two.
+        starts: the number of the first record in each.
+        count: how many they are in each.
+        check_names, paths: as for :class:`PairedParts`.
+    """
+
+    texts: tuple[FastqText, ...]
+    starts: tuple[int, ...]
+    count: int
+    check_names: bool = True
+    paths: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts) * self.count
+
+    @property
+    def paired(self) -> bool:
+        return len(self.texts) == 2
+
+    def parsed(self) -> SequenceBatch:
+        """Parsed and joined here.
+
+        Raises:
+            InputError: a record is malformed, or names differ.
+        """
+        parts = [text.parsed(start, self.count) for text, start in zip(self.texts, self.starts, strict=True)]
+        if not self.paired:
+            return parts[0]
+        first, second = parts
+        return PairedParts(first, second, (0, 0), self.count, self.check_names, (self.paths[0], self.paths[1])).joined()
+
+
+@dataclass(frozen=True)
 class LaneReads:
     """Reads of a lane that has a read group of its own.
 
@@ -75,17 +116,19 @@ class LaneReads:
         read_group: its ID.
     """
 
-    reads: Chunk | BamChunk | PairedParts | SequenceBatch
+    reads: Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
     read_group: str
 
 
-Reads = Chunk | BamChunk | PairedParts | SequenceBatch | LaneReads
+Reads = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch | LaneReads
 
 
 def to_reads(item: Reads) -> SequenceBatch:
     """Parse a chunk, join two parts; a batch stays as it is."""
     if isinstance(item, LaneReads):
         item = item.reads
+    if isinstance(item, UnparsedReads):
+        return item.parsed()
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
 
 
@@ -94,17 +137,34 @@ def parsed(item: Reads) -> SequenceBatch | LaneReads:
     return replace(item, reads=to_reads(item)) if isinstance(item, LaneReads) else to_reads(item)
 
 
+def _text_or_batch(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
+    return to_text(item) if isinstance(item, Chunk) else to_batch(item)
+
+
+def _batch_of(item: FastqText | SequenceBatch) -> SequenceBatch:
+    return item.parsed(0, len(item)) if isinstance(item, FastqText) else item
+
+
 def paired_parts(
-    first: ReadSource, second: ReadSource, batch_bases: int, check_names: bool = True, threads: int = 1
-) -> Iterator[PairedParts]:
+    first: ReadSource,
+    second: ReadSource,
+    batch_bases: int,
+    check_names: bool = True,
+    threads: int = 1,
+    unparsed: bool = False,
+) -> Iterator[PairedParts | UnparsedReads]:
     """Record i of one file with record i of the other; both files are parsed by ``threads`` threads.
+
+    Args:
+        unparsed: text that devices can parse comes as it is.
 
     Raises:
         InputError: the files differ in their number of records.
     """
     paths = (first.path, second.path)
-    batches = [run_ordered(source.reads(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
-    held: list[SequenceBatch | None] = [None, None]
+    work = _text_or_batch if unparsed else to_batch
+    batches = [run_ordered(source.reads(max(1, batch_bases // 2)), work, threads) for source in (first, second)]
+    held: list[FastqText | SequenceBatch | None] = [None, None]
     used = [0, 0]  # of what is held
     pairs = 0
     while True:
@@ -117,11 +177,22 @@ def paired_parts(
         if a is None or b is None:
             break
         count = min(len(a) - used[0], len(b) - used[1])
-        yield PairedParts(a, b, (used[0], used[1]), count, check_names, paths)
+        if unparsed and pairs == 0:
+            count = min(count, _FIRST_PAIRS)
+        starts = (used[0], used[1])
+        if isinstance(a, FastqText) and isinstance(b, FastqText):
+            yield UnparsedReads((a, b), starts, count, check_names, paths)
+        else:
+            parts = _batch_of(a), _batch_of(b)
+            held = [*parts]
+            yield PairedParts(*parts, starts, count, check_names, paths)
         used = [start + count for start in used]
         pairs += count
     if held[0] is not None or held[1] is not None:
-        counts = [pairs + len(held[side] or ()) - used[side] + sum(map(len, batches[side])) for side in (0, 1)]
+        rests = [
+            itertools.chain(() if rest is None else (rest,), more) for rest, more in zip(held, batches, strict=True)
+        ]
+        counts = [pairs - used[side] + sum(len(_batch_of(part)) for part in rests[side]) for side in (0, 1)]
         raise InputError(
             f"the files of a pair differ in length: {counted(counts[0], 'read')} here, "
             f"{counts[1]:,} in {shown_input(second.path)}",
@@ -143,6 +214,12 @@ def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamCh
             name = item.name(int(np.argmax(item.flags & _PAIRED)))
             raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", source.path)
         yield item
+
+
+def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[UnparsedReads | SequenceBatch]:
+    """The reads of a FASTA or FASTQ file; text that devices can parse comes as it is."""
+    for item in run_ordered(source.items(batch_bases), _text_or_batch, threads):
+        yield UnparsedReads((item,), (0,), len(item)) if isinstance(item, FastqText) else item
 
 
 def interleaved_batches(

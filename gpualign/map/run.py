@@ -75,7 +75,9 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            reads = lanes.items(options.batch_size * (_larger_batch(sample, params) if backend.on_gpu else 1))
+            larger = _larger_batch(sample, params) if backend.on_gpu else 1
+            unparsed = backend.on_gpu and parsed_by_devices(sample, params, index)
+            reads = lanes.items(options.batch_size * larger, unparsed)
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
@@ -102,6 +104,12 @@ def run_map(
     if files.report_page is not None:
         with open_output(files.report_page) as page:
             page.write(report_page(fields).encode())
+
+
+def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:
+    """Whether the host needs nothing of the reads but their lengths: devices map them and write their records."""
+    of_host = params.long_reads or sample.files.write_reads or sample.records.copy_comments or index.alt is not None
+    return sample.layout.records != "paf" and not of_host
 
 
 def _larger_batch(sample: Sample, params: MapParams) -> int:

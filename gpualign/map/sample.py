@@ -16,7 +16,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import sequence_tags
-from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
+from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items, unparsed_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -99,18 +99,23 @@ class Lanes:
         self.tagged = self.header is not None
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
-    def items(self, batch_bases: int) -> Iterator[Reads]:
+    def items(self, batch_bases: int, unparsed: bool = False) -> Iterator[Reads]:
+        """
+        Args:
+            unparsed: text of FASTQ that devices can parse comes as it is.
+        """
+        unparsed = unparsed and not self.tagged
         for lane in range(len(self.first)):
-            reads = self._of_lane(lane, batch_bases)
+            reads = self._of_lane(lane, batch_bases, unparsed)
             yield from reads if not self._groups else (LaneReads(item, self._groups[lane]) for item in reads)
 
-    def _of_lane(self, lane: int, batch_bases: int) -> Iterator[Any]:
+    def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Any]:
         first = self.first[lane]
         if self.second:
-            return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads)
+            return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed)
         if self.paired:
             return interleaved_batches(first, batch_bases, self._threads, self.check_names)
-        return single_items(first, batch_bases)
+        return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
 
 
 def pairs_of(

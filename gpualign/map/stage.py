@@ -12,10 +12,11 @@ from gpualign.engine.gpu.inflate import InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
-from gpualign.io.mates import LaneReads, Reads, to_reads
+from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
+from gpualign.map.device.fastq import FoundInText, TextMapBatch, with_content
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextForm, TextKernel, text_on_cpu
@@ -26,17 +27,19 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
 Mapped = tuple[MappedText, MapStatistics]
+#: what was found of a batch
+Found = Alignments | DeviceAlignments | DeviceRecords | FoundInText
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A batch on its way.
+    """A batch on its way, parsed here or not.
 
     Attributes:
         lane_group: ID of its reads' own read group, or None.
     """
 
-    batch: SequenceBatch
+    reads: SequenceBatch | UnparsedReads
     clock: StepClock
     lane_group: str | None
 
@@ -52,7 +55,7 @@ class Mapping:
         return HostedStage(
             cpu=self.map_chunk,
             make_kernel=self.make_kernel,
-            before=self.parse,
+            before=self.prepare,
             staged=self.staged,
             cpu_kernel=self.map_staged,
             after=self.write_on_device,
@@ -71,8 +74,17 @@ class Mapping:
         clock.ended("parse")
         return Parsed(batch, clock, item.read_group if isinstance(item, LaneReads) else None), batch
 
+    def prepare(self, item: Reads) -> tuple[Parsed, SequenceBatch | UnparsedReads]:
+        """The same for a device, which parses what can be left to it."""
+        reads = item.reads if isinstance(item, LaneReads) else item
+        if not isinstance(reads, UnparsedReads):
+            return self.parse(item)
+        return Parsed(reads, StepClock(), item.read_group if isinstance(item, LaneReads) else None), reads
+
     @STEPS.at("copy")
-    def staged(self, prepared: SequenceBatch | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
+    def staged(self, prepared: SequenceBatch | UnparsedReads | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
+        if isinstance(prepared, UnparsedReads):
+            return TextMapBatch.of_text(prepared, self.formatter.pairs is not None, lend)
         if isinstance(prepared, SequenceBatch):
             return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
         layout = self.formatter.layout
@@ -91,20 +103,33 @@ class Mapping:
 
     def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
         if isinstance(item, TextBatch):
-            return text_on_cpu(self.formatter.index.reference, item)
+            return text_on_cpu(self.formatter.index.reference, replace(item, batch=with_content(item.batch)))
+        if isinstance(item, TextMapBatch):
+            return self.map_on_cpu(item.reads.parsed())
         return self.map_on_cpu(item.batch)
 
-    def write(self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords) -> Mapped:
-        """What a device found, or a CPU thread, as text."""
-        return self._format(parsed, *self._alignments(parsed, found))
+    def write_on_device(self, parsed: Parsed, found: Found | None) -> Mapped | Again[Mapped]:
+        """What a device found, or a CPU thread, as text, which the device writes, too, if it can and that pays.
 
-    def write_on_device(
-        self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords
-    ) -> Mapped | Again[Mapped]:
-        """The same, where the device writes the text, too, if it can and that pays."""
-        job, statistics = self._job(parsed, *self._alignments(parsed, found))
+        Args:
+            found: None of text that the host must read.
+        """
+        if found is None:
+            read, batch = self._read_here(parsed)
+            return Again(
+                batch,
+                lambda found: self.write_on_device(read, found),
+                lambda: self._format(read, self.map_on_cpu(batch), 0),
+            )
+        parsed, alignments, on_gpu = self._alignments(parsed, found)
+        job, statistics = self._job(parsed, alignments, on_gpu)
+
+        def on_host() -> Mapped:
+            whole = replace(job, batch=with_content(job.batch))
+            return self._written(parsed, whole, statistics, self.formatter.records(whole))
+
         if not self.formatter.better_on_device(job):
-            return self._written(parsed, job, statistics, self.formatter.records(job))
+            return on_host()
 
         def after(written: DeviceRecordsText) -> Mapped:
             parsed.clock.ended("wait")
@@ -114,20 +139,32 @@ class Mapping:
             return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
 
         parsed.clock.ended("format")
-        return Again(job, after, lambda: self._written(parsed, job, statistics, self.formatter.records(job)))
+        return Again(job, after, on_host)
 
-    def _alignments(
-        self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords
-    ) -> tuple[Alignments, int]:
-        """All records of a batch, and the number of reads that a device mapped."""
-        batch = parsed.batch
+    @staticmethod
+    def _read_here(parsed: Parsed) -> tuple[Parsed, SequenceBatch]:
+        """With its reads as a batch, and this."""
+        if isinstance(parsed.reads, SequenceBatch):
+            return parsed, parsed.reads
+        with STEPS.at("parse"):
+            batch = parsed.reads.parsed()
+        parsed.clock.ended("parse")
+        return replace(parsed, reads=batch), batch
+
+    def _alignments(self, parsed: Parsed, found: Found) -> tuple[Parsed, Alignments, int]:
+        """A batch with what is known of its reads, all its records, and the number of reads that a device mapped."""
         parsed.clock.ended("wait")
+        if isinstance(found, FoundInText):
+            if not found.records.left_count:
+                parsed = replace(parsed, reads=found.batch)
+            found = found.records
+        parsed, batch = self._read_here(parsed)
         if isinstance(found, Alignments):
-            return found, 0
+            return parsed, found, 0
         paired = self.formatter.pairs is not None
         with STEPS.at("map"):
             alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return alignments, len(batch) - found.left_count
+        return parsed, alignments, len(batch) - found.left_count
 
     def _format(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> Mapped:
         job, statistics = self._job(parsed, alignments, on_gpu)
@@ -136,7 +173,7 @@ class Mapping:
     @STEPS.at("format")
     def _job(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> tuple[RecordsJob, MapStatistics]:
         """What is to be written, and counted."""
-        formatter, batch = self.formatter, parsed.batch
+        formatter, (parsed, batch) = self.formatter, self._read_here(parsed)
         parsed.clock.ended("map")
         alignments = formatter.finished(batch, alignments)
         job = formatter.job(batch, alignments, parsed.lane_group)

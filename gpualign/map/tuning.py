@@ -109,6 +109,7 @@ VARIANTS: tuple[Variant, ...] = (
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_thorough", thorough_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
+    ("map_fastq", {}),
     ("bgzf", {}),
 )
 
@@ -126,6 +127,7 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
         return replace(work, modules=(("map_chains", chain_defines(True)), *(writing if records == "bam" else ())))
     if not longest:
         return replace(work, modules=())
+    parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
     thorough = (("map_thorough", thorough_defines(False)), ("map_chains", chain_defines(False)))
-    modules = (("map", map_shape(longest).defines), *thorough, *writing)
+    modules = (("map", map_shape(longest).defines), *thorough, *writing, *parsing)
     return replace(work, modules=modules)

@@ -33,15 +33,20 @@ def emulated_library(folder: Path, module: str, defines: Mapping[str, object]) -
 
 
 class Emulated:
-    """A kernel of the library."""
+    """A kernel of the library.
 
-    def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self.library, self.name, self.calls = library, name.encode(), 0
+    Args:
+        blocks: that run at most, where they share out the work among them.
+    """
+
+    def __init__(self, library: ctypes.CDLL, name: str, blocks: int = 2) -> None:
+        self.library, self.name, self.calls, self.blocks = library, name.encode(), 0, blocks
 
     def __call__(self, launch, grid, block, shared, stream):
         data = launch.tobytes()
         self.calls += 1
-        assert self.library.run_kernel(self.name, data, ctypes.c_size_t(len(data)), min(grid[0], 2), block[0]) == 0
+        blocks = min(grid[0], self.blocks)
+        assert self.library.run_kernel(self.name, data, ctypes.c_size_t(len(data)), blocks, block[0]) == 0
 
 
 class EmulatedByName:

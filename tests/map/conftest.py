@@ -20,6 +20,7 @@ from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
+from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.text import TextBatch, TextForm
 from gpualign.map.device.text_check import text_in_scalar_code
@@ -116,6 +117,14 @@ class WriteRecords(NoKernel):
         _native.write_records_in_scalar_code(batch.tobytes(), self.bam)
 
 
+class ReadFastq(NoKernel):
+    """All kernels of map_fastq.cu in place of the last one."""
+
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        native_tests.read_fastq(batch.tobytes())
+
+
 class SetTasks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
@@ -163,10 +172,10 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
             "finish_chains",
             *(step.kernel for step in tuning.ALIGN_PASSES + tuning.SHORT_PASSES),
         )
-        others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
+        others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks", *FASTQ_KERNELS[:-1])
         driver.functions = {MAP_KERNELS[-1]: MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
         driver.functions |= {THOROUGH_KERNELS[-1]: MapThoroughly(), "set_tasks": SetTasks()}
-        driver.functions |= {"write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
+        driver.functions |= {FASTQ_KERNELS[-1]: ReadFastq(), "write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
         driver.functions |= dict.fromkeys((*chains, *others, *MAP_KERNELS[:-1], *THOROUGH_KERNELS[:-1]), NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         for module in (device_text_module, stage_module):

@@ -6,6 +6,7 @@
 #include "algo/distances/reach.hpp"
 #include "algo/lcs/trace.hpp"
 #include "algo/text/bgzf.hpp"
+#include "algo/text/fastq_reads.hpp"
 #include "arrays.hpp"
 #include "common/myers_profiles.hpp"
 #include "index/builder.hpp"
@@ -229,6 +230,28 @@ void check_texts_in_scalar_code(const nb::bytes& bytes) {
         if (!was_inflated(batch, i, crc32(table, batch.texts[i], batch.text_bytes[i]))) *batch.damaged = 1;
 }
 
+// What the kernels do with FASTQ text.
+void read_fastq_in_scalar_code(const nb::bytes& bytes) {
+    const auto batch = batch_of<FastqBatch>(bytes);
+    const OneLane lane;
+    const uint32_t records = batch.reads / batch.mates_each;
+    clear_facts(lane, batch);
+    for (const FastqText* file : {&batch.first, &batch.second})
+        for (uint32_t tile = 0; tile * FastqText::kTile < file->bytes; tile++) find_lines(lane, *file, 4 * records, tile);
+    for (uint32_t number = 0; number < records; number++) {
+        const FastqFound found = measure_reads(batch, number);
+        batch.facts->odd |= found.odd;
+        batch.facts->longest = std::max(batch.facts->longest, found.longest);
+    }
+    uint64_t all = 0, block = 0;
+    for (uint32_t read = 0; read < batch.reads; read++) {
+        if (read % FastqBatch::kScanned == 0) batch.block_sums[read / FastqBatch::kScanned] = block = all;
+        batch.places[read] = all - block;
+        all += size_of_read(batch, read);
+    }
+    for (uint32_t read = 0; read < batch.reads; read++) batch.facts->odd_symbols |= !copy_read(lane, batch, read);
+}
+
 // What the kernel of unique matches finds, start by start.
 nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
@@ -306,6 +329,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.def("set_bgzf_tasks", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
           "What the kernels do with a BgzfBatch before the deflating, on this thread and in this process's memory.");
     m.def("write_bgzf", &write_bgzf_in_scalar_code, nb::arg("batch"), "The same after the deflating.");
+    m.def("read_fastq", &read_fastq_in_scalar_code, nb::arg("batch"), "The same with a FastqBatch.");
     m.def("check_texts", &check_texts_in_scalar_code, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
     m.def(
         "lcs_trace",

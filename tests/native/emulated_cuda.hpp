@@ -163,3 +163,8 @@ inline uint32_t atomicAdd(uint32_t* counter, uint32_t n) {
     *counter += n;
     return before;
 }
+inline uint32_t atomicMax(uint32_t* largest, uint32_t value) {
+    const uint32_t before = *largest;
+    if (value > before) *largest = value;
+    return before;
+}

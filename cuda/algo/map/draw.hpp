@@ -16,6 +16,13 @@ GPUALIGN_HD uint32_t scattered(uint32_t x) {
     x *= 0x846ca68bu;
     return x ^ x >> 16;
 }
+// Of a text: FNV-1a.
+template <class Character>
+GPUALIGN_HD uint32_t draw_of_text(const Character* text, int64_t size) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; i < size; i++) hash = (hash ^ uint8_t(text[i])) * 0x100000001b3u;
+    return scattered(uint32_t(hash ^ hash >> 32));
+}
 GPUALIGN_HD uint32_t drawn(uint32_t draw, DrawFor what) { return scattered(draw + uint32_t(what) * 0x9E3779B9u); }
 // Below `count`, which is not 0.
 GPUALIGN_HD uint32_t drawn_below(uint32_t draw, DrawFor what, uint32_t count) { return uint32_t(uint64_t(drawn(draw, what)) * count >> 32); }

@@ -107,6 +107,14 @@ class Slot:
         if key in self._arrays:
             self.device.retire(*self._arrays.pop(key))
 
+    def give_up(self, key: str) -> tuple[Any, int]:
+        """The device array ``key`` and its bytes, which is not the slot's any more."""
+        return self._arrays.pop(key)
+
+    def adopt(self, key: str, array: tuple[Any, int]) -> None:
+        """Take a device array that is nobody's, where there is none under ``key``."""
+        self._arrays[key] = array
+
     def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
         self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)

@@ -77,6 +77,10 @@ def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tu
     return source, tuple(sorted((defines or {}).items()))
 
 
+#: how keys of what :meth:`Device.resident` makes begin that goes where memory is short
+KEPT = "kept"
+
+
 class Device:
     """One GPU: a context that lives in one host thread, its memory budget, modules and slots.
 
@@ -280,6 +284,8 @@ class Device:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self.slots:
             slot.release()
+        for key in [key for key in self._resident if key.startswith(KEPT)]:
+            self.forget(key)
         self._free_retired()
         self.host_memory.clear()
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.stage import Lend
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
@@ -61,7 +62,7 @@ class MapBatch:
             paired: a batch's mates are templates.
             lend: of memory for the block.
         """
-        layout = _Layout(len(batch))
+        layout = BlockLayout(len(batch))
         nbytes = layout.bases + len(batch.bases)
         block = lend(nbytes)
         if block is None:
@@ -93,7 +94,7 @@ class MapBatch:
 
     def addresses(self, block: int) -> dict[str, int]:
         """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
-        layout = _Layout(len(self.batch))
+        layout = BlockLayout(len(self.batch))
         return {
             "bases": block + layout.bases,
             "offsets": block,
@@ -102,18 +103,25 @@ class MapBatch:
             **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _FIRST, strict=True)},
         }
 
+    def on_device(self, slot: Slot) -> int:
+        """Enqueue what puts the block there; its address."""
+        return int(slot.upload("batch", self.block))
+
     def halves(self, paired: bool) -> list[MapBatch]:
         """Two parts of the batch, pairs whole; itself where there is one template."""
         if self.templates < 2:
             return [self]
-        layout = _Layout(len(self.batch))
+        layout = BlockLayout(len(self.batch))
         middle = int(self.block[layout.templates : layout.draws].view(np.uint32)[self.templates // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
         return [MapBatch.of(part, paired, model=self.model) for part in parts]
 
 
-class _Layout:
+class BlockLayout:
     """Where things are in a block, bytes."""
+
+    #: of all counters, uint32
+    counters_size = sum(_COUNTERS.values())
 
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)

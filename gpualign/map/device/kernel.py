@@ -183,7 +183,7 @@ class MapKernel:
         # the first time much is copied: not between this batch's events
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         records_bytes = self._records_bytes(item)
-        block = int(slot.upload("batch", item.block))
+        block = item.on_device(slot)
         records = int(slot.device_array("records", records_bytes))
         memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(

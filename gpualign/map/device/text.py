@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.stage import Lend
 from gpualign.map import tuning
 from gpualign.map.device.batch import nothing_lent
+from gpualign.map.device.fastq import ReadsInText, TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -86,7 +87,9 @@ class TextBatch:
         Args:
             lend: of memory for the block, which serves for the text when the arrays have been copied.
         """
-        arrays: dict[str, NDArray[Any] | None] = {name: getattr(batch, name) for name in _fields("ReadColumns")}
+        arrays: dict[str, NDArray[Any] | None] = {}
+        if not isinstance(batch, ReadsInText):
+            arrays = {name: getattr(batch, name) for name in _fields("ReadColumns")}
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
         arrays |= {"wanted": wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
         held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
@@ -113,18 +116,20 @@ class TextBatch:
         options = {name: self.options[name] for name in _fields("SamOptions") if name in self.options}
         options |= {"read_group": at["read_group"], "read_group_size": len(self.options["read_group"].encode())}
         del options["alt_contigs"]  # of batches that are not for a device
+        reads = filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at})
         return filled(
             "TextBatch",
-            reads=filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at}),
             records=filled("RecordColumns", **{name: at[name] for name in _fields("RecordColumns")}),
             options=filled("SamOptions", **options),
             wanted=at.get("wanted", 0),
             count=len(self.batch),
-            **others,
+            **({"reads": reads} | others),
         )
 
     def halves(self) -> list[TextBatch]:
         """Two parts of the batch, pairs whole; itself where there are none."""
+        if isinstance(self.batch, ReadsInText):
+            return replace(self, batch=self.batch.parsed()).halves()
         middle = len(self.batch) // 2
         if self.batch.mates is not None and self.batch.mates[middle] == 2:
             middle += 1
@@ -210,6 +215,8 @@ class TextKernel:
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity))
+        columns = {"reads": item.batch.on_device(slot)} if isinstance(item.batch, ReadsInText) else {}
+        slot.step = "format"
         batch = item.native(
             block,
             target=target,
@@ -219,6 +226,7 @@ class TextKernel:
             totals=totals,
             out=out,
             capacity=capacity,
+            **columns,
         )
         defines, warps = tuning.text_defines(item.form.bam), -(-reads // _WARPS)
         for name, blocks, threads in (
@@ -248,6 +256,8 @@ class TextKernel:
         """
         if len(item.batch) == 0:
             return DeviceRecordsText((), False, 0)
+        if isinstance(item.batch, ReadsInText):
+            item.batch.collected(slot)
         capacity, deflated, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         staged = slot.part_with("text block")  # where the block had to be staged here
@@ -287,10 +297,13 @@ class MapAndTextKernel:
 
     def __init__(self, mapper: Any, text: TextKernel, inflate: InflateKernel | None) -> None:
         self._mapper, self._text, self._inflate = mapper, text, inflate
+        self._text_mapper = TextMapKernel(mapper)
 
     def _of(self, item: Any) -> Any:
         if isinstance(item, BlockGroup):
             return self._inflate
+        if isinstance(item, TextMapBatch):
+            return self._text_mapper
         return self._text if isinstance(item, (TextBatch, DeviceRecordsText)) else self._mapper
 
     def submit(self, slot: Slot, item: Any) -> None:

@@ -16,12 +16,10 @@ struct ReadTexts {
     const uint8_t* end(size_t read) const { return bytes + offsets[read + 1]; }
 };
 
-// Of a name, or of the bases of a read without one: FNV-1a.
+// Of a name, or of the bases of a read without one.
 inline uint32_t read_draw(const ReadTexts& names, const ReadTexts& bases, size_t read) {
     const ReadTexts& text = names.begin(read) == names.end(read) ? bases : names;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const uint8_t* c = text.begin(read); c < text.end(read); c++) hash = (hash ^ *c) * 0x100000001b3u;
-    return scattered(uint32_t(hash ^ hash >> 32));
+    return draw_of_text(text.begin(read), text.end(read) - text.begin(read));
 }
 
 }  // namespace gpualign

@@ -38,4 +38,13 @@ inline int64_t newlines(const char* p, const char* end) {
     return n + std::count(p, end, '\n');
 }
 
+// Whether a line that begins in [p, end) has nothing but its end; `last` is the character before.
+inline bool has_blank_line(const char* p, const char* end, char last) {
+    const auto ends = [](char c) { return uint8_t((c == '\n') | (c == '\r')); };
+    if (p == end) return false;
+    uint8_t blank = uint8_t((last == '\n') & ends(p[0]));
+    for (const char* c = p + 1; c < end; c++) blank |= uint8_t((c[-1] == '\n') & ends(c[0]));
+    return blank != 0;
+}
+
 }  // namespace gpualign

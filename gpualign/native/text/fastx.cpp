@@ -1,8 +1,17 @@
 // FASTA and FASTQ text to flat arrays.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
 #include <optional>
+#include <utility>
 
+#include "abi/fastq.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "simd/blocks.hpp"
@@ -43,6 +52,78 @@ int64_t count_newlines(TextInput data) {
     return newlines(p, end);
 }
 
+// Counts the lines of a text of FASTQ part by part: newlines before each of its tiles (abi/fastq.hpp), and whether a line is blank.
+class FastqLineCounter {
+public:
+    FastqLineCounter(uint32_t* lines_before, size_t tiles) : lines_before_(lines_before), tiles_(tiles) {}
+
+    void add(const char* p, const char* end) {
+        constexpr int64_t kTile = FastqText::kTile;
+        while (p < end) {
+            if (position_ % kTile == 0 && size_t(position_ / kTile) < tiles_) lines_before_[position_ / kTile] = uint32_t(lines_);
+            const char* const stop = p + std::min<int64_t>(end - p, kTile - position_ % kTile);
+            blank_ = blank_ || has_blank_line(p, stop, last_);
+            lines_ += newlines(p, stop);
+            position_ += stop - p, last_ = stop[-1], p = stop;
+        }
+    }
+    // (lines, a last one without a newline among them; whether any is blank)
+    std::pair<int64_t, bool> end() {
+        if (position_ % FastqText::kTile == 0 && size_t(position_ / FastqText::kTile) < tiles_)
+            lines_before_[position_ / FastqText::kTile] = uint32_t(lines_);
+        return {lines_ + (last_ != '\n'), blank_};
+    }
+    bool blank() const { return blank_; }
+
+private:
+    uint32_t* const lines_before_;
+    const size_t tiles_;
+    int64_t position_ = 0, lines_ = 0;
+    char last_ = '\n';
+    bool blank_ = false;
+};
+
+std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& parts, Mutable<uint32_t> lines_before) {
+    FastqLineCounter counter(lines_before.data(), lines_before.size());
+    nb::gil_scoped_release release;
+    for (const TextInput& part : parts) counter.add(begin_of(part), begin_of(part) + part.size());
+    return counter.end();
+}
+
+// The same of a part of an open file, which nobody else need see; (bytes that are not there, error number) where it cannot be read.
+std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor, int64_t offset, int64_t size,
+                                                                 Mutable<uint32_t> lines_before) {
+    constexpr int64_t kAtOnce = 1 << 18;  // stays in a core's cache
+    FastqLineCounter counter(lines_before.data(), lines_before.size());
+    nb::gil_scoped_release release;
+    const auto memory = std::make_unique<char[]>(kAtOnce);
+    int64_t missing = size;
+    int error = 0;
+    while (missing > 0 && !counter.blank()) {
+        const ssize_t count = pread(descriptor, memory.get(), size_t(std::min(missing, kAtOnce)), offset);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) error = errno;
+        if (count <= 0) break;
+        counter.add(memory.get(), memory.get() + count);
+        offset += count, missing -= count;
+    }
+    const auto [lines, blank] = counter.end();
+    return {lines, blank, blank ? 0 : missing, error};
+}
+
+// Where line `line` of a text begins; its size where there are fewer.
+int64_t line_begin(TextInput data, int64_t line) {
+    const char* const begin = begin_of(data);
+    const char* const end = begin + data.size();
+    const char* p = begin;
+    nb::gil_scoped_release release;
+    while (line-- > 0 && p < end) {
+        const char* newline = static_cast<const char*>(memchr(p, '\n', size_t(end - p)));
+        p = newline ? newline + 1 : end;
+    }
+    return p - begin;
+}
+
 int64_t find_border(TextInput data, bool fastq) {
     const char* begin = begin_of(data);
     const size_t size = data.size();
@@ -57,6 +138,12 @@ void bind_fastx(nb::module_& m) {
           "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
           "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
+    m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
+    m.def("count_fastq_lines", &count_fastq_lines, nb::arg("parts"), nb::arg("lines_before"),
+          "(lines of a text in parts, whether one is blank); fills in the newlines before each tile.");
+    m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
+          nb::arg("lines_before"), "The same of a part of a file, and (bytes that are not there, the error's number).");
+    m.def("line_begin", &line_begin, nb::arg("data"), nb::arg("line"));
     m.def("last_record_border", &find_border, nb::arg("data"), nb::arg("fastq"),
           "Bytes of the longest prefix that is known to end at a record border.");
 }

@@ -6,22 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "algo/text/fastq.hpp"
 #include "simd/blocks.hpp"
 #include "text/counted.hpp"
 
 namespace gpualign {
 
-// What a byte of a nucleotide sequence becomes: upper case, U as T; 0 where it is not a nucleotide code. Gaps ('-', '.',
-// '*') and digits are refused rather than copied into a record.
+// nucleotide_of each byte.
 struct NucleotideTable {
     uint8_t to[256] = {};
     constexpr NucleotideTable() {
-        const char codes[] = "ACGTUNRYSWKMBDHV";
-        for (int i = 0; codes[i]; i++) {
-            const uint8_t upper = codes[i] == 'U' ? 'T' : uint8_t(codes[i]);
-            to[uint8_t(codes[i])] = upper;
-            to[uint8_t(codes[i] + 32)] = upper;
-        }
+        for (int i = 0; i < 256; i++) to[i] = nucleotide_of(uint8_t(i));
     }
 };
 inline constexpr NucleotideTable nucleotide;
@@ -52,7 +47,7 @@ inline bool all_are_qualities(const Line& line) {
     in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
         uint8_t symbols[count], differ = 0;
         std::memcpy(symbols, text + at, count);
-        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(uint8_t(symbols[i] - '!') > '~' - '!');
+        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(!is_quality(symbols[i]));
         others |= differ;
     });
     return others == 0;
@@ -105,11 +100,11 @@ struct RecordNames {
     void header(const Line& line, bool with_comments) {
         const char* p = line.begin + 1;
         const char* stop = p;
-        while (stop < line.end && *stop != ' ' && *stop != '\t') stop++;
+        while (stop < line.end && !ends_name(*stop)) stop++;
         append(names, p, stop);
         name_offsets.push_back(int64_t(names.size()));
         if (with_comments) {
-            while (stop < line.end && (*stop == ' ' || *stop == '\t')) stop++;
+            while (stop < line.end && ends_name(*stop)) stop++;
             append(comments, stop, line.end);
             comment_offsets.push_back(int64_t(comments.size()));
         }

@@ -1,6 +1,7 @@
 // Read pairs: two files into one batch of neighbours, and neighbours of one file into pairs.
 #include <string>
 
+#include "algo/text/fastq.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/read_arrays.hpp"
@@ -8,29 +9,22 @@
 namespace gpualign {
 namespace {
 
-using Name = std::pair<const uint8_t*, int64_t>;
+using Name = std::pair<const char*, int64_t>;
 
-// The template's name: without /1 or /2, or .1 or .2 as some archives write them, at the end.
-Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
-    const uint8_t* p = reads.names + reads.name_offsets[i];
-    int64_t n = reads.name_size(i);
-    if (n > 2 && (p[n - 1] == '1' || p[n - 1] == '2') && (p[n - 2] == '/' || (with_dots && p[n - 2] == '.'))) n -= 2;
-    return {p, n};
+Name whole_name(const ReadsView& reads, size_t i) {
+    return {reinterpret_cast<const char*>(reads.names + reads.name_offsets[i]), reads.name_size(i)};
 }
 
-Name whole_name(const ReadsView& reads, size_t i) { return {reads.names + reads.name_offsets[i], reads.name_size(i)}; }
+Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
+    const Name name = whole_name(reads, i);
+    return {name.first, template_name_size(name.first, name.second, with_dots)};
+}
+
 std::string shown(Name name) { return std::string(name.first, name.first + name.second); }
 
-bool same(Name a, Name b) {
-    return a.second == b.second && std::equal(a.first, a.first + a.second, b.first);
-}
-
-// Names of two ends are one template's when they are equal, or equal but for /1 and /2 or .1 and .2.
-bool one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool& dots) {
-    dots = false;
-    if (same(template_name(a, i, false), template_name(b, j, false))) return true;
-    dots = same(template_name(a, i, true), template_name(b, j, true)) && !same(whole_name(a, i), whole_name(b, j));
-    return dots;
+bool of_one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool& dots) {
+    const Name first = whole_name(a, i), second = whole_name(b, j);
+    return one_template(first.first, first.second, second.first, second.second, dots);
 }
 
 struct Joined {
@@ -82,7 +76,7 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
         for (int64_t i = 0; i < count; i++) {
             bool dots;
             const size_t x = size_t(from1 + i), y = size_t(from2 + i);
-            if (!one_template(a, x, b, y, dots) && check_names)
+            if (!of_one_template(a, x, b, y, dots) && check_names)
                 throw nb::value_error(("the mates of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
                                        shown(whole_name(b, y)) + "' (sort both files alike, or give --no-check-names)").c_str());
             joined.add(a, x, template_name(a, x, dots), kFirstMate);
@@ -102,7 +96,7 @@ nb::tuple pair_neighbours(const nb::tuple& reads) {
         joined.reserve(n, size_t(s.name_offsets[n] - s.name_offsets[0]), size_t(s.base_offsets[n] - s.base_offsets[0]));
         for (size_t i = 0; i < n; i++) {
             bool dots = false;
-            if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
+            if (i + 1 < n && of_one_template(s, i, s, i + 1, dots)) {
                 joined.add(s, i, template_name(s, i, dots), kFirstMate);
                 i++;
                 joined.add(s, i, template_name(s, i, dots), kSecondMate);

@@ -1,6 +1,7 @@
 // Records that a device writes (cuda/map_text.cu): its structs for Python, and, for the tests, the same in scalar code.
 #include <cstring>
 
+#include "abi/fastq.hpp"
 #include "abi/fields.hpp"
 #include "algo/text/bam_form.hpp"
 #include "algo/text/group_text.hpp"
@@ -37,6 +38,9 @@ void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
 
 }  // namespace
 
+#define FASTQ(field) GPUALIGN_FIELD(FastqBatch, field)
+#define FASTQ_TEXT(field) GPUALIGN_FIELD(FastqText, field)
+#define FACTS(field) GPUALIGN_FIELD(FastqFacts, field)
 #define OPTION(field) GPUALIGN_FIELD(SamOptions, field)
 #define READS(field) GPUALIGN_FIELD(ReadColumns, field)
 #define RECORDS(field) GPUALIGN_FIELD(RecordColumns, field)
@@ -71,6 +75,16 @@ std::vector<AbiStruct> text_abi() {
               abi_field("records", &TextBatch::records, "RecordColumns"), abi_field("options", &TextBatch::options, "SamOptions"),
               BATCH(wanted), BATCH(edits), BATCH(sizes), BATCH(block_sums), BATCH(totals), BATCH(out), BATCH(capacity), BATCH(count),
               BATCH(reserved)}},
+            {"FastqText",
+             sizeof(FastqText),
+             {FASTQ_TEXT(text), FASTQ_TEXT(lines_before), FASTQ_TEXT(starts), FASTQ_TEXT(bytes), FASTQ_TEXT(first_line)}},
+            {"FastqFacts", sizeof(FastqFacts), {FACTS(odd), FACTS(longest), FACTS(odd_symbols), FACTS(reserved)}},
+            {"FastqBatch",
+             sizeof(FastqBatch),
+             {abi_field("first", &FastqBatch::first, "FastqText"), abi_field("second", &FastqBatch::second, "FastqText"), FASTQ(names),
+              FASTQ(bases), FASTQ(qualities), FASTQ(mates), FASTQ(name_offsets), FASTQ(base_offsets), FASTQ(draws), FASTQ(templates),
+              FASTQ(sizes), FASTQ(places), FASTQ(block_sums), FASTQ(facts), FASTQ(zeros), FASTQ(reads), FASTQ(mates_each), FASTQ(template_reads),
+              FASTQ(check_names), FASTQ(longest), FASTQ(zero_count)}},
             {"BgzfBatch",
              sizeof(BgzfBatch),
              {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),
@@ -85,6 +99,8 @@ void bind_text_device(nb::module_& m) {
     m.attr("TEXT_READS_SCANNED") = uint32_t(TextBatch::kScanned);
     m.def("write_records_in_scalar_code", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
           "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
+    m.attr("FASTQ_LONGEST_NAME") = uint32_t(FastqBatch::kLongestName);
+    m.attr("FASTQ_READS_SCANNED") = uint32_t(FastqBatch::kScanned);
     m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);
     m.attr("BGZF_MAX_BLOCKS") = uint32_t(BgzfBatch::kMaxBlocks);
 }

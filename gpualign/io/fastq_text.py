@@ -1,0 +1,120 @@
+"""FASTQ as text whose records are counted but not read: for devices, which find, check and pack them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.fastx import Chunk, StoredText, parse
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
+
+_NEWLINE = ord("\n")
+#: bytes of a text beyond which its records are parsed here: devices have 32 bits for them
+_MAX_BYTES = 1 << 31
+
+
+@dataclass(frozen=True)
+class FastqText:
+    """A chunk in which every four lines are a record, if it is FASTQ at all: no line is blank.
+
+    Attributes:
+        lines_before: uint32 (n,): newlines before each of the text's tiles of ``_native.FASTQ_TILE`` bytes, the last of
+            which may hold nothing but the newline that the text lacks.
+        records: how many there are.
+    """
+
+    chunk: Chunk
+    lines_before: NDArray[np.uint32]
+    records: int
+
+    def __len__(self) -> int:
+        return self.records
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> FastqText | None:
+        """Count the lines of a chunk; None of one that is to be parsed here.
+
+        Raises:
+            InputError: it cannot be read (any more).
+        """
+        size = _size(chunk)
+        if chunk.kind != "fastq" or chunk.comments or not 0 < size < _MAX_BYTES:
+            return None
+        lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
+        if isinstance(chunk.data, StoredText):
+            lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
+        else:
+            lines, blank = _native.count_fastq_lines(_parts(chunk), lines_before)
+        return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 and not blank else None
+
+    def tiles(self, start: int, count: int) -> range:
+        """The tiles that hold ``count`` records from ``start`` on, and the end of the line before."""
+        first = max(0, int(np.searchsorted(self.lines_before, 4 * start, "left")) - 1)
+        return range(first, int(np.searchsorted(self.lines_before, 4 * (start + count), "left")))
+
+    def bytes_of(self, tiles: range) -> int:
+        """Bytes of the text in these tiles, with a newline at the end."""
+        end = min(tiles.stop * _native.FASTQ_TILE, _size(self.chunk) + 1)
+        return int(end - tiles.start * _native.FASTQ_TILE)
+
+    @STEPS.at("read")
+    def copy_into(self, memory: NDArray[np.uint8], tiles: range) -> None:
+        """Write that text; nobody else reads it on the host."""
+        begin, size = tiles.start * _native.FASTQ_TILE, _size(self.chunk)
+        end = min(begin + len(memory), size)
+        if begin + len(memory) > size:
+            memory[-1] = _NEWLINE
+        data = self.chunk.data
+        if isinstance(data, StoredText):
+            data.file.read_into(memory[: end - begin], data.offset + begin)
+            return
+        at = 0
+        for text in _parts(self.chunk):
+            if begin < at + len(text) and at < end:
+                taken = text[max(0, begin - at) : end - at]
+                memory[max(at, begin) - begin :][: len(taken)] = taken
+            at += len(text)
+
+    def parsed(self, start: int, count: int) -> SequenceBatch:
+        """Records read here.
+
+        Raises:
+            InputError: one is malformed.
+        """
+        if start == 0 and count == self.records:
+            return parse(self.chunk)
+        tiles = self.tiles(start, count)
+        text = np.empty(self.bytes_of(tiles), np.uint8)
+        self.copy_into(text, tiles)
+        begin = int(_native.line_begin(text, 4 * start - int(self.lines_before[tiles.start])))
+        end = begin + int(_native.line_begin(text[begin:], 4 * count))
+        try:
+            return parse(replace(self.chunk, data=text[begin:end]))
+        except InputError:  # which the whole chunk has, and the number of its line, and what is before it
+            parse(self.chunk)
+            raise
+
+
+def _size(chunk: Chunk) -> int:
+    return sum(map(len, chunk.data)) if isinstance(chunk.data, tuple) else len(chunk.data)
+
+
+def _parts(chunk: Chunk) -> Sequence[NDArray[np.uint8]]:
+    """The text of a chunk that is not stored, piece by piece."""
+    if isinstance(chunk.data, tuple):
+        return chunk.data
+    text = chunk.text()
+    return (np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text,)
+
+
+def to_text(chunk: Chunk) -> FastqText | SequenceBatch:
+    """A chunk's records counted, or parsed where they are not for a device."""
+    with STEPS.at("parse"):
+        text = FastqText.of(chunk)
+    return parse(chunk, comments=chunk.comments) if text is None else text

@@ -1,0 +1,334 @@
+"""FASTQ text as reads on a GPU: ``cuda/map_fastq.cu`` finds its records, checks them, and packs what kernels take."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import KEPT
+from gpualign.engine.gpu.kept_arrays import KeptArrays
+from gpualign.engine.stage import Lend
+from gpualign.io.mates import UnparsedReads
+from gpualign.map import tuning
+from gpualign.map.device.batch import BlockLayout, MapBatch, nothing_lent
+from gpualign.map.device.records import DeviceRecords
+from gpualign.sequences.batch import SequenceBatch
+
+#: of ``cuda/map_fastq.cu``, in turn
+KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
+_ALIGNMENT = 256
+#: the device array of :class:`ReadsLayout`; how many are kept for the batches' records, and the columns that those have
+_READS = "reads in text"
+_KEPT = 8
+_COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
+_ANY_LENGTH = (1 << 32) - 1
+#: warps of the blocks of those that are not scans
+_WARPS = 8
+
+
+class ReadsLayout:
+    """What the kernels make of a text, in one device array.
+
+    Attributes:
+        fastq: where the arrays begin, bytes, by their fields of ``FastqBatch``.
+        block: where those begin that :class:`MapBatch` has.
+        facts_bytes: of the facts and the reads' ends, which the host wants.
+    """
+
+    def __init__(self, reads: int, text_bytes: int) -> None:
+        of_map, self.block = BlockLayout(reads), _ALIGNMENT
+        most_names = min(text_bytes, int(_native.FASTQ_LONGEST_NAME) * reads)
+        most_bases = text_bytes // 2  # each has a quality
+        at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
+        at |= {"draws": self.block + of_map.draws, "zeros": self.block + of_map.counters}
+        at["bases"] = self.block + of_map.bases
+        end = at["bases"] + most_bases
+        rest = {"qualities": most_bases, "names": most_names, "name_offsets": 8 * (reads + 1), "mates": reads}
+        for name, nbytes in rest.items():
+            at[name] = _aligned(end)
+            end = at[name] + nbytes
+        self.fastq, self.nbytes = at, end
+        self.facts_bytes = self.block + 8 * (reads + 1)
+
+
+@dataclass(frozen=True)
+class StagedText:
+    """Text on its way to a device.
+
+    Attributes:
+        reads: of which it is.
+        block: uint8: of each file, the newlines before each tile (uint32), and the tiles.
+        files: of each, where these begin in the block, bytes of its tiles, and newlines before the first record.
+        number: which no other one has.
+    """
+
+    reads: UnparsedReads
+    block: NDArray[np.uint8]
+    files: tuple[tuple[int, int, int, int], ...]
+    number: int = field(default_factory=itertools.count().__next__)
+
+    @classmethod
+    def of(cls, reads: UnparsedReads, lend: Lend = nothing_lent) -> StagedText:
+        """Reads the text, or copies it.
+
+        Args:
+            lend: of memory for the block.
+
+        Raises:
+            InputError: it cannot be read (any more).
+        """
+        parts = [
+            (text, text.tiles(start, reads.count), 4 * start)
+            for text, start in zip(reads.texts, reads.starts, strict=True)
+        ]
+        files, nbytes = [], 0
+        for text, tiles, first_line in parts:
+            begin = nbytes + _aligned(4 * len(tiles))
+            files.append((nbytes, begin, text.bytes_of(tiles), first_line))
+            nbytes = begin + _aligned(text.bytes_of(tiles))
+        block = lend(nbytes)
+        if block is None:
+            block = np.empty(nbytes, np.uint8)
+        for (text, tiles, _), (lines, begin, size, _) in zip(parts, files, strict=True):
+            block[lines : lines + 4 * len(tiles)].view(np.uint32)[:] = text.lines_before[tiles.start : tiles.stop]
+            text.copy_into(block[begin : begin + size], tiles)
+        return cls(reads, block, tuple(files))
+
+    @property
+    def text_bytes(self) -> int:
+        return sum(size for _, _, size, _ in self.files)
+
+    @property
+    def tiles(self) -> int:
+        return sum(-(-size // int(_native.FASTQ_TILE)) for _, _, size, _ in self.files)
+
+    def native(self, block: int, reads: int, array: Callable[[str, int], int], **others: Any) -> np.void:
+        """``FastqBatch`` of cuda/abi/fastq.hpp.
+
+        Args:
+            block: address of the block.
+            reads: address of :attr:`layout`'s arrays.
+            array: (name, bytes) -> address of memory of so many bytes.
+        """
+        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        texts = {
+            name: filled(
+                "FastqText",
+                text=block + begin,
+                lines_before=block + lines,
+                starts=array(f"fastq {name} lines", 4 * (4 * self.reads.count + 1)),
+                bytes=size,
+                first_line=first_line,
+            )
+            for name, (lines, begin, size, first_line) in zip(("first", "second"), self.files, strict=False)
+        }
+        return filled(
+            "FastqBatch",
+            **texts,
+            **{name: reads + at for name, at in self.layout.fastq.items()},
+            sizes=array("fastq sizes", 8 * count),
+            places=array("fastq places", 8 * count),
+            block_sums=array("fastq sums", 8 * -(-count // scan)),
+            zero_count=BlockLayout.counters_size,
+            reads=count,
+            mates_each=len(self.files),
+            check_names=self.reads.check_names,
+            **others,
+        )
+
+    def run(self, slot: Slot, template_reads: int = 1, longest: int = _ANY_LENGTH) -> int:
+        """Enqueue the kernels; returns the address of :attr:`layout`'s arrays.
+
+        Args:
+            template_reads: 2 where mates are mapped together.
+            longest: bases that a read may have; where one has more all are empty.
+        """
+        step, slot.step = slot.step, "parse"
+        reads = int(slot.device_array(_READS, self.layout.nbytes))
+
+        def array(name: str, nbytes: int) -> int:
+            return int(slot.device_array(name, nbytes))
+
+        block = int(slot.upload("fastq", self.block))
+        batch = self.native(block, reads, array, template_reads=template_reads, longest=longest)
+        for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
+            slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
+        slot.step = step
+        return reads
+
+    @cached_property
+    def layout(self) -> ReadsLayout:
+        return ReadsLayout(len(self.reads), self.text_bytes)
+
+    @property
+    def launches(self) -> tuple[tuple[int, int], ...]:
+        """Blocks of each of :data:`KERNELS`, and their threads."""
+        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        of_all = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
+        of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
+        return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
+
+
+@dataclass(frozen=True)
+class ReadsInText(SequenceBatch):
+    """Reads of which the host knows how many bases they have; their other arrays are numbers of bytes without content.
+
+    Attributes:
+        staged: what they are.
+    """
+
+    staged: StagedText | None = None
+
+    @classmethod
+    def of(cls, staged: StagedText, base_offsets: NDArray[np.int64]) -> ReadsInText:
+        bases = int(base_offsets[-1])
+        names = max(0, staged.text_bytes - 2 * bases)
+        mates = np.tile(np.array([1, 2], np.uint8), staged.reads.count) if staged.reads.paired else None
+        return cls(
+            _no_content(names),
+            np.broadcast_to(np.int64(0), (len(base_offsets),)),
+            _no_content(bases),
+            base_offsets,
+            _no_content(bases),
+            mates=mates,
+            staged=staged,
+        )
+
+    def parsed(self) -> SequenceBatch:
+        """With all that is in the text."""
+        assert self.staged is not None
+        return self.staged.reads.parsed()
+
+    def on_device(self, slot: Slot) -> np.void:
+        """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
+        assert self.staged is not None
+        reads = _kept(slot).use(self.staged.number, slot)
+        if reads is None:
+            reads = self.staged.run(slot)
+        columns = self.staged.layout.fastq
+        return filled("ReadColumns", **{name: reads + columns[name] for name in _COLUMNS if name in columns})
+
+    def collected(self, slot: Slot) -> None:
+        """The batch on this slot is done."""
+        _kept(slot).used(slot)
+
+
+def with_content(batch: SequenceBatch) -> SequenceBatch:
+    """The same reads, read by the host where it does not have them."""
+    return batch.parsed() if isinstance(batch, ReadsInText) else batch
+
+
+@dataclass(frozen=True)
+class TextMapBatch(MapBatch):
+    """A batch whose block is made on the device.
+
+    Attributes:
+        staged: of which text.
+    """
+
+    staged: StagedText | None = None
+
+    @classmethod
+    def of_text(cls, reads: UnparsedReads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
+        """
+        Args:
+            together: mates are templates.
+            lend: of memory for the text.
+        """
+        staged, count = StagedText.of(reads, lend), len(reads)
+        nothing = np.zeros(count + 1, np.int64)
+        batch = SequenceBatch(_no_content(0), nothing, _no_content(staged.text_bytes // 2), nothing)
+        templates = reads.count if together else count
+        return cls(batch, _no_content(0), templates, (1, 1, 1), staged=staged)
+
+    def on_device(self, slot: Slot) -> int:
+        assert self.staged is not None
+        reads = self.staged.run(slot, len(self.batch) // self.templates, self.longest[-1])
+        slot.download_into(slot.pinned("facts", self.staged.layout.facts_bytes, np.uint8), _READS)
+        return reads + self.staged.layout.block
+
+    @property
+    def reads(self) -> UnparsedReads:
+        assert self.staged is not None
+        return self.staged.reads
+
+    def halves(self, paired: bool) -> list[MapBatch]:
+        return MapBatch.of(self.reads.parsed(), paired).halves(paired)
+
+
+@dataclass(frozen=True)
+class FoundInText:
+    """What a device found, and the reads that it found in text."""
+
+    records: DeviceRecords
+    batch: ReadsInText
+
+
+class TextMapKernel:
+    """Maps batches of text with the kernel that maps reads (see ``gpu.runner.Kernel``).
+
+    The longest read is known when the kernels have run: until then it is that of the batches before.
+    """
+
+    def __init__(self, mapper: Any) -> None:
+        self._mapper = mapper
+        self._longest = _longest_of(1)
+        self._in_flight: dict[int, TextMapBatch] = {}
+
+    def submit(self, slot: Slot, item: TextMapBatch) -> None:
+        item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
+        self._mapper.submit(slot, item)
+
+    def collect(self, slot: Slot, item: TextMapBatch) -> FoundInText | None:
+        """None of text that the host must read."""
+        while True:
+            submitted = self._in_flight.pop(id(slot))
+            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
+            if odd or odd_symbols or longest > tuning.MAP_LONGEST:
+                return None
+            if longest <= submitted.longest[-1]:
+                break
+            self._longest = max(self._longest, _longest_of(longest))
+            self.submit(slot, item)
+            slot.submitted()
+            slot.wait()
+        facts = slot.part_with("facts")
+        assert facts is not None
+        assert item.staged is not None
+        records, layout = self._mapper.collect(slot, submitted), item.staged.layout
+        _kept(slot).keep(item.staged.number, slot)
+        offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
+        return FoundInText(records, ReadsInText.of(item.staged, offsets))
+
+    def split(self, item: TextMapBatch) -> list[MapBatch]:
+        """Halves of a batch, which the host reads."""
+        parts: list[MapBatch] = self._mapper.split(item)
+        return parts
+
+
+def _kept(slot: Slot) -> KeptArrays:
+    kept: KeptArrays = slot.device.resident(f"{KEPT} {_READS}", lambda: KeptArrays(slot.device, _READS, _KEPT))
+    return kept
+
+
+def _longest_of(bases: int) -> int:
+    """Of a shape of the kernels that is long enough."""
+    return 32 * tuning.map_shape(bases).words
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def _no_content(nbytes: int) -> NDArray[np.uint8]:
+    """uint8 (nbytes,) that take no memory."""
+    return np.broadcast_to(np.uint8(0), (nbytes,))

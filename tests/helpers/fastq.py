@@ -1,0 +1,74 @@
+"""What the device's code makes of FASTQ text, by one thread of the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gpualign.io.mates import UnparsedReads
+from gpualign.map.device.batch import BlockLayout
+from gpualign.map.device.fastq import StagedText
+from gpualign.sequences.batch import SequenceBatch
+from tests.helpers import native as native_tests
+from tests.helpers.emulated import Emulated
+
+
+@dataclass(frozen=True)
+class Found:
+    batch: SequenceBatch
+    draws: NDArray[np.uint32]
+    templates: NDArray[np.uint32]
+    longest: int
+
+
+def read_in_scalar_code(reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
+    """The reads; None of text that the host must read."""
+    return _read(reads, longest, lambda batch, staged: native_tests.read_fastq(batch.tobytes()))
+
+
+def read_by_kernels(kernels: Sequence[Emulated], reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
+    """The same by the kernels in turn, each with as many blocks as on a device."""
+
+    def run(batch: np.void, staged: StagedText) -> None:
+        for kernel, (blocks, threads) in zip(kernels, staged.launches, strict=True):
+            kernel(batch, (blocks,), (threads,), 0, None)
+
+    return _read(reads, longest, run)
+
+
+def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
+    staged, count, layout = StagedText.of(reads), len(reads), StagedText.of(reads).layout
+    memory = np.full(layout.nbytes, 0xA5, np.uint8)
+    others: list[NDArray[np.uint8]] = []
+
+    def array(name: str, nbytes: int) -> int:
+        others.append(np.full(nbytes, 0xA5, np.uint8))
+        return int(others[-1].ctypes.data)
+
+    at = (int(staged.block.ctypes.data), int(memory.ctypes.data))
+    run(staged.native(*at, array, template_reads=len(reads.texts), longest=longest), staged)
+
+    def column(name: str, size: int, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        begin = layout.fastq[name]
+        return memory[begin : begin + size * np.dtype(dtype).itemsize].view(dtype)
+
+    odd, found_longest, odd_symbols, _ = column("facts", 4, np.uint32).tolist()
+    if odd or odd_symbols:
+        return None
+    assert not column("zeros", BlockLayout.counters_size, np.uint32).any()
+    name_offsets, base_offsets = (column(name, count + 1, np.int64) for name in ("name_offsets", "base_offsets"))
+    bases, names = int(base_offsets[-1]), int(name_offsets[-1])
+    found = SequenceBatch(
+        column("names", names),
+        name_offsets,
+        column("bases", bases),
+        base_offsets,
+        column("qualities", bases),
+        mates=column("mates", count) if reads.paired else None,
+    )
+    draws, templates = column("draws", count, np.uint32), column("templates", reads.count + 1, np.uint32)
+    return Found(found, draws, templates, found_longest)

@@ -1,0 +1,236 @@
+"""FASTQ text counted on the host and read by the device's code, in scalar code here: the host's parser's arrays, or a
+flag where that is to read it."""
+
+from __future__ import annotations
+
+import random
+import zipfile
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.fastq_text import FastqText
+from gpualign.io.fastx import Chunk, parse
+from gpualign.io.mates import UnparsedReads
+from gpualign.map.device.batch import MapBatch
+from gpualign.sequences.batch import SequenceBatch
+from tests.helpers.fastq import read_in_scalar_code
+from tests.helpers.paths import ROOT
+
+TILE = _native.FASTQ_TILE
+
+
+def chunk_of(text: bytes, pieces: tuple[int, ...] = ()) -> Chunk:
+    data = np.frombuffer(text, np.uint8)
+    parts = tuple(np.split(data, pieces)) if pieces else data
+    return Chunk(parts, "fastq", "reads.fq", 1)
+
+
+def same(found: SequenceBatch, expected: SequenceBatch) -> bool:
+    fields = ("names", "name_offsets", "bases", "base_offsets", "qualities", "mates")
+    pairs = [(getattr(found, name), getattr(expected, name)) for name in fields]
+    return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
+
+
+def check(reads: UnparsedReads) -> bool:
+    """Whether the device reads them; then as the host does, and otherwise the host may."""
+    found = read_in_scalar_code(reads)
+    if found is None:
+        return False
+    expected = reads.parsed()
+    assert same(found.batch, expected)
+    staged = MapBatch.of(expected, reads.paired)
+    count = len(expected)
+    at = 8 * (count + 1)
+    templates = staged.block[at : at + 4 * (staged.templates + 1)].view(np.uint32)
+    draws = staged.block[at + 4 * (count + 1) :][: 4 * count].view(np.uint32)
+    assert found.templates.tolist() == templates.tolist()
+    assert found.draws.tolist() == draws.tolist()
+    assert found.longest == max(expected.lengths)
+    return True
+
+
+def record(rng: random.Random, name: str, ends: str = "\n") -> str:
+    length = rng.choice((1, 2, 31, 32, 33, 64, 150, 151))
+    bases = "".join(rng.choices("ACGT" * 9 + "NacgtnuURYSWKMBDHVryswkmbdhv", k=length))
+    qualities = "".join(chr(rng.randrange(33, 127)) for _ in range(length))
+    comment = rng.choice(("", " 1:N:0:ACGT", "\tBC:Z:A", " ", "\t \t"))
+    return f"@{name}{comment}{ends}{bases}{ends}+{rng.choice(('', name))}{ends}{qualities}{ends}"
+
+
+def test_what_sequencers_write() -> None:
+    rng = random.Random(1)
+    for ends in ("\n", "\r\n"):
+        text = "".join(record(rng, "n" * rng.choice((1, 7, 60, 254)) + str(i % 10), ends) for i in range(300)).encode()
+        text = text.replace(b"@" + b"n" * 254, b"@" + b"n" * 253)
+        for whole in (text, text[: -len(ends)]):
+            counted = FastqText.of(chunk_of(whole))
+            assert counted is not None
+            assert counted.records == 300
+            assert check(UnparsedReads((counted,), (0,), 300))
+
+
+def test_parts_at_every_record_and_border_of_a_tile() -> None:
+    rng = random.Random(2)
+    texts = ["".join(record(rng, f"read{i}/{end}") for i in range(120)).encode() for end in (1, 2)]
+    assert min(map(len, texts)) > 3 * TILE
+    first, second = (FastqText.of(chunk_of(text, (1, 50, 51, 5000))) for text in texts)
+    assert first is not None
+    assert second is not None
+    for start in range(120):
+        for count in (1, 2, 119, 120):
+            if start + count <= 120:
+                assert check(UnparsedReads((first,), (start,), count))
+                assert check(UnparsedReads((first, second), (start, start), count, True, ("1.fq", "2.fq")))
+    for shift in range(1, 600):  # each byte of a record at the border of a tile
+        text = f"@{'x' * 200}\n{'A' * (TILE - 700 + shift)}\n+\n{'I' * (TILE - 700 + shift)}\n".encode() + texts[0]
+        counted = FastqText.of(chunk_of(text, (TILE,)))
+        assert counted is not None
+        assert check(UnparsedReads((counted,), (0,), 121))
+        assert check(UnparsedReads((counted,), (1,), 4))
+
+
+@pytest.mark.parametrize(
+    ("names", "plain"),
+    [
+        (("a/1", "a/2"), True),
+        (("a.1", "a.2"), True),
+        (("a", "a"), True),
+        (("a/1", "a.2"), True),
+        (("a.1", "a.1"), True),
+        (("/1", "/2"), False),
+        (("a", "b"), False),
+        (("a/1", "b/2"), False),
+        (("a/3", "a/2"), False),
+    ],
+)
+@pytest.mark.parametrize("checked", [True, False])
+def test_names_of_pairs(names: tuple[str, str], plain: bool, checked: bool) -> None:
+    texts = tuple(FastqText.of(chunk_of(f"@{name} {i}\nACGT\n+\nIIII\n".encode())) for i, name in enumerate(names))
+    reads = UnparsedReads(texts, (0, 0), 1, checked, ("1.fq", "2.fq"))  # type: ignore[arg-type]
+    assert check(reads) == (plain or not checked)
+    if checked and not plain:
+        with pytest.raises(InputError, match="the mates of a pair are named"):
+            reads.parsed()
+
+
+GOOD = b"@good one\nACGTN\n+\nIIIII\n"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"@a\nACGT\n+\nIII\n",  # a quality is missing
+        b"@a\nACG\n+\nIIII\n",
+        b"@a\nACGT\n-\nIIII\n",
+        b">a\nACGT\n+\nIIII\n",
+        b"@a\nAC T\n+\nIIII\n",
+        b"@a\nAC-T\n+\nIIII\n",
+        b"@a\nAC*T\n+\nIIII\n",
+        b"@a\nACXT\n+\nIIII\n",
+        b"@a\nAC\xc1T\n+\nIIII\n",
+        b"@a\nACGT\n+\nII I\n",
+        b"@a\nACGT\n+\nII\x7fI\n",
+        b"@a\nACGT\n+\nII\xc9I\n",
+        b"@a\nACGT\n+\nII\tI\n",
+        b"@\nACGT\n+\nIIII\n",
+        b"@ a\nACGT\n+\nIIII\n",
+        b"@" + b"n" * 255 + b"\nACGT\n+\nIIII\n",
+        b"@a\nAC GT\n+\nIIII\n",  # which the host reads
+        b"@a\nACGT\r\r\n+\nIIII\n",
+        b"@a\nAC\nGT\n+\n+\nII\nII\n",
+    ],
+)
+@pytest.mark.parametrize("before", [0, 1, 40, 200])
+def test_what_is_not_plain_is_for_the_host(bad: bytes, before: int) -> None:
+    for text in (GOOD * before + bad + 3 * GOOD, GOOD * before + bad):
+        counted = FastqText.of(chunk_of(text))
+        if counted is None:
+            continue
+        assert not check(UnparsedReads((counted,), (0,), counted.records))
+        error = error_of(lambda text=text: parse(chunk_of(text)))
+        for start in {0, before}:  # of the whole chunk, also where only a part of it is asked for
+            part = UnparsedReads((counted,), (start,), counted.records - start)
+            assert error_of(part.parsed) == error
+
+
+def error_of(read: Callable[[], object]) -> str | None:
+    """What is said to be wrong."""
+    try:
+        read()
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\n" + GOOD,
+        GOOD + b"\n" + GOOD,
+        GOOD + b"\r\n\r\n\r\n\r\n" + GOOD,
+        GOOD + b"\n",
+        GOOD + b"\n\n\n\n",
+        b"@empty\n\n+\n\n" + GOOD,
+        b"@empty\r\n\r\n+\r\n\r\n" + GOOD,
+        GOOD + b"@a\nACGT\n+\n",
+        GOOD + b"@a\nACGT\n",
+        GOOD + b"@a\nACGT",
+        b"",
+    ],
+)
+def test_blank_lines_and_records_cut_short_are_not_counted(text: bytes) -> None:
+    for pieces in ((), *((at,) for at in range(len(text)))):
+        assert FastqText.of(chunk_of(text, pieces)) is None
+
+
+def mutated(seeds: list[bytes], count: int) -> Iterator[bytes]:
+    rng = random.Random(3)
+    for _ in range(count):
+        text = bytearray(rng.choice(seeds) or b"@a\nA\n+\nI\n")
+        for _ in range(rng.randrange(4)):
+            at = rng.randrange(len(text) + 1)
+            text[at : at + rng.randrange(3)] = rng.choice(
+                (b"\n", b"\r", b"@", b"+", b" ", b"A", b"\0", b"I", b"", b"\xff")
+            )
+        yield bytes(text)
+
+
+def test_the_parsers_corpus_and_what_it_may_become() -> None:
+    """Never other reads than the host's, and its errors."""
+    with zipfile.ZipFile(ROOT / "fuzz" / "corpus" / "fastx.zip") as corpus:
+        seeds = [corpus.read(name) for name in corpus.namelist()]
+    rng = random.Random(4)
+    seeds += ["".join(record(rng, f"r{i}") for i in range(3)).encode() for _ in range(len(seeds))]
+    plain = 0
+    for text in (*seeds, *mutated(seeds, 20_000)):
+        counted = FastqText.of(chunk_of(text))
+        if counted is not None:
+            plain += check(UnparsedReads((counted,), (0,), counted.records))
+    assert plain > 2000
+
+
+def test_reads_that_are_longer_than_was_said_are_empty() -> None:
+    """What follows runs all the same, and is told how long they are."""
+    counted = FastqText.of(chunk_of(GOOD + b"@long\n" + b"A" * 500 + b"\n+\n" + b"I" * 500 + b"\n" + GOOD))
+    assert counted is not None
+    reads = UnparsedReads((counted,), (0,), 3)
+    found = read_in_scalar_code(reads, longest=499)
+    assert found is not None
+    assert (found.longest, found.batch.base_offsets.tolist()) == (500, [0] * 4)
+    assert check(reads)
+
+
+def test_a_text_that_changes_after_it_was_counted() -> None:
+    """Lines that are not there any more are not looked for elsewhere."""
+    data = np.frombuffer(GOOD * 300, np.uint8).copy()
+    counted = FastqText.of(Chunk(data, "fastq", "reads.fq", 1))
+    assert counted is not None
+    for change in (0, 3000, len(data) - 50):
+        changed = data.copy()
+        changed[change:] = ord("A")
+        moved = FastqText(Chunk(changed, "fastq", "reads.fq", 1), counted.lines_before, counted.records)
+        assert read_in_scalar_code(UnparsedReads((moved,), (0,), 300)) is None

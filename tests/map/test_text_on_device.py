@@ -1,0 +1,326 @@
+"""`map --device cuda` with reads that the device finds in text, through a device that is none: the CPU's bytes, and its
+errors."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.io import fastq_text, fastx
+from gpualign.io.bgzf import bgzf_writer
+from gpualign.io.fastx import Chunk
+from gpualign.map.device import fastq
+from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
+from gpualign.sequences.batch import SequenceBatch
+from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import without_program
+from tests.helpers.sequences import reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+SIZE = ("--batch-size", "4K")
+
+
+def reads_of(lengths: tuple[int, ...], count: int, end: int = 1, seed: int = 1) -> str:
+    """FASTQ of ends of fragments of the bundled genomes, as a sequencer names them; every fifth has an error, some
+    bases are lower case or N."""
+    rng = np.random.default_rng(seed)
+    genomes = [text.split("\n", 1)[1].replace("\n", "") for text in GENOMES.read_text().split(">")[1:]]
+    lines = []
+    for i in range(count):
+        genome = genomes[rng.integers(len(genomes))]
+        start, size = int(rng.integers(0, len(genome) - 700)), int(rng.normal(300, 20))
+        size = max(size, *lengths)
+        fragment = genome[start : start + size]
+        bases = fragment if end == 1 else reverse_complement(fragment)
+        bases = bases[: lengths[i % len(lengths)]]
+        if i % 5 == 0:
+            at = int(rng.integers(len(bases)))
+            bases = bases[:at] + "nNac"[i // 5 % 4] + bases[at + 1 :]
+        if i % 7 == 0:
+            bases = bases[:9].lower() + bases[9:]
+        qualities = "".join(map(chr, rng.integers(33, 74, len(bases))))
+        lines.append(f"@A0:{i}:HX {end}:N:0:ACGT\n{bases}\n+\n{qualities}\n")
+    return "".join(lines)
+
+
+@pytest.fixture(scope="session")
+def texts() -> tuple[str, str]:
+    return reads_of((100, 101, 99), 400), reads_of((100, 97), 400, 2)
+
+
+@pytest.fixture
+def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Reads of each batch of text that the device mapped; 0 where the host had to read it."""
+    found: list[int] = []
+    collect = TextMapKernel.collect
+
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> FoundInText | None:
+        result = collect(self, slot, item)
+        found.append(0 if result is None else len(result.batch))
+        return result
+
+    monkeypatch.setattr(TextMapKernel, "collect", watched)
+    return found
+
+
+def sam_of(cli: Cli, *arguments: object) -> bytes:
+    status, out, errors = cli("map", GENOMES, *arguments, "--quiet")
+    assert status == 0, errors
+    return without_program(out)
+
+
+def written(folder: Path, texts: tuple[str, ...], pack: Callable[[bytes], bytes] = bytes) -> list[Path]:
+    paths = [folder / f"{number}.fq" for number in range(1, len(texts) + 1)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(pack(text.encode("latin-1")))
+    return paths
+
+
+def bgzf(data: bytes) -> bytes:
+    parts: list[bytes] = []
+    with bgzf_writer(lambda part: parts.append(bytes(part)), 1) as out:
+        out.write(data)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, bgzf], ids=["plain", "gzip", "bzip2", "bgzf"])
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_text_gives_the_same_bytes(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int], pack, files: int, ends: str
+) -> None:
+    paths = written(tmp_path, tuple(text.replace("\n", ends) for text in texts[:files]), pack)
+    expected = sam_of(cli, *paths, "--device", "cpu")
+    use(FakeDriver())
+    for size in ("4K", "1M"):
+        found_in_text.clear()
+        assert sam_of(cli, *paths, "--device", "cuda", "--batch-size", size, "-I", "300,20", "-t", 3) == (
+            expected if files == 1 else sam_of(cli, *paths, "--device", "cpu", "-I", "300,20")
+        )
+        assert sum(found_in_text) == 400 * files
+    found_in_text.clear()
+    assert sam_of(cli, *paths, "--device", "cuda") == expected  # insert sizes are looked at
+    assert sum(found_in_text) == (400 if files == 1 else 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--output-format", "bam"),
+        ("--output-format", "bam", "--sort"),
+        ("--no-unal",),
+        ("-R", "@RG\\tID:a\\tSM:b"),
+        ("--all",),
+        ("--end-to-end", "-e", "0.1"),
+        ("--no-check-names",),
+        ("--xa", "3"),
+    ],
+)
+@pytest.mark.parametrize("devices", ["cuda", "cuda,cpu"])
+def test_with_options(
+    cli: Cli,
+    use,
+    texts: tuple[str, str],
+    tmp_path: Path,
+    found_in_text: list[int],
+    options: tuple[str, ...],
+    devices: str,
+) -> None:
+    paths = written(tmp_path, texts)
+    outputs = []
+    for device in ("cpu", devices):
+        if device != "cpu":
+            use(FakeDriver())
+        path = tmp_path / f"{device}.out"
+        words = ("-o", path, "--device", device, *SIZE, "-I", "300,20")
+        status, _, error = cli(
+            "map", GENOMES, *paths, *words, *(options if device == "cuda" or "cuda" not in options[-1] else ())
+        )
+        assert status == 0, error
+        outputs.append(pysam.view("-h", "--no-PG", str(path)).splitlines())
+    plain = [[line for line in lines if not line.startswith("@PG")] for lines in outputs]
+    assert plain[0] == plain[1]
+    assert sum(found_in_text) == 800 or devices == "cuda,cpu"
+
+
+@pytest.mark.parametrize(
+    "options", [("--copy-comments",), ("--sensitivity", "full"), ("--output-format", "paf"), ("-x", "ont")]
+)
+def test_what_needs_the_reads_is_parsed_by_the_host(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int], options: tuple[str, ...]
+) -> None:
+    paths = written(tmp_path, texts[:1])
+    expected = sam_of(cli, *paths, *options, "--device", "cpu")
+    use(FakeDriver())
+    assert sam_of(cli, *paths, *options, "--device", "cuda", *SIZE) == expected
+    assert found_in_text == []
+
+
+@pytest.mark.parametrize("lengths", [(100, 250), (100,) * 200 + (300, 420), (512,), (100, 513), (100,) * 399 + (650,)])
+def test_longer_reads_than_before(
+    cli: Cli, use, tmp_path: Path, found_in_text: list[int], lengths: tuple[int, ...]
+) -> None:
+    """Whose kernels are others: the batch begins again; the longest are for the host."""
+    paths = written(tmp_path, (reads_of(lengths, 400),))
+    expected = sam_of(cli, *paths, "--device", "cpu")
+    use(FakeDriver())
+    assert sam_of(cli, *paths, "--device", "cuda", *SIZE) == expected
+    assert len(found_in_text) > 2
+    assert (0 in found_in_text) == (max(lengths) > 512)
+
+
+ODD = {
+    "white space": "@odd\nACGT ACGT\n+\nIIIIIIII\n",
+    "no name": "@ comment\nACGTACGT\n+\nIIIIIIII\n",
+    "no bases": "@odd\n\n+\n\n",
+    "blank lines": "\n\n\n\n@odd\nACGTACGT\n+\nIIIIIIII\n",
+    "a long name": f"@{'n' * 400}\nACGTACGT\n+\nIIIIIIII\n",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("files", [1, 2])
+def test_odd_records_are_read_by_the_host(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int], odd: str, files: int
+) -> None:
+    lines = [text.splitlines(keepends=True) for text in texts[:files]]
+    paths = written(tmp_path, tuple("".join((*each[:900], ODD[odd], *each[900:])) for each in lines))
+    words = (*paths, "-I", "300,20")
+    expected = sam_of(cli, *words, "--device", "cpu")
+    use(FakeDriver())
+    assert sam_of(cli, *words, "--device", "cuda", *SIZE) == expected
+    assert 400 * files > sum(found_in_text) > 100 * files
+    assert all(found_in_text) == (odd in ("no bases", "blank lines"))  # which the count shows
+
+
+BROKEN = {
+    "quality": "@odd\nACGTACGT\n+\nIIIIIII\n",
+    "base": "@odd\nACGT-CGT\n+\nIIIIIIII\n",
+    "plus": "@odd\nACGTACGT\nIIIIIIII\n@x\n",
+    "at": "odd\nACGTACGT\n+\nIIIIIIII\n",
+    "unprintable": "@odd\nACGTACGT\n+\nII\x07IIIII\n",
+    "line too many": "@odd\nACGTACGT\nACGT\n+\nIIIIIIII\nIIII\n",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("at", [0, 1, 237, 399, 400])
+@pytest.mark.parametrize(("files", "form"), [(1, "plain"), (2, "plain"), (2, "bgzf")])
+def test_errors_are_the_parsers(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, broken: str, at: int, files: int, form: str
+) -> None:
+    """Those of a file that the CPU reads at once, by word and line."""
+    lines = [text.splitlines(keepends=True) for text in texts[:files]]
+    lines[-1][4 * at : 4 * at + 4] = [BROKEN[broken]]
+    paths = written(tmp_path, tuple(map("".join, lines)), bytes if form == "plain" else bgzf)
+    words = ("map", GENOMES, *paths, "-I", "300,20", "-q", "-o", tmp_path / "out.sam")
+    cpu = cli(*words, "--device", "cpu", *SIZE)
+    assert cpu[0] == 3
+    assert "1.fq:" in cpu[2] or "2.fq:" in cpu[2] or broken == "at"
+    driver = use(FakeDriver())
+    assert cli(*words, "--device", "cuda", *SIZE, "-t", 3) == cpu
+    assert driver.contexts == []
+    assert not (tmp_path / "out.sam").exists()
+
+
+@pytest.mark.parametrize("change", ["other name", "one less", "one more", "other names later"])
+def test_pairs_that_do_not_fit(cli: Cli, use, texts: tuple[str, str], tmp_path: Path, change: str) -> None:
+    second = texts[1]
+    if change == "other name":
+        second = second.replace("@A0:300:HX", "@A0:301:HY")
+    elif change == "other names later":
+        second = second.replace("@A0:39", "@A0:40")
+    else:
+        last = second.rindex("@A0")
+        second = second[:last] + 2 * second[last:] if change == "one more" else second[:last]
+    paths = written(tmp_path, (texts[0], second))
+    words = ("map", GENOMES, *paths, "-I", "300,20", "-q")
+    cpu = cli(*words, "--device", "cpu", *SIZE)
+    assert cpu[0] == 3
+    use(FakeDriver())
+    assert cli(*words, "--device", "cuda", *SIZE)[::2] == cpu[::2]
+
+
+def test_the_host_parses_what_it_looks_at_alone(
+    cli: Cli, use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_in_text: list[int]
+) -> None:
+    """The first pairs, for their insert sizes; a file's first reads, for the index."""
+    paths = written(tmp_path, (reads_of((100,), 6000), reads_of((100,), 6000, 2)))
+    parsed: list[int] = []
+
+    def watched(chunk: Chunk, *arguments: object, **options: object) -> SequenceBatch:
+        batch = parse(chunk, *arguments, **options)  # type: ignore[arg-type]
+        parsed.append(len(batch))
+        return batch
+
+    parse = fastx.parse
+    monkeypatch.setattr(fastq_text, "parse", watched)
+    expected = sam_of(cli, *paths, "--device", "cpu")
+    use(FakeDriver())
+    assert sam_of(cli, *paths, "--device", "cuda") == expected
+    assert parsed == [5000, 5000]
+    assert sum(found_in_text) == 2000
+
+
+@pytest.mark.parametrize(("devices", "kept"), [(1, 8), (2, 8), (1, 0)])
+def test_reads_stay_where_their_records_are_written(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int, kept: int
+) -> None:
+    """Unless another device writes them, or more batches are waiting: then the text goes there again."""
+    paths = written(tmp_path, tuple(4 * text for text in texts))
+    words = (*paths, "-I", "300,20", "--device")
+    expected = sam_of(cli, *words, "cpu")
+    runs: list[int] = []
+    run = StagedText.run
+    monkeypatch.setattr(StagedText, "run", lambda self, *arguments: runs.append(self.number) or run(self, *arguments))
+    monkeypatch.setattr(fastq, "_KEPT", kept)
+    driver = use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (9, 0)))[:devices]))
+    assert sam_of(cli, *words, "cuda", *SIZE, "-t", 3) == expected
+    assert driver.contexts == []
+    batches = len(set(runs))
+    assert batches > 8
+    assert len(runs) == batches * (2 - (kept > 0)) or (devices == 2 and len(runs) < 2 * batches)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("odd", ["", *ODD])
+def test_a_gpu_reads_the_same(
+    cli: Cli, tmp_path: Path, found_in_text: list[int], files: int, ends: str, odd: str
+) -> None:
+    texts = [reads_of((100, 150, 31), 3000, end).splitlines(keepends=True) for end in range(1, files + 1)]
+    whole = tuple("".join((*lines[:6000], ODD.get(odd, ""), *lines[6000:])) for lines in texts)
+    paths = written(tmp_path, tuple(text.replace("\n", ends) for text in whole))
+    words = (*paths, "-I", "300,20", "--device")
+    expected = sam_of(cli, *words, "cpu")
+    assert sam_of(cli, *words, "cuda", *SIZE) == expected
+    assert sum(found_in_text) > 2000 * files
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_gpu_finds_what_is_wrong(cli: Cli, tmp_path: Path, broken: str) -> None:
+    lines = reads_of((100, 150), 3000).splitlines(keepends=True)
+    paths = written(tmp_path, ("".join((*lines[:8000], BROKEN[broken], *lines[8000:])),))
+    words = ("map", GENOMES, *paths, *SIZE, "-q", "--device")
+    assert cli(*words, "cuda") == cli(*words, "cpu")
+
+
+def test_text_that_does_not_fit_the_device_comes_in_parts(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path
+) -> None:
+    paths = written(tmp_path, tuple(20 * text for text in texts))
+    words = (*paths, "-I", "300,20")
+    expected = sam_of(cli, *words, "--device", "cpu")
+    driver = use(FakeDriver(memory=24 << 20))
+    assert sam_of(cli, *words, "--device", "cuda") == expected
+    assert driver.contexts == []
