@@ -72,6 +72,7 @@ struct MapBatch {
     MapTarget target;
     MapRules rules;
     const uint8_t* bases;
+    const uint8_t* qualities;   // of each base as in FASTQ; null: there are none
     const int64_t* offsets;     // of each read in the bases
     const uint32_t* draws;      // of each read, equal for mates (algo/map/draw.hpp)
     const uint32_t* templates;  // first read of each template, a read by itself or a pair, and one past the last
@@ -87,7 +88,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_trace, read_count;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 280,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 288,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -58,11 +58,11 @@ def bases_of_reads(reads: Sequence[Read]) -> float:
     return sum(len(fields_of(read, i)[1]) for i, read in enumerate(some)) * len(reads) / max(1, len(some))
 
 
-def batch_of(reads: Sequence[Read], first: int = 0, bases_only: bool = False) -> SequenceBatch:
+def batch_of(reads: Sequence[Read], first: int = 0, unnamed: bool = False) -> SequenceBatch:
     """Reads as a batch; those without a name get their number, of which the first is ``first``.
 
     Args:
-        bases_only: leave qualities out, and names empty where none is given.
+        unnamed: names are empty where none is given.
 
     Raises:
         UsageError: one is not a read.
@@ -81,11 +81,11 @@ def batch_of(reads: Sequence[Read], first: int = 0, bases_only: bool = False) ->
         names, texts, qualities = zip(*fields, strict=True)
     symbols, offsets = _joined(texts, first)
     codes = checked_nucleotides(symbols, offsets, first)
-    if bases_only and (names is None or not any(name is not None for name in names)):
-        return SequenceBatch(np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64), codes, offsets)
-    if bases_only:
-        return SequenceBatch(*_names(names, len(texts), first), codes, offsets)
-    return SequenceBatch(*_names(names, len(texts), first), codes, offsets, _qualities(qualities, offsets, first))
+    if unnamed and (names is None or not any(name is not None for name in names)):
+        of_names: tuple[Any, Any] = np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
+    else:
+        of_names = _names(names, len(texts), first)
+    return SequenceBatch(*of_names, codes, offsets, _qualities(qualities, offsets, first))
 
 
 def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:

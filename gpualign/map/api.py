@@ -236,7 +236,7 @@ class Mapper:
             ``pysam.AlignedSegment``, in order.
         """
         to_segments = None
-        for part in self._parts(Given(reads, mates, bases_only=False)):
+        for part in self._parts(Given(reads, mates, unnamed=False)):
             to_segments = to_segments or segments_of(self._index, self._params, part.pairs)
             yield from to_segments(part.batch, part.alignments)
 
@@ -261,7 +261,7 @@ class Mapper:
         if mate is not None:
             rows = self.map([read], [mate])
             return rows[rows["contig"] >= 0]
-        batch = batch_of([read], bases_only=True)
+        batch = batch_of([read], unnamed=True)
         alignments = map_batch(self._index, batch, self._params)
         drawer = Drawer(self._index.reference, [batch], [0])
         rows = hit_table(alignments, 0, self._target, drawer)

@@ -57,13 +57,13 @@ class Given:
 
     Attributes:
         held: takes the reads of each batch of those that are not files, as they were given.
-        bases_only: neither names nor qualities are wanted of these.
+        unnamed: names are not wanted of these.
     """
 
     reads: Any
     mates: Any
     held: deque[list[Any]] | None = None
-    bases_only: bool = True
+    unnamed: bool = True
 
     def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Item], bool]:
         """Batches of about ``bases``, and whether neighbours are mates; files stay open as long as ``stack``."""
@@ -80,7 +80,7 @@ class Given:
         first = 0
         for some in batched(self.reads, bases):
             self._hold(some)
-            yield batch_of(some, first, self.bases_only)
+            yield batch_of(some, first, self.unnamed)
             first += len(some)
 
     def _paired(self, bases: int, stack: ExitStack) -> Iterator[Item]:
@@ -102,7 +102,7 @@ class Given:
             second = list(islice(mates, len(some)))
             _check_mates(first + len(some), first + len(second))
             self._hold(list(zip(some, second, strict=True)))
-            yield _joined(*(batch_of(ends, first, self.bases_only) for ends in (some, second)))
+            yield _joined(*(batch_of(ends, first, self.unnamed) for ends in (some, second)))
             first += len(some)
         _check_mates(first, first + len(list(islice(mates, 1))))
 

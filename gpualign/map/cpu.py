@@ -26,7 +26,8 @@ def map_batch(
     if params.long_reads:
         return Alignments(*_native.map_long_reads(*reads, **_long_settings(params)))
     mates = batch.mates if pairs is not None else None
-    return Alignments(*_native.map_reads(*reads, mates=mates, **_settings(params, pairs or PairModel())))
+    settings = _settings(params, pairs or PairModel())
+    return Alignments(*_native.map_reads(*reads, qualities=batch.qualities, mates=mates, **settings))
 
 
 # a read that is mapped by itself takes less time than to write these down

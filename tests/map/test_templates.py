@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -233,14 +234,16 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     rng = np.random.default_rng(3)
     bases = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, sum(lengths))]
     offsets = np.cumsum([0, *lengths]).astype(np.int64)
-    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, bases + np.uint8(1))
     item = MapBatch.of(batch, False, lambda nbytes: np.full(nbytes, dirt, np.uint8))
 
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    mutated, starts, draws, templates, next_unit, next_further, doubtful_count = item.addresses(0).values()
+    mutated, qualities, starts, draws, templates, next_unit, next_further, doubtful_count = item.addresses(0).values()
     assert found(mutated, len(bases), np.uint8) == bases.tolist()
+    assert found(qualities, len(bases), np.uint8) == (bases + 1).tolist()
+    assert MapBatch.of(replace(batch, qualities=None), False).addresses(0)["qualities"] == 0
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
     assert (

@@ -26,7 +26,7 @@ public:
     // By a group: mates are looked for near each other's loci first.
     GPUALIGN_HD void rescue(const MapWorkspace& workspace, MapShared<Words>& shared) {
         if (mates_ == 1) return choose_among(all_.loci_of(batch_, first_), all_.loci_of(batch_, first_));
-        Finder finder{group_, batch_, workspace, shared, {}, {}};
+        Finder finder{group_, batch_, workspace, shared, first_, {}, {}};
         for (int mate = 0; mate < 2; mate++) {
             finder.reads[mate] = all_.read(batch_, first_ + uint32_t(mate));
             finder.found[mate] = all_.states[first_ + uint32_t(mate)].found;
@@ -48,6 +48,7 @@ private:
         const MapBatch& batch;
         const MapWorkspace& memory;
         MapShared<Words>& shared;
+        const uint32_t first;
         MapRead reads[2];
         FoundRead found[2];
 
@@ -55,7 +56,7 @@ private:
         GPUALIGN_HD PackedLoci loci(int mate) const {
             const MapRead& read = reads[mate];
             return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.unknown,
-                    found[mate].hits_truncated};
+                    found[mate].hits_truncated, {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
         GPUALIGN_HD const MapWorkspace& workspace() const { return memory; }

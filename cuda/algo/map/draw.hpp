@@ -6,7 +6,7 @@
 namespace gpualign {
 
 // What a number is used for: so that choices do not depend on each other.
-enum class DrawFor : uint32_t { hits = 1, candidates = 2, anchors = 3, locus = 4, pair = 5, chain = 6 };
+enum class DrawFor : uint32_t { hits = 1, candidates = 2, anchors = 3, locus = 4, pair = 5, chain = 6, quality = 7 };
 
 // A finalizer with full avalanche (Wellons 2018, "Prospecting for hash functions", lowbias32).
 GPUALIGN_HD uint32_t scattered(uint32_t x) {

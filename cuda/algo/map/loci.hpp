@@ -173,7 +173,7 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, true}))
+        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, true, {}}))
             return found;
     }
 }

@@ -5,6 +5,7 @@
 // strand (1) | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
 #pragma once
 #include "algo/common/group.hpp"
+#include "algo/map/base_quality.hpp"
 #include "algo/map/types.hpp"
 
 namespace gpualign {
@@ -25,6 +26,7 @@ struct PackedLoci {
     uint32_t count;
     int32_t length, limit, unknown;  // of the read
     bool hits_truncated;
+    PackedBases bases;
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }

@@ -45,6 +45,10 @@ GPUALIGN_HD int32_t limit_near_mate(int32_t length, int32_t limit, int64_t longe
     return edits;
 }
 
+// Ten times the decimal logarithm of 2 to the power of so many bits, rounded down.
+GPUALIGN_HD int64_t phred(int64_t bits) { return bits * 30103 / 10000 >> kLogBits; }
+constexpr int32_t kTenth = 5573271;  // log2(10) / 10, 24 bits after the point
+
 // What speaks for a locus.
 struct Evidence {
     int32_t length;       // of the read, A, C, G and T alone
@@ -101,9 +105,6 @@ private:
     // What an insert size costs is a whole number, and it is taken from loci whose gaps are not known yet.
     static constexpr int32_t kRounding = 1;
 
-    // Ten times the decimal logarithm of 2 to the power of so many bits, rounded down.
-    static GPUALIGN_HD int64_t phred(int64_t bits) { return bits * 30103 / 10000 >> kLogBits; }
-
     // The lesser of a quality and what the bits allow, as chance matches are likelier than that; some quality stays with a locus
     // without a suboptimal one.
     static GPUALIGN_HD uint8_t bounded(int32_t quality, int64_t bits) {
@@ -142,7 +143,6 @@ private:
         const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * minimum / edit_);
         return by_seed_hits > of_family ? by_seed_hits : of_family;
     }
-    static constexpr int32_t kTenth = 5573271;                     // log2(10) / 10, 24 bits after the point
     static constexpr int32_t kFamily = -130175, kFamilyEdit = 174165;  // 0.04 10^0.8 and the 10^0.8 that an edit takes off
 
     const int32_t edit_;

@@ -44,8 +44,8 @@ GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& local,
     return {read, local.contig, bool(local.reverse), local.anchors, local.edits, local.score, begin - front, begin + span + back, number};
 }
 
-// A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones.
-template <class Locals>
+// A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones; `Bases` as PackedBases.
+template <class Locals, class Bases>
 struct MixedLoci {
     const Locus* list;
     uint32_t count;
@@ -53,6 +53,7 @@ struct MixedLoci {
     bool hits_truncated;
     const Locals* locals;
     const MapRules* rules;
+    Bases bases;
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return list[i].distance; }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return list[i].seed_hits; }

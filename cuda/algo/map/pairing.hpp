@@ -3,6 +3,7 @@
 #include "algo/map/draw.hpp"
 #include "algo/map/locus.hpp"
 #include "algo/map/mapping_quality.hpp"
+#include "algo/map/weighed_choice.hpp"
 
 namespace gpualign {
 
@@ -42,18 +43,15 @@ GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
     return {loci.length - loci.unknown, loci.hits_truncated, max(0, loci.distance(i) - loci.unknown), max(0, loci.seed_hits(i) - spoilt)};
 }
 
-// A record to be.
-struct MapChoice {
-    uint32_t locus;
-    bool proper;
-    uint8_t mapq;
-};
-
 template <class Group, class Loci>
 GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t draw) {
     if (loci.count == 0) return {0, false, 0};
     const uint32_t best = equally_good(loci), chosen = best > 1 ? drawn_below(draw, DrawFor::locus, best) : 0;
-    if (!loci.local(chosen)) return {chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal_alone(group, loci))};
+    if (!loci.local(chosen)) {
+        const Suboptimal suboptimal = suboptimal_alone(group, loci);
+        const MapChoice choice{chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal)};
+        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, draw, choice) : choice;
+    }
     const Suboptimal whole = suboptimal_whole(group, loci, chosen);
     const uint8_t quality = loci.local_quality(chosen);
     return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
@@ -75,8 +73,13 @@ public:
         if (combination == ~0u || best < apart()) return false;
         const uint32_t i = combination / columns_, j = combination % columns_;
         const int64_t bits = bits_of(first_, i, bits_of(second_, j, MappingQuality::kManyBits));
-        first = choose_mate(first_, i, second_, j, best, bits, [&](uint32_t row, uint32_t) { return row; });
-        second = choose_mate(second_, j, first_, i, best, bits, [&](uint32_t, uint32_t column) { return column; });
+        int32_t nearest = 1 << 30;
+        first = choose_mate(first_, i, second_, j, best, bits, nearest, [&](uint32_t row, uint32_t) { return row; });
+        second = choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
+        if (nearest > edit_of(rules_.scores)) return true;
+        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, drawn(draw_, DrawFor::quality), best, {first, second});
+        first = both.first;
+        second = both.second;
         return true;
     }
 
@@ -114,7 +117,7 @@ private:
     // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
     template <class Own>
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other, int32_t best, int64_t bits,
-                                      Own&& own) const {
+                                      int32_t& nearest, Own&& own) const {
         Suboptimal suboptimal;
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
             if (own(i, j) != chosen) suboptimal.add(best - score);
@@ -122,6 +125,7 @@ private:
         for (uint32_t i = group_.lane(); i < at_most(mine.count); i += Group::kLanes)
             if (i != chosen) suboptimal.add(best - (apart() - (mine.score(0) - mine.score(i))));
         suboptimal = together(group_, suboptimal);
+        if (suboptimal.minimum >= 0) nearest = min(nearest, suboptimal.minimum);
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);

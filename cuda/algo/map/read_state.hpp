@@ -52,11 +52,14 @@ struct ReadStates {
         return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.unknown, state.clean,
                 batch.draws[r]};
     }
+    GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
+        return {read(batch, r), &batch.target, qualities_of(batch, r)};
+    }
     // The loci of a read, which lie here or in `list`.
     GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
         const ReadState& state = states[r];
         return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci, state.length, state.limit,
-                state.unknown, state.found.hits_truncated};
+                state.unknown, state.found.hits_truncated, bases(batch, r)};
     }
 };
 

@@ -39,7 +39,7 @@ class MapBatch:
         batch: its bases are a view of the block.
         block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
             or a pair, and their end (uint32), a number drawn from each read's name (uint32), _COUNTERS (uint32, 0),
-            bases.
+            bases, and as many qualities if there are any.
         templates: how many there are.
         longest: bases of the longest read that may be mapped by its seeds alone, of the longest one that is aligned
             whole unless all are, and of the longest one.
@@ -56,18 +56,19 @@ class MapBatch:
     def of(
         cls, batch: SequenceBatch, paired: bool, lend: Lend = nothing_lent, model: PairModel | None = None
     ) -> MapBatch:
-        """Copies the bases.
+        """Copies bases and qualities.
 
         Args:
             paired: a batch's mates are templates.
             lend: of memory for the block.
         """
         layout = BlockLayout(len(batch))
-        nbytes = layout.bases + len(batch.bases)
+        end = layout.bases + len(batch.bases)
+        nbytes = end if batch.qualities is None else end + len(batch.qualities)
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
-        bases = block[layout.bases :]
+        bases, qualities = block[layout.bases : end], None if batch.qualities is None else block[end:]
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.draws].view(np.uint32)
         draws = block[layout.draws : layout.counters].view(np.uint32)
@@ -75,12 +76,14 @@ class MapBatch:
         mates = batch.mates if paired else None
         count, longest = _native.stage_reads(
             batch.bases,
+            batch.qualities,
             batch.base_offsets,
             batch.names,
             batch.name_offsets,
             mates,
             _LENGTHS,
             bases,
+            qualities,
             offsets,
             draws,
             templates,
@@ -97,6 +100,7 @@ class MapBatch:
         layout = BlockLayout(len(self.batch))
         return {
             "bases": block + layout.bases,
+            "qualities": 0 if self.batch.qualities is None else block + layout.bases + len(self.batch.bases),
             "offsets": block,
             "draws": block + layout.draws,
             "templates": block + layout.templates,

@@ -256,6 +256,11 @@ class TextMapBatch(MapBatch):
         slot.download_into(slot.pinned("facts", self.staged.layout.facts_bytes, np.uint8), _READS)
         return reads + self.staged.layout.block
 
+    def addresses(self, block: int) -> dict[str, int]:
+        assert self.staged is not None
+        layout = self.staged.layout
+        return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
+
     @property
     def reads(self) -> UnparsedReads:
         assert self.staged is not None

@@ -52,11 +52,11 @@ class DeviceRecords:
 
 
 def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
-    """The chosen reads, without qualities."""
-    bases, offsets, names, name_offsets, mates = _native.take_reads(
-        batch.bases, batch.base_offsets, batch.names, batch.name_offsets, batch.mates, chosen
+    """The chosen reads."""
+    bases, qualities, offsets, names, name_offsets, mates = _native.take_reads(
+        batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets, batch.mates, chosen
     )
-    return SequenceBatch(names, name_offsets, bases, offsets, mates=mates)
+    return SequenceBatch(names, name_offsets, bases, offsets, qualities, mates=mates)
 
 
 def _nothing() -> Alignments:

@@ -67,7 +67,7 @@ std::vector<AbiStruct> map_abi() {
               RULES(penalties), RULES(limits)}},
             {"MapBatch",
              sizeof(MapBatch),
-             {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases),
+             {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases), BATCH(qualities),
               BATCH(offsets), BATCH(draws), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(state),
               BATCH(counters), BATCH(next_further), BATCH(doubtful), BATCH(doubtful_count), BATCH(template_count), BATCH(further_count),
               BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(read_count)}},

@@ -231,15 +231,17 @@ bool records_complete(Input<uint8_t> bytes, size_t reads) {
     return complete;
 }
 
-// Copies what the device wants of a batch to where that is staged: bases, offsets, draws, and the first read of each template, a read by
+// Copies what the device wants of a batch to where that is staged: bases, qualities, offsets, draws, and the first read of each template, a read by
 // itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
 // most each of `maximum`, or 1.
-nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+nb::tuple stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                       const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
-                      Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
+                      const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
+    if (bool(qualities) != bool(to_qualities) || (qualities && (qualities->size() != bases.size() || to_qualities->size() != bases.size())))
+        throw nb::value_error("one quality per base");
     if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_draws.size() != reads || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
@@ -247,6 +249,7 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
     {
         nb::gil_scoped_release release;
         std::copy_n(bases.data(), bases.size(), to_bases.data());
+        if (qualities) std::copy_n(qualities->data(), qualities->size(), to_qualities->data());
         std::copy_n(offsets.data(), reads + 1, to_offsets.data());
         const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), offsets.data()};
         for (size_t read = 0; read < reads; read++) {
@@ -261,11 +264,12 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
     return nb::make_tuple(templates, longest);
 }
 
-// The bases and names of the chosen reads, and which mates they are.
-nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+// The bases, qualities and names of the chosen reads, and which mates they are.
+nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                      const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
     if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
-    std::vector<uint8_t> taken, taken_names, taken_mates;
+    if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
+    std::vector<uint8_t> taken, taken_qualities, taken_names, taken_mates;
     std::vector<int64_t> ends{0}, name_ends{0};
     const auto take = [](const ReadTexts& texts, size_t read, std::vector<uint8_t>& to, std::vector<int64_t>& to_ends) {
         to.insert(to.end(), texts.begin(read), texts.end(read));
@@ -276,13 +280,14 @@ nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t
         for (size_t read = 0; read < chosen.size(); read++) {
             if (!chosen.data()[read]) continue;
             take({bases.data(), offsets.data()}, read, taken, ends);
+            if (qualities) taken_qualities.insert(taken_qualities.end(), qualities->data() + offsets.data()[read], qualities->data() + offsets.data()[read + 1]);
             take({names.data(), name_offsets.data()}, read, taken_names, name_ends);
             if (mates) taken_mates.push_back(mates->data()[read]);
         }
     }
-    const nb::object of_mates = mates ? nb::cast(to_numpy(std::move(taken_mates))) : nb::none();
-    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
-                          to_numpy(std::move(name_ends)), of_mates);
+    const auto some = [](bool there, std::vector<uint8_t>& values) { return there ? nb::cast(to_numpy(std::move(values))) : nb::none(); };
+    return nb::make_tuple(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
+                          to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
 // The records of a read that another mapper found.
@@ -354,14 +359,14 @@ void bind_map_device(nb::module_& m) {
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
     m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was space for all.");
-    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"),
+    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_draws"),
               nb::arg("to_templates"),
-          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each "
+          "Copies a batch's bases, qualities and offsets (n + 1), a number drawn from each name (n), and the first read of each "
           "template, pairs being one, and their end (space for "
           "n + 1): (templates, bases of the longest read of at most each of so many).");
-    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("chosen"), "(bases, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
+    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("mates").none(), nb::arg("chosen"), "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
           nb::arg("of_host").none(), "The fields of results.Alignments.");
 }

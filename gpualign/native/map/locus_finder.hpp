@@ -21,8 +21,8 @@ public:
     LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to); `mates` says which are pairs, or is null.
-    void find(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
-        block_.load(bases, names, mates, from, to);
+    void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
+        block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
         look_deeper();

@@ -16,7 +16,7 @@ namespace {
 
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                     int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-                    Input<int64_t> name_offsets, std::optional<Input<uint8_t>> mates,
+                    Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
                     const nb::dict& params, const nb::dict& chaining, const nb::dict& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
@@ -24,12 +24,13 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
+    if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
         records.reserve(reads);
         Mapper mapper(index, view, map_params);
-        mapper.map({bases.data(), read_offsets.data()}, {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
+        mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr, {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();
@@ -39,7 +40,7 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
-          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
+          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(), nb::arg("params"),
           nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
     m.attr("LONGEST_WHOLE") = kLongestWhole;
 }

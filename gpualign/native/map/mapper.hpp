@@ -17,13 +17,14 @@ public:
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
           aligner_(reference, params.scores), ungapped_(params.scores) {}
 
-    // Records take the reads in their order. `mates` says which reads are pairs, null that none are.
+    // Records take the reads in their order. `mates` says which reads are pairs, null that none are; `qualities` of the bases as in FASTQ, or
+    // null.
     template <class Records>
-    void map(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t reads, Records& records) {
+    void map(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
-            finder_.find(bases, names, mates, from, to);
+            finder_.find(bases, qualities, names, mates, from, to);
             selector_.select(choices_);
             align();
             for (size_t c = 0; c < choices_.size(); c++) {

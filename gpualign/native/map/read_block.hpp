@@ -30,16 +30,38 @@ struct Read {
     bool several_candidates;
 };
 
-using LociView = MixedLoci<std::vector<ChainRecord>>;
+// As PackedBases (algo/map/base_quality.hpp), of codes, a byte a base.
+struct CodedBases {
+    const ReferenceView* reference;
+    const uint8_t* codes[2];  // of the read and of its reverse complement
+    int32_t length;
+    const uint8_t* qualities;
+
+    const int64_t* contig_offsets() const { return reference->contig_offsets; }
+    template <class Visit>
+    void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
+        uint8_t there[4 * kBasesPerWord];
+        for (int32_t first = 0; first < length; first += int32_t(sizeof there)) {
+            const int32_t count = std::min(length - first, int32_t(sizeof there));
+            reference->codes(uint64_t(begin + first), uint64_t(begin + first + count), there);
+            const uint8_t* own = codes[reverse] + first;
+            for (int32_t i = 0; i < count; i++)
+                if ((own[i] != there[i] || own[i] == kNoBase) && !visit(first + i)) return;
+        }
+    }
+};
+
+using LociView = MixedLoci<std::vector<ChainRecord>, CodedBases>;
 
 class ReadBlock {
 public:
     ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
-    // Takes the reads [from, to); `mates` says which are pairs, or is null.
-    void load(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
+    // Takes the reads [from, to); `mates` says which are pairs, or is null, and so may `qualities` be.
+    void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
         const size_t n = to - from;
         const int64_t* offsets = bases.offsets;
+        qualities_ = qualities ? qualities + offsets[from] : nullptr;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
         if (loci_.size() < n) {
@@ -75,7 +97,8 @@ public:
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     LociView view(size_t r) const {
         return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].unknown, reads_[r].hits_truncated,
-                &locals_[r], &params_.rules};
+                &locals_[r], &params_.rules,
+                {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length, qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
     }
     // The local alignments of a read, which the loci refer to: the best one, supplementary and secondary ones.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
@@ -104,6 +127,7 @@ private:
     const MapParams& params_;
     std::vector<Read> reads_;
     std::vector<uint8_t> codes_;
+    const uint8_t* qualities_ = nullptr;  // of the block's bases
     std::vector<std::vector<Locus>> loci_;
     std::vector<std::vector<ChainRecord>> locals_;
     std::vector<uint64_t> by_position_;  // the loci of one read

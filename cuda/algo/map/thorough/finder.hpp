@@ -41,7 +41,7 @@ public:
 
     // For MateRescue.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
-    GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const { return of_.loci_of(mate, rules_); }
+    GPUALIGN_HD ThoroughLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }

@@ -19,6 +19,8 @@ struct DeviceLocals {
     GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
 };
 
+using ThoroughLoci = MixedLoci<DeviceLocals, PackedBases>;
+
 struct MateState {
     static constexpr uint8_t kLongChains = 2;
 
@@ -42,10 +44,10 @@ struct TemplateView {
     Locus* loci[2];          // of each mate, max_loci
     uint32_t* secondary[2];  // numbers of loci
 
-    GPUALIGN_HD MixedLoci<DeviceLocals> loci_of(int mate, const MapRules& rules) const {
+    GPUALIGN_HD ThoroughLoci loci_of(int mate, const MapBatch& batch) const {
         const MateState& state = mates[mate];
         return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
-                &rules};
+                &batch.rules, {state.read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
     }
 };
 

@@ -8,7 +8,7 @@ namespace gpualign {
 template <bool LongGaps, class Group>
 class ThoroughTemplate {
 public:
-    using Loci = MixedLoci<DeviceLocals>;
+    using Loci = ThoroughLoci;
 
     GPUALIGN_HD ThoroughTemplate(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, const TemplateView& of)
         : group(group), launch(launch), batch(launch.batch), text{launch.batch.target}, memory(memory), of(of) {}
@@ -23,7 +23,7 @@ public:
     GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.fate || overflowed(launch.chains[0]))) != 0; }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
-    GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch.rules); }
+    GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
         const MateState& state = of.mates[mate];
         const ChainBatch& chains = state.chains == MateState::kLongChains ? launch.long_chains : launch.chains[state.chains];
