@@ -27,6 +27,11 @@ constexpr int warp_size = 32;
 constexpr int row_step = 16;     // rows between kept rows
 constexpr int no_symbol = 255;   // past the end of a target
 
+template <bool Value>
+struct Flag {
+    static constexpr bool value = Value;
+};
+
 template <class Word>
 struct WordOf;
 template <>
