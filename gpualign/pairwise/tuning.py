@@ -31,7 +31,7 @@ class PairwiseShape:
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
 
-    shared_bytes: int = 200 << 10
+    shared_bytes: int = 216 << 10
     border_share: float = 0.6
     ring_share: float = 0.8
     part_symbols: int = 1 << 13

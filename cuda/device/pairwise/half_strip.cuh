@@ -118,6 +118,51 @@ struct HalfRows {
     }
 };
 
+// The best cells of a lane's two groups of columns (local). Along an alignment every row has a better one, and all strips wait
+// for the one that it crosses: so a row is only copied, and its column is looked for in the end.
+template <int K>
+class HalfBest {
+public:
+    // Rows whose highest value is `highest` in a half, where it is `bound` or more.
+    template <class Rows>
+    __device__ __forceinline__ void offer(const Rows& rows, uint32_t highest, int32_t bound, int row, uint32_t active) {
+        uint32_t better = 0;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int32_t value = rows.value(highest, half);
+            const uint32_t mask = half ? 0xffff0000u : 0xffffu;
+            if (!(active & mask) || value < bound || value < score_[half]) continue;
+            if (value == score_[half] && column(rows.h, highest, half) >= column(h_, highest_, half)) continue;
+            score_[half] = value;
+            row_[half] = row + 1 - half;
+            better |= mask;
+        }
+#pragma unroll
+        for (int k = 0; k < K; k++) h_[k] = blend(better, rows.h[k], h_[k]);
+        highest_ = blend(better, highest, highest_);
+    }
+    __device__ __forceinline__ int32_t score() const { return max(score_[0], score_[1]); }
+    // After all rows; c0: symbols ahead of the lane's first column.
+    template <class Ends>
+    __device__ __forceinline__ void leave(Ends& ends, int c0) const {
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            if (score_[half] > 0) ends.offer({score_[half], row_[half], c0 + half * K + column(h_, highest_, half) + 1});
+    }
+
+private:
+    static __device__ __forceinline__ int column(const uint32_t (&h)[K], uint32_t highest, int half) {
+        int first = K;
+#pragma unroll
+        for (int k = K - 1; k >= 0; k--)
+            if (half_at(h[k], half) == half_at(highest, half)) first = k;
+        return first;
+    }
+
+    uint32_t h_[K] = {}, highest_ = 0;
+    int32_t score_[2] = {}, row_[2] = {};
+};
+
 // As diagonal_strip (device/pairwise/diagonal_scan.cuh), without directions. `shared_best` (local): the best score that any
 // strip of the pair has found so far; of cells below it none is where the alignment ends.
 template <class Ends, bool Affine, class Around, class Columns, class Found>
@@ -147,32 +192,16 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
     int next_kept = 0;
     if constexpr (Around::inside) next_kept = around.row_spacing;
     uint32_t codes = 0, chunk = 0, code_chunk = 0, convert = 0, below = 0;
+    HalfBest<Ends::local ? K : 1> best;
+    int32_t bound = 1;
+    const bool whole = c0 + 2 * K <= m;
     const auto set_below = [&] {
-        if constexpr (Ends::local) {
-            const int32_t best = max(*reinterpret_cast<volatile int*>(shared_best), ends.best_score()) - 1;
-            const auto in_half = [&](int half) { return max(min(best - rows.base[half], 32767), -32768); };
-            below = halves_of(in_half(0), in_half(1));
-        }
+        const auto in_half = [&](int half) { return max(min(bound - 1 - rows.base[half], 32767), -32768); };
+        below = halves_of(in_half(0), in_half(1));
     };
-    const int steps = n + 2 * warp_size - 1;
-    for (int step = 0; step < steps; step++) {
-        if (step % warp_size == 0) {
-            rows.rebase();
-            const int32_t before = __shfl_up_sync(0xffffffffu, rows.base[1], 1), base = __shfl_sync(0xffffffffu, rows.base[0], 0);
-            convert = halves_of(before - rows.base[0], rows.base[0] - rows.base[1]);
-            set_below();
-            if (step < n) {  // the next 32 rows: their symbols and the left border
-                const int row = step + lane;
-                code_chunk = row < n ? Columns::code(query[row]) : 0;
-                int2 border = make_int2(base, base);
-                if (!Around::inside && first) border = make_int2(ends.left(row + 1), ends.left(row + 1) - scheme.opening);
-                if (Around::inside || !first) {
-                    if (!first) wait_for(progress, ticket - 1, min(n, step + warp_size));
-                    if (row < n) border = __ldcg(left + row);
-                }
-                chunk = halves_of(border.x - base, border.y - base);
-            }
-        }
+    // A row of every group; Plain: all are inside the table, and there is nothing to be kept or masked.
+    const auto take_step = [&](int step, auto plain) {
+        constexpr bool Plain = decltype(plain)::value;
         // from the group on the left, a row ahead: the last lane's second half, or the lane's own first one
         constexpr uint32_t shifted = 0x5432;
         const uint32_t from_h = __shfl_up_sync(0xffffffffu, rows.h_out, 1), from_codes = __shfl_up_sync(0xffffffffu, codes, 1);
@@ -187,26 +216,29 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
             codes = permute_bytes(codes, code, 0x3254);
         }
         const int row = step - 2 * lane;  // of the first half
-        if (row >= 0 && row <= n) {
-            const bool some = row == 0 || row == n || codes & Columns::others;
-            const uint32_t active = row == 0 ? 0xffffu : row == n ? 0xffff0000u : 0xffffffffu;
-            uint32_t highest;
-            if (some) {
+        if (Plain || (row >= 0 && row <= n)) {
+            uint32_t highest, active = 0xffffffffu;
+            if constexpr (Plain) {
+                highest = rows.template row<false>(columns, codes, left_h, left_e, minus_open, minus_extend, active, 0);
+            } else {
+                active = row == 0 ? 0xffffu : row == n ? 0xffff0000u : 0xffffffffu;
                 const uint32_t others = (codes >> 8 & 1) * 0xffffu | (codes >> 24 & 1) * 0xffff0000u;
                 highest = rows.template row<true>(columns, codes, left_h, left_e, minus_open, minus_extend, active, others);
-            } else {
-                highest = rows.template row<false>(columns, codes, left_h, left_e, minus_open, minus_extend, active, 0);
             }
             if constexpr (Ends::local) {
                 if (__vmaxs2(highest, below) != below) {
+                    if (whole) {
+                        best.offer(rows, highest, bound, row, active);
+                    } else {
 #pragma unroll
-                    for (int half = 0; half < 2; half++) {
-                        if (!(active >> (16 * half) & 1)) continue;
-                        int32_t all[K];
-                        rows.all(half, all);
-                        ends.after_row(all, c0 + half * K, row + 1 - half);
+                        for (int half = 0; half < 2; half++) {
+                            if (!(active >> (16 * half) & 1)) continue;
+                            int32_t all[K];
+                            rows.all(half, all);
+                            ends.after_row(all, c0 + half * K, row + 1 - half);
+                        }
                     }
-                    if (ends.best_score() > *reinterpret_cast<volatile int*>(shared_best)) atomicMax(shared_best, ends.best_score());
+                    bound = max(bound, max(best.score(), ends.best_score()));
                     set_below();
                 }
             } else if constexpr (Ends::chosen) {
@@ -219,20 +251,59 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
                 }
             }
             if constexpr (Around::inside) {
+                if constexpr (!Plain) {
 #pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    if (row + 1 - half != next_kept || !(active >> (16 * half) & 1)) continue;
-                    around.template keep_row<K>(next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
-                        return make_int2(rows.value(rows.h[k], half), rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
-                    });
+                    for (int half = 0; half < 2; half++) {
+                        if (row + 1 - half != next_kept || !(active >> (16 * half) & 1)) continue;
+                        around.template keep_row<K>(next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
+                            return make_int2(rows.value(rows.h[k], half), rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
+                        });
+                    }
+                    if (row == next_kept) next_kept += around.row_spacing;
                 }
-                if (row == next_kept) next_kept += around.row_spacing;
             }
-            if (lane == warp_size - 1 && row > 0)
+            if (lane == warp_size - 1 && (Plain || row > 0))
                 __stcg(right + row - 1, make_int2(rows.value(rows.h_out, 1), rows.value(rows.e_out, 1)));
         }
-        if (step % warp_size == warp_size - 1) publish(progress, ticket, step - (2 * warp_size - 2));
+    };
+    constexpr int behind = 2 * warp_size - 1;  // rows, of the last group
+    const int steps = n + behind;
+    unsigned with_others = 0;  // a bit for each 32 rows before, whether they have a symbol that matches none
+    for (int begin = 0; begin < steps; begin += warp_size) {
+        rows.rebase();
+        const int32_t before = __shfl_up_sync(0xffffffffu, rows.base[1], 1), base = __shfl_sync(0xffffffffu, rows.base[0], 0);
+        convert = halves_of(before - rows.base[0], rows.base[0] - rows.base[1]);
+        if constexpr (Ends::local) {
+            const int32_t of_others = *reinterpret_cast<volatile int*>(shared_best);
+            if (bound > max(of_others, 1)) atomicMax(shared_best, bound);
+            bound = max(bound, of_others);
+            set_below();
+        }
+        bool others = false;
+        if (begin < n) {  // the next 32 rows: their symbols and the left border
+            const int row = begin + lane;
+            code_chunk = row < n ? Columns::code(query[row]) : 0;
+            others = code_chunk & Columns::others;
+            int2 border = make_int2(base, base);
+            if (!Around::inside && first) border = make_int2(ends.left(row + 1), ends.left(row + 1) - scheme.opening);
+            if (Around::inside || !first) {
+                if (!first) wait_for(progress, ticket - 1, min(n, begin + warp_size));
+                if (row < n) border = __ldcg(left + row);
+            }
+            chunk = halves_of(border.x - base, border.y - base);
+        }
+        with_others = with_others << 1 | unsigned(__any_sync(0xffffffffu, others));
+        bool plain = begin > behind && begin + warp_size <= n && !(with_others & 7);
+        if constexpr (Around::inside) plain &= (begin + warp_size) / around.row_spacing == (begin - behind) / around.row_spacing;
+        if (plain) {
+#pragma unroll(Ends::local ? 1 : 2)
+            for (int step = begin; step < begin + warp_size; step++) take_step(step, Flag<true>());
+        } else {
+            for (int step = begin; step < min(begin + warp_size, steps); step++) take_step(step, Flag<false>());
+        }
+        publish(progress, ticket, begin + warp_size - behind);
     }
+    if constexpr (Ends::local) best.leave(ends, c0);
     if constexpr (Ends::chosen) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {

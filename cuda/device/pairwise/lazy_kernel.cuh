@@ -21,7 +21,7 @@ __device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& sch
     __syncthreads();
 }
 
-enum Profiles { registers, bytes, table };
+enum Profiles { registers, bytes, words, table };
 
 // LazyRScan over all tasks; `column` has two columns of `rows` words a lane for every resident warp.
 template <class Word, int K, bool Affine, template <class, int> class Ends, int Kind>
@@ -42,6 +42,9 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
             run(profile);
         } else if constexpr (Kind == bytes) {
             SharedProfile<K> profile{shared};
+            run(profile);
+        } else if constexpr (Kind == words) {
+            SharedWords<K> profile{shared};
             run(profile);
         } else {
             TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.symbols, {}};
@@ -68,6 +71,6 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
     LAZY(name##_linear_symbols, int16x2, 16, false, Ends, bytes)                                                         \
     LAZY(name##_linear_wide, int32_t, 12, false, Ends, table)
 #define LAZY_AFFINE(name, Ends)                                                                                         \
-    LAZY(name##_affine_nucleotides, int16x2, 32, true, Ends, bytes)                                                      \
+    LAZY(name##_affine_nucleotides, int16x2, 32, true, Ends, words)                                                      \
     LAZY(name##_affine_symbols, int16x2, 16, true, Ends, bytes)                                                          \
     LAZY(name##_affine_wide, int32_t, 16, true, Ends, table)

@@ -27,6 +27,11 @@ constexpr int warp_size = 32;
 constexpr int row_step = 16;     // rows between kept rows
 constexpr int no_symbol = 255;   // past the end of a target
 
+template <bool Value>
+struct Flag {
+    static constexpr bool value = Value;
+};
+
 template <class Word>
 struct WordOf;
 template <>
@@ -149,6 +154,45 @@ struct SharedProfile {
         Row row;
 #pragma unroll
         for (int q = 0; q < K / 8; q++) row.packed[q] = rows[(symbol * (K / 8) + q) * blockDim.x + threadIdx.x];
+        use(row);
+    }
+};
+
+// Few symbols, two targets a thread: words in shared memory, which are not to be unpacked, four columns a load.
+template <int K>
+struct SharedWords {
+    uint4* rows;  // [symbol][K / 4][threads]
+
+    __device__ __forceinline__ void build(const Targets<int16x2, K>& targets, int c0, const LazyScheme& scheme) {
+#pragma unroll 1
+        for (int q = 0; q < K / 4; q++) {
+            int symbols[2][4];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                for (int half = 0; half < 2; half++) symbols[half][k] = targets.symbol(half, c0 + q * 4 + k);
+#pragma unroll 1
+            for (int s = 0; s < scheme.symbols; s++) {
+                const int32_t* scores = scheme.scores + s * scheme.symbols;
+                const auto score = [&](int symbol) { return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift; };
+                const auto both = [&](int k) { return int16x2::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
+                rows[(s * (K / 4) + q) * blockDim.x + threadIdx.x] = make_uint4(both(0), both(1), both(2), both(3));
+            }
+        }
+    }
+
+    struct Row {
+        uint4 words[K / 4];
+        __device__ __forceinline__ int16x2 operator()(int k) const {
+            const uint4& q = words[k / 4];
+            return int16x2(k % 4 == 0 ? q.x : k % 4 == 1 ? q.y : k % 4 == 2 ? q.z : q.w);
+        }
+    };
+
+    template <class Use>
+    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+        Row row;
+#pragma unroll
+        for (int q = 0; q < K / 4; q++) row.words[q] = rows[(symbol * (K / 4) + q) * blockDim.x + threadIdx.x];
         use(row);
     }
 };

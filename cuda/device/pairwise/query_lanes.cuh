@@ -105,11 +105,6 @@ struct LaneRows {
     }
 };
 
-template <bool Value>
-struct Flag {
-    static constexpr bool value = Value;
-};
-
 // Two targets of a group.
 struct TwoTargets {
     const uint8_t* begin[2];

@@ -28,6 +28,8 @@ _MODULE_OF = {
     "part": "pairwise_long",
     "spans": "pairwise_spans",
 }
+#: of an alphabet whose profile is held as words
+_FEW_SYMBOLS = 8
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -241,9 +243,9 @@ class PairwiseLauncher:
             return f"{name}_wide", 4 * len(scoring) ** 2
         if not affine and scoring.name == "match/mismatch":
             return f"{name}_nucleotides", 0
-        columns = 32 if affine and len(scoring) <= 8 else 16
-        symbols = "nucleotides" if columns == 32 else "symbols"
-        return f"{name}_{symbols}", len(scoring) * columns * 2 * THREADS
+        if affine and len(scoring) <= _FEW_SYMBOLS:
+            return f"{name}_nucleotides", len(scoring) * 32 * 4 * THREADS
+        return f"{name}_symbols", len(scoring) * 16 * 2 * THREADS
 
     # -- TiledDScan and DScan
 
