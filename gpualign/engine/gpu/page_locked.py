@@ -73,6 +73,7 @@ class PageLocker:
             memory = mmap.mmap(-1, size + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError:
             return None
+        memory.madvise(mmap.MADV_DONTFORK)  # a copy on write would leave a device with the old pages
         with contextlib.suppress(OSError):
             memory.madvise(mmap.MADV_HUGEPAGE)
         whole = np.frombuffer(memory, np.uint8)
