@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign.engine.gpu import page_locked
 from gpualign.engine.gpu.host_memory import HostMemory, is_lent
 
 
@@ -202,7 +203,8 @@ class Library:
         self.current: dict[int, int | None] = {}
         self.kept: dict[int, ctypes.Array[ctypes.c_char]] = {}
         self.within: list[int | None] = []
-        self.fails = fails
+        self.registered: dict[int, int] = {}
+        self.fails, self.takes_no_pages = fails, False
 
     def cuCtxGetCurrent(self, context: Any) -> int:
         context._obj.value = self.current.get(threading.get_ident())
@@ -220,6 +222,20 @@ class Library:
         memory = ctypes.create_string_buffer(size.value)
         address._obj.value = ctypes.addressof(memory)
         self.kept[address._obj.value] = memory
+        return 0
+
+    def cuMemHostRegister_v2(self, address: Any, size: Any, flags: int) -> int:
+        assert flags == 1
+        assert address.value % (2 << 20) == 0
+        self.within.append(self.current[threading.get_ident()])
+        if self.fails or self.takes_no_pages:
+            return 801
+        self.registered[address.value] = size.value
+        return 0
+
+    def cuMemHostUnregister(self, address: Any) -> int:
+        self.within.append(self.current[threading.get_ident()])
+        ctypes.memset(address.value, 0, self.registered.pop(address.value))  # the pages are still there
         return 0
 
     def cuMemFreeHost(self, address: Any) -> int:
@@ -264,6 +280,57 @@ def test_other_threads_lock_pages_within_the_devices_context(library: Library) -
     assert library.kept == {}
     assert memory._locker.locked == 0
     assert library.within == [0xC0, 0xC0]
+
+
+LARGE = 5 << 20
+
+
+def test_large_pages_are_the_systems(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_locked, "large_pages", lambda: True)
+    memory = HostMemory(pycuda(), chunk=0)
+    array = memory.lend(LARGE)
+    assert array is not None
+    array[:] = 7
+    assert (len(library.registered), library.kept) == (1, {})
+    assert memory._locker.locked >= LARGE
+    del array
+    memory.clear()
+    gc.collect()
+    assert library.registered == {}
+    assert memory._locker.locked == 0
+    assert library.within == [0xC0, 0xC0]
+
+
+def test_large_pages_that_are_lent_are_unregistered_before_the_context_goes(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_locked, "large_pages", lambda: True)
+    memory = HostMemory(pycuda(), chunk=LARGE)
+    lent = memory.lend(1000)
+    assert lent is not None
+    memory.close()
+    assert library.registered == {}
+    lent[:] = 1  # the pages themselves are there as long as they are lent
+    del lent
+    memory.clear()
+    gc.collect()
+    assert library.within == [0xC0, 0xC0]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_the_driver_finds_pages_where_it_does_not_take_the_systems(
+    library: Library, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    monkeypatch.setattr(page_locked, "large_pages", lambda: large)
+    library.takes_no_pages = True
+    memory = HostMemory(pycuda(), chunk=0)
+    array = memory.lend(LARGE)
+    assert (library.registered, len(library.kept)) == ({}, 1)
+    del array
+    memory.clear()
+    gc.collect()
+    assert library.kept == {}
+    assert memory._locker.locked == 0
 
 
 def test_pages_that_are_lent_go_with_the_context(library: Library) -> None:
