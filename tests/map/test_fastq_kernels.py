@@ -28,7 +28,7 @@ def counted(records: list[str]) -> FastqText:
     return text
 
 
-def records(count: int, end: int) -> list[str]:
+def fastq_records(count: int, end: int) -> list[str]:
     rng = random.Random(end)
     made = []
     for i in range(count):
@@ -52,7 +52,7 @@ def same(found: Found | None, expected: Found | None) -> bool:
 def test_reads(library: ctypes.CDLL, start: int, paired: bool) -> None:
     """More than a block of the scan has."""
     kernels = [Emulated(library, name, 1 << 30) for name in KERNELS]
-    texts = tuple(counted(records(1700, end)) for end in ((1, 2) if paired else (1,)))
+    texts = tuple(counted(fastq_records(1700, end)) for end in ((1, 2) if paired else (1,)))
     reads = UnparsedReads(texts, (start,) * len(texts), 1100, paths=("1.fq", "2.fq"))
     found = read_by_kernels(kernels, reads)
     assert found is not None
@@ -63,8 +63,8 @@ def test_reads(library: ctypes.CDLL, start: int, paired: bool) -> None:
 def test_what_the_host_must_read(library: ctypes.CDLL) -> None:
     kernels = [Emulated(library, name, 1 << 30) for name in KERNELS]
     for broken in ("@r\nACGT\n+\nIII\n", "@r\nAC-T\n+\nIIII\n", "@r\nACGT\n+\nII I\n", "@\nACGT\n+\nIIII\n"):
-        made = records(70, 1)
+        made = fastq_records(70, 1)
         made[33] = broken
         assert read_by_kernels(kernels, UnparsedReads((counted(made),), (0,), 70)) is None
-    reads = UnparsedReads((counted(records(70, 1)),), (0,), 70)
+    reads = UnparsedReads((counted(fastq_records(70, 1)),), (0,), 70)
     assert same(read_by_kernels(kernels, reads, longest=69), read_in_scalar_code(reads, longest=69))
