@@ -163,3 +163,17 @@ def test_the_device_chooses_as_the_cpu(seed: int, paired: bool) -> None:
     )
     assert (found.position != plain.position).sum() > (2 if paired else 20)
     assert (found.mapq <= plain.mapq).all()
+
+
+@pytest.mark.parametrize("text", [None, "I" * READ])
+def test_a_substitution_is_likelier_than_a_gap(text: str | None) -> None:
+    """The same read from one copy by a substitution, from the other by a base less."""
+    first = random_genome(5, UNIT)
+    second = first[: AT + 50] + first[AT + 50].translate(OTHER) + first[AT + 50 :]
+    read = with_base(first, AT + 50)[AT : AT + READ]
+    genome = random_genome(6, 1500) + first + random_genome(7, SECOND - 1500 - UNIT) + second + random_genome(8, 1500)
+    index = build_index(make_reference(genome), IndexParams(15, 5))
+    found = mapped(index, [(read, text)] * 32)
+    best = [int(n) for n in found.distance]
+    assert set(best) == {1}
+    assert is_second(found) == [False] * 32

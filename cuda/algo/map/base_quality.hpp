@@ -7,7 +7,8 @@
 namespace gpualign {
 
 // Of a read's alignments, a Phred number each: minus the logarithm of how likely the read is there.
-constexpr int32_t kEditLoss = 35;       // of an edit that no quality explains
+constexpr int32_t kEditLoss = 35;  // of an edit that no quality explains
+constexpr int32_t kGapLoss = 10;   // more, where one of them is a gap
 constexpr int32_t kMostLoss = 1 << 19;
 constexpr uint32_t kMostWeighed = 64;  // loci or pairs: of more the choice is by chance
 constexpr char kNoQuality = '!';        // readers write this where a read has no quality among others that have
@@ -30,6 +31,7 @@ struct PackedBases {
     const uint8_t* qualities;
 
     GPUALIGN_HD const int64_t* contig_offsets() const { return target->contig_offsets; }
+    GPUALIGN_HD uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
     // visit(i) for each base of the read or of its reverse complement that differs from the reference, whose `begin` base 0 meets, until it
     // says no.
     template <class Visit>
@@ -47,7 +49,7 @@ struct PackedBases {
     }
 };
 
-// What a locus loses, for a read with qualities. Where a read's edits are substitutions all but for its ends, they lie on the diagonal of the
+// What a locus loses. Where a read's edits are substitutions all but for its ends, they lie on the diagonal of the
 // locus' end, or up to as many further, as a window's first end of the least distance is taken.
 template <class Loci>
 GPUALIGN_HD_CALL int32_t phred_loss(const Loci& loci, uint32_t i, const AffineScores& scores) {
@@ -58,20 +60,12 @@ GPUALIGN_HD_CALL int32_t phred_loss(const Loci& loci, uint32_t i, const AffineSc
         if (begin < contig[0]) continue;
         int32_t loss = 0, substitutions = 0;
         loci.bases.for_each_difference(begin, reverse, [&](int32_t base) {
-            loss += substitution_loss(loci.bases.qualities[reverse ? loci.length - 1 - base : base]);
+            loss += substitution_loss(loci.bases.quality(reverse ? loci.length - 1 - base : base));
             return ++substitutions <= edits;
         });
         if (substitutions == edits) return loss;
     }
-    return kEditLoss * (loci.length * scores.match - loci.score(i)) / (scores.match + scores.mismatch);
-}
-
-// Whether a read has qualities.
-template <class Loci>
-GPUALIGN_HD bool has_qualities(const Loci& loci) {
-    for (int32_t i = 0; loci.bases.qualities && i < loci.length; i++)
-        if (loci.bases.qualities[i] != kNoQuality) return true;
-    return false;
+    return kGapLoss + kEditLoss * (loci.length * scores.match - loci.score(i)) / (scores.match + scores.mismatch);
 }
 
 // How likely one of several is, against the one that loses least.

@@ -25,7 +25,7 @@ template <class Group, class Loci>
 GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci loci, uint32_t draw, const MapChoice usual) {
     uint32_t near = 0;
     while (near < loci.count && near <= kMostWeighed && loci.score(0) - loci.score(near) <= edit_of(scores)) near++;
-    if (near < 2 || near > kMostWeighed || !has_qualities(loci)) return usual;
+    if (near < 2 || near > kMostWeighed) return usual;
     const auto loss_of = [&](uint32_t i) { return loci.local(i) ? -1 : phred_loss(loci, i, scores); };
     int32_t least;
     const uint32_t chosen = least_loss(group, near, usual.locus, drawn(draw, DrawFor::quality), loss_of, least);
@@ -40,7 +40,7 @@ template <class Group, class Loci>
 GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci first, const Loci second, uint32_t rows,
                                     uint32_t columns, uint32_t draw, int32_t best, const PairChoice usual) {
     constexpr int32_t kUnitLoss = 6;  // of a unit of an insert size's penalty
-    if (first.local(usual.first.locus) || second.local(usual.second.locus) || !has_qualities(first) || !has_qualities(second)) return usual;
+    if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
     const auto penalty_of = [&](uint32_t c) {
         const uint32_t i = c / columns, j = c % columns;
         const int64_t insert = first.local(i) || second.local(j) ? -1 : insert_size(rules.pairs, first, i, second, j);
