@@ -182,6 +182,7 @@ def test_pinned_stretches_alone_and_together(scores) -> None:
         diagonals.append(at - pin)
     pins = {"begin_pin": pin, "end_pin": pin}
     together = affine(text, queries, diagonals, band, scores, **pins)
-    assert together == [affine(text, [q], [d], band, scores, **pins)[0] for q, d in zip(queries, diagonals, strict=True)]
+    pairs = list(zip(queries, diagonals, strict=True))
+    assert together == [affine(text, [query], [diagonal], band, scores, **pins)[0] for query, diagonal in pairs]
     for query, diagonal, (score, _, _) in list(zip(queries, diagonals, together, strict=True))[::9]:
         assert score == pinned_score(query, text[diagonal:], band, pin, scores)
