@@ -2,8 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
+#include "abi/chains.hpp"
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/gaps.hpp"
 #include "index/reference.hpp"
