@@ -2,10 +2,11 @@
 
     python benchmarks/search_recall.py [QUERIES.fasta DATABASE.fasta] [--queries 40] [--threads 2] [--evalue 0.001]
 
-What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign has
-all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or masks
-anything; parasail computes the scores of all pairs. The files are those of Debian's mmseqs2-examples. Prints a JSON line
-for each program, and writes results/search-recall-<machine>.json; pairs beyond those are of a program's own statistics.
+What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign
+has all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or
+masks anything; parasail computes the scores of all pairs. The files are those of Debian's mmseqs2-examples. Prints a
+JSON line for each program, and writes results/search-recall-<machine>.json; pairs beyond those are of a program's own
+statistics.
 """
 
 from __future__ import annotations
