@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,7 +49,8 @@ class FastqText:
         if isinstance(chunk.data, StoredText):
             lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
         else:
-            lines, blank = _native.count_fastq_lines(_parts(chunk), lines_before)
+            chunk = replace(chunk, data=_joined(chunk))  # pieces may lie in memory that is wanted back soon
+            lines, blank = _native.count_fastq_lines(chunk.data, lines_before)
         return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 and not blank else None
 
     def tiles(self, start: int, count: int) -> range:
@@ -74,12 +74,7 @@ class FastqText:
         if isinstance(data, StoredText):
             data.file.read_into(memory[: end - begin], data.offset + begin)
             return
-        at = 0
-        for text in _parts(self.chunk):
-            if begin < at + len(text) and at < end:
-                taken = text[max(0, begin - at) : end - at]
-                memory[max(at, begin) - begin :][: len(taken)] = taken
-            at += len(text)
+        memory[: end - begin] = _joined(self.chunk)[begin:end]
 
     def parsed(self, start: int, count: int) -> SequenceBatch:
         """Records read here.
@@ -105,12 +100,10 @@ def _size(chunk: Chunk) -> int:
     return sum(map(len, chunk.data)) if isinstance(chunk.data, tuple) else len(chunk.data)
 
 
-def _parts(chunk: Chunk) -> Sequence[NDArray[np.uint8]]:
-    """The text of a chunk that is not stored, piece by piece."""
-    if isinstance(chunk.data, tuple):
-        return chunk.data
+def _joined(chunk: Chunk) -> NDArray[np.uint8]:
+    """The text of a chunk that is not stored."""
     text = chunk.text()
-    return (np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text,)
+    return np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -161,9 +162,23 @@ def paired_parts(
     Raises:
         InputError: the files differ in their number of records.
     """
-    paths = (first.path, second.path)
     work = _text_or_batch if unparsed else to_batch
-    batches = [run_ordered(source.reads(max(1, batch_bases // 2)), work, threads) for source in (first, second)]
+    with contextlib.ExitStack() as stack:  # the threads of both end here, whatever happens
+        first_batches, second_batches = (
+            stack.enter_context(contextlib.closing(run_ordered(source.reads(max(1, batch_bases // 2)), work, threads)))
+            for source in (first, second)
+        )
+        at_first = _FIRST_PAIRS if unparsed else None
+        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first)
+
+
+def _pairs(
+    batches: tuple[Iterator[FastqText | SequenceBatch], Iterator[FastqText | SequenceBatch]],
+    paths: tuple[str, str],
+    check_names: bool,
+    at_first: int | None,
+) -> Iterator[PairedParts | UnparsedReads]:
+    """As many of both as there are; ``at_first``: of the first item, at most."""
     held: list[FastqText | SequenceBatch | None] = [None, None]
     used = [0, 0]  # of what is held
     pairs = 0
@@ -177,8 +192,8 @@ def paired_parts(
         if a is None or b is None:
             break
         count = min(len(a) - used[0], len(b) - used[1])
-        if unparsed and pairs == 0:
-            count = min(count, _FIRST_PAIRS)
+        if at_first is not None and pairs == 0:
+            count = min(count, at_first)
         starts = (used[0], used[1])
         if isinstance(a, FastqText) and isinstance(b, FastqText):
             yield UnparsedReads((a, b), starts, count, check_names, paths)
@@ -195,8 +210,8 @@ def paired_parts(
         counts = [pairs - used[side] + sum(len(_batch_of(part)) for part in rests[side]) for side in (0, 1)]
         raise InputError(
             f"the files of a pair differ in length: {counted(counts[0], 'read')} here, "
-            f"{counts[1]:,} in {shown_input(second.path)}",
-            first.path,
+            f"{counts[1]:,} in {shown_input(paths[1])}",
+            paths[0],
         )
 
 

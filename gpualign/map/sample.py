@@ -77,6 +77,7 @@ class Lanes:
 
     def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
         files, records = sample.files, sample.records
+        self._stack = stack
         far = far and not (files.mate_files or files.interleaved)  # pairs are joined here
 
         def open_reads(path: str) -> ReadSource:
@@ -100,11 +101,15 @@ class Lanes:
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def items(self, batch_bases: int, unparsed: bool = False) -> Iterator[Reads]:
-        """
+        """All reads in order; what of them is not taken is given up at the end of ``stack``, in its thread: the threads
+        that read ahead end then, and not where garbage is collected.
+
         Args:
             unparsed: text of FASTQ that devices can parse comes as it is.
         """
-        unparsed = unparsed and not self.tagged
+        return self._stack.enter_context(closing(self._items(batch_bases, unparsed and not self.tagged)))
+
+    def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:
         for lane in range(len(self.first)):
             reads = self._of_lane(lane, batch_bases, unparsed)
             yield from reads if not self._groups else (LaneReads(item, self._groups[lane]) for item in reads)

@@ -7,7 +7,7 @@ loop; with more, the native code releases the GIL, so threads are enough and not
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 def run_ordered(
     items: Iterable[Item], work: Callable[[Item], Result], workers: int, stop: Callable[[], object] | None = None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield ``work(item)`` in the order of ``items``, each as soon as it is there; at most 2 * workers are in flight.
 
     An exception from ``items`` or ``work`` reaches the caller in the order of the items; items after it are

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.usefixtures("level")
 SCORES = (1, 4, 6, 1, 5)
 
 
-def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES):
+def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES, **pins: int):
     bases, offsets = join_bytes([query.encode() for query in queries])
     score, begin, cigar, cigar_offsets = native_tests.align_affine(
-        make_reference(reference).native, bases, offsets, np.array(diagonals, np.int64), band, scores
+        make_reference(reference).native, bases, offsets, np.array(diagonals, np.int64), band, scores, **pins
     )
     texts = [
         cigar_text(cigar[a:b].tolist())
@@ -146,3 +146,43 @@ def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ..
             assert affine_with_clips(read, text, scores, range(2 * limit + 1), 0) == score
     if not crowded and scores == SCORES:
         assert wholes > 300
+
+
+def pinned_score(query: str, text: str, band: int, pin: int, scores) -> int:
+    """Of the whole query from diagonal ``pin`` of the band back to it, gaps at two prices: every gap tried."""
+    match, mismatch, opening, extend, _, long_opening, long_extend = scores
+
+    def cost(n: int) -> int:
+        return min(opening + n * extend, long_opening + n * long_extend)
+
+    best = {(-1, b): -cost(b - pin) if b > pin else 0 for b in range(pin, band)}
+    for i in range(len(query)):
+        for b in range(band):
+            ways = [best[i - 1, b] + (match if query[i] == text[i + b] else -mismatch)] if (i - 1, b) in best else []
+            ways += [best[i - n, b + n] - cost(n) for n in range(1, band - b) if (i - n, b + n) in best]
+            ways += [best[i, b - n] - cost(n) for n in range(1, b + 1) if (i, b - n) in best]
+            if ways:
+                best[i, b] = max(ways)
+    return best[len(query) - 1, pin]
+
+
+@pytest.mark.parametrize("scores", [(2, 4, 4, 2, 0, 24, 1), (1, 4, 6, 2, 0, 26, 1)])
+def test_pinned_stretches_alone_and_together(scores) -> None:
+    """Those with many like them share a vector, a few have one each: the optimum, and the same alignment, both ways."""
+    rng = np.random.default_rng(5)
+    band, pin = 48, 20
+    text = "".join(rng.choice(list("ACGT"), 4000))
+    queries, diagonals = [], []
+    for i in range(130):
+        at = 100 + 25 * i
+        changed = with_edits(rng, text[at : at + 60], int(rng.integers(0, 12)))
+        if i % 5 == 0:
+            changed = changed[:20] + changed[20 + int(rng.integers(5, 18)) :]
+        queries.append((changed + text[at + 60 : at + 90])[:60])
+        diagonals.append(at - pin)
+    pins = {"begin_pin": pin, "end_pin": pin}
+    together = affine(text, queries, diagonals, band, scores, **pins)
+    pairs = list(zip(queries, diagonals, strict=True))
+    assert together == [affine(text, [query], [diagonal], band, scores, **pins)[0] for query, diagonal in pairs]
+    for query, diagonal, (score, _, _) in list(zip(queries, diagonals, together, strict=True))[::9]:
+        assert score == pinned_score(query, text[diagonal:], band, pin, scores)

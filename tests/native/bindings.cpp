@@ -22,7 +22,7 @@ namespace {
 
 // Affine alignment of each pattern against the text of its diagonals.
 nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int64_t> diagonal,
-                       int band, nb::tuple scores) {
+                       int band, nb::tuple scores, int begin_pin, int end_pin) {
     const ReferenceView view = reference.view();
     const size_t n = offsets.size() - 1;
     if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
@@ -31,7 +31,7 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
     std::vector<AffineTask> tasks(n);
     for (size_t i = 0; i < n; i++)
         tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band, diagonal.data()[i],
-                    0, int64_t(view.bases)};
+                    0, int64_t(view.bases), begin_pin, end_pin};
     std::vector<AffineResult> results;
     AffineBatch(view, scores_of(scores)).run(tasks, results);
     std::vector<int32_t> score;
@@ -304,7 +304,7 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
 NB_MODULE(GPUALIGN_MODULE, m) {
     using namespace gpualign;
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("diagonal"),
-          nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
+          nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1, "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
     m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");

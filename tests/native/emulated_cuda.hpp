@@ -99,7 +99,9 @@ inline int any_of_block(int predicate, int line) {
 }
 
 inline uint32_t source_within(int source, int width) { return thread.x % 32 / uint32_t(width) * uint32_t(width) + uint32_t(source) % uint32_t(width); }
-inline uint32_t source_before(uint32_t lanes) { return thread.x % 32 < lanes ? thread.x % 32 : thread.x % 32 - lanes; }
+inline uint32_t source_before(uint32_t lanes, uint32_t width = 32) {
+    return thread.x % width < lanes ? thread.x % 32 : thread.x % 32 - lanes;
+}
 inline uint32_t source_after(uint32_t lanes) { return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes; }
 
 template <class Kernel>
@@ -154,7 +156,7 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
 #define EMULATED_SHFL4(mask, value, source, width) emulated::shuffled(value, emulated::source_within(source, width), __LINE__)
 #define __shfl_sync(...) EMULATED_PICK(__VA_ARGS__, EMULATED_SHFL4, EMULATED_SHFL3, )(__VA_ARGS__)
 #define __shfl_xor_sync(mask, value, bits) emulated::shuffled(value, threadIdx.x % 32 ^ uint32_t(bits), __LINE__)
-#define __shfl_up_sync(mask, value, lanes) emulated::shuffled(value, emulated::source_before(uint32_t(lanes)), __LINE__)
+#define __shfl_up_sync(mask, value, ...) emulated::shuffled(value, emulated::source_before(__VA_ARGS__), __LINE__)
 #define __shfl_down_sync(mask, value, lanes) emulated::shuffled(value, emulated::source_after(uint32_t(lanes)), __LINE__)
 
 inline uint32_t __popc(uint32_t bits) { return uint32_t(__builtin_popcount(bits)); }

@@ -58,8 +58,8 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
 // Ties prefer the diagonal, then the insertion, then the deletion, the price of short gaps, and a longer gap over a new one:
 // read from the end of the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping
 // all of it is clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the
-// value of an alignment that begins after it.
-template <bool LongGaps, class Score>
+// value of an alignment that begins after it; without `Clips` none does.
+template <bool LongGaps, class Score, bool Clips = true>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above, Score left_best,
                                           const GapScores<Score>& left, const GapPrices<Score>& prices, Score clipped) {
     AffineCell<Score> cell{};
@@ -79,10 +79,10 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
         from = select(long_gap > gap, from_long, from);
         gap = max(gap, long_gap);
     }
-    cell.value = max(max(diagonal, gap), clipped);
-    from = select(cell.value > gap, Score(kFromStart), from);
+    cell.value = Clips ? max(max(diagonal, gap), clipped) : max(diagonal, gap);
+    if (Clips) from = select(cell.value > gap, Score(kFromStart), from);
     from = select(cell.value > diagonal, from, Score(kFromDiagonal));
-    from = select(cell.value > clipped, from, Score(kFromStart));
+    if (Clips) from = select(cell.value > clipped, from, Score(kFromStart));
     cell.from = from | extends;
     return cell;
 }
@@ -104,6 +104,30 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPric
         if (LongGaps) insertion[b].long_gap = cell.insertion.long_gap;
         left_best = cell.value;
         left = cell.deletion;
+    }
+}
+
+// The same row where no base is clipped, in differences between neighbours, which 8 bits hold however long the rows are (Suzuki &
+// Kasahara 2018): a cell counts from its neighbour along the diagonal. `best` holds each cell less the one to its left,
+// `insertion` likewise. store(b, from) sees every cell's traceback byte.
+template <bool LongGaps, class Score, class Substitution, class Store>
+GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score lowest,
+                                       Score* best, GapScores<Score>* insertion, Store&& store) {
+    Score left_best = lowest;
+    GapScores<Score> left{lowest, lowest};
+    for (int b = 0; b < band; b++) {
+        const Score above_best = best[b + 1];
+        const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(substitution(b), above_best, insertion[b + 1], left_best,
+                                                                           left, prices, lowest);
+        store(b, cell.from);
+        best[b] = cell.value - left_best;
+        insertion[b].gap = cell.insertion.gap - left_best;
+        left.gap = cell.deletion.gap - above_best;
+        if (LongGaps) {
+            insertion[b].long_gap = cell.insertion.long_gap - left_best;
+            left.long_gap = cell.deletion.long_gap - above_best;
+        }
+        left_best = cell.value - above_best;
     }
 }
 

@@ -18,11 +18,11 @@ struct PairChoice {
 
 GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + scores.mismatch; }
 
-// Calls of their own with copies of the loci, as few reads want them: all others keep theirs in registers.
+// Calls of their own, as few reads want them.
 
 // Of the loci where the whole read is aligned with at most an edit more than at the best one.
 template <class Group, class Loci>
-GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci loci, uint32_t draw, const MapChoice usual) {
+GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci& loci, uint32_t draw, const MapChoice usual) {
     uint32_t near = 0;
     while (near < loci.count && near <= kMostWeighed && loci.score(0) - loci.score(near) <= edit_of(scores)) near++;
     if (near < 2 || near > kMostWeighed) return usual;
@@ -37,7 +37,7 @@ GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& score
 
 // Of the proper pairs of so many loci of each mate that lose at most an edit against the usual one, whose score is `best`.
 template <class Group, class Loci>
-GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci first, const Loci second, uint32_t rows,
+GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t rows,
                                     uint32_t columns, uint32_t draw, int32_t best, const PairChoice usual) {
     constexpr int32_t kUnitLoss = 6;  // of a unit of an insert size's penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;

@@ -68,6 +68,7 @@ struct BorderLanes {
     WideTileRow* row;
     bool last;
     int32_t base[2] = {}, best[2] = {};
+    static constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and the sums with it still within a half
 
     // The best of each target's alignments in this tile, number `tile` of the query, and those above it.
     __device__ __forceinline__ void score(const uint4* profile, int tile, int32_t* scores) {
@@ -114,12 +115,17 @@ private:
         const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
         const EndGap& start = scheme.ends.target_start;
         const uint32_t border_step = both_halves(scheme.shift - start.extend);
-        const bool along_row = !Corners && scheme.cheap_ends & target_end_bit;
+        const bool along_row = !Corners && scheme.cheap_ends & target_end_bit && !(Tiled && !last);
+        // the best end in the last row since the last new base, as H' of the lane's column would have to be to be as good
+        uint32_t in_row = minimum;
+        const uint32_t row_step = both_halves(scheme.shift - scheme.ends.target_end.extend);
         uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0;
         lane_columns(
             rows, profile, two, scheme.symbols, above,
             [&](int j0, uint32_t& upper, uint32_t& f) {
                 if (j0 % rebased_columns == 0) {
+                    if (along_row && lane == G - 1) offer_in_row(in_row, j0 - G);
+                    in_row = minimum;
                     const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
 #pragma unroll
                     for (int k = 0; k < K; k++) {
@@ -157,8 +163,11 @@ private:
             },
             [&](int column, uint32_t f) {
                 if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) leave(rows.h[K - 1], f, column);
-                if (along_row && !(Tiled && !last) && lane == G - 1 && column >= 0) offer_in_row(rows.h[K - 1], column);
-                if (column == two.length[0] - 1 || column == two.length[1] - 1) end_targets(rows, column, mine, minus_shift);
+                if (column == two.length[0] - 1 || column == two.length[1] - 1) {
+                    if (along_row && lane == G - 1) offer_in_row(in_row, column - 1);
+                    end_targets(rows, column, mine, minus_shift);
+                }
+                if (!Corners && column >= 0) in_row = __viaddmax_s16x2(in_row, row_step, rows.h[K - 1]);
             });
     }
 
@@ -167,12 +176,12 @@ private:
         row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
     }
 
-    // Ends of the query with something of the target left.
-    __device__ __forceinline__ void offer_in_row(uint32_t h, int column) {
+    // Ends of the query with something of the target left; `column` is the last one that in_row knows.
+    __device__ __forceinline__ void offer_in_row(uint32_t in_row, int column) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int rest = two.length[half] - column - 1;
-            if (rest > 0) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
+            const int rest = two.length[half] - column - 1, h = half_of(in_row, half);
+            if (rest > 0 && h >= 0) offer(half, h, n + column + 1, scheme.ends.target_end.cost(rest));
         }
     }
 
@@ -188,7 +197,6 @@ private:
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
     __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
-        constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and the sums below still within a half
         if (mine + K <= 0) return;
         uint32_t maximum = minimum;
 #pragma unroll

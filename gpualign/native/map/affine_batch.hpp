@@ -1,48 +1,18 @@
-// Many banded affine alignments at once: one (query, text window) pair per lane of a vector of 16-bit scores, or one at a
-// time in 32 bits where 16 could overflow.
+// Many banded affine alignments at once: one (query, text window) pair per lane of a vector, in differences of 8 bits where both
+// ends are pinned, otherwise in scores of 16. What would leave lanes empty, or is too large, is aligned by itself.
 #pragma once
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-#include "abi/chains.hpp"
-#include "algo/map/affine.hpp"
-#include "algo/map/chain/gaps.hpp"
-#include "map/alignment.hpp"
-#include "index/reference.hpp"
-#include "simd/vector.hpp"
+#include "map/affine_wave.hpp"
 
 namespace gpualign {
 
-// The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query base i may meet the
-// reference's bases diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
-//
-// An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
-// its first (last) base on one diagonal of the band.
-//
-// The two may change roles: then the rows are the reference's bases from `swapped_row` on, and their columns those of the
-// query, all of which `codes` holds.
-struct AffineTask {
-    const uint8_t* codes;  // of the query, kNoBase where it has no base
-    int32_t length;
-    int32_t band;
-    int64_t diagonal;
-    int64_t contig_begin, contig_end;                  // columns
-    int32_t begin_pin = kFreeEnd, end_pin = kFreeEnd;  // diagonals of the band, 0 the first one
-    int64_t swapped_row = -1;
-
-    bool swapped() const { return swapped_row >= 0; }
-};
-
-struct AffineResult {
-    int32_t score;           // without clip penalties, as bwa's AS
-    int64_t begin;           // reference position of the first aligned column
-    Cigar cigar;
-};
-
 class AffineBatch {
 public:
-    AffineBatch(const ReferenceView& reference, const AffineScores& scores) : reference_(reference), scores_(scores) {}
+    AffineBatch(const ReferenceView& reference, const AffineScores& scores)
+        : codes_(reference), scores_(scores), waves16_(reference, scores), waves32_(reference, scores) {}
 
     // results[i] belongs to tasks[i] and does not depend on the other tasks.
     void run(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results) {
@@ -50,67 +20,81 @@ public:
         order_.resize(tasks.size());
         std::iota(order_.begin(), order_.end(), 0u);
         const auto pins = [&](uint32_t i) { return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0); };
-        const auto key = [&](uint32_t i) { return pins(i) << 62 | uint64_t(tasks[i].band) << 32 | uint32_t(tasks[i].length); };
+        const auto kind = [&](uint32_t i) { return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].band) << 32; };
+        const auto key = [&](uint32_t i) { return kind(i) | uint32_t(tasks[i].length); };
         std::sort(order_.begin(), order_.end(),
                   [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
         for (size_t at = 0; at < order_.size();) {
-            const int32_t band = tasks[order_[at]].band;
-            const bool wide = !fits_16_bits(tasks[order_[at]]);
+            const size_t lanes = width(tasks[order_[at]]) == Width::bits8 ? 2 * kLanes : kLanes;
             size_t stop = at + 1;
-            while (stop < order_.size() && stop - at < size_t(wide ? 1 : kLanes) && tasks[order_[stop]].band == band &&
-                   pins(order_[stop]) == pins(order_[at]) && !fits_16_bits(tasks[order_[stop]]) == wide)
-                stop++;
-            if (has_long_gaps(scores_)) align_group<true>(tasks, results, at, int(stop - at), wide);
-            else align_group<false>(tasks, results, at, int(stop - at), wide);
+            while (stop < order_.size() && stop - at < lanes && kind(order_[stop]) == kind(order_[at])) stop++;
+            if (has_long_gaps(scores_)) align_group<true>(tasks, results, at, int(stop - at));
+            else align_group<false>(tasks, results, at, int(stop - at));
             at = stop;
         }
     }
 
 private:
+    enum class Width { bits8, bits16, bits32 };
+    static constexpr int kLanes = Vec<int16_t>::lanes;
+
     template <bool LongGaps>
-    void align_group(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count, bool wide) {
-        if (wide) align<LongGaps, int32_t, int32_t, 1>(tasks, results, at, 1);
-        else align<LongGaps, Vec<int16_t>, int16_t, kLanes>(tasks, results, at, count);
+    void align_group(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count) {
+        const uint32_t* members = order_.data() + at;
+        if (alone(tasks, members, count)) {
+            for (int i = 0; i < count; i++) {
+                const AffineTask& task = tasks[members[i]];
+                if (fits_16_bits(task)) waves16_.template align<LongGaps>(task, results[members[i]]);
+                else waves32_.template align<LongGaps>(task, results[members[i]]);
+            }
+        } else if (width(tasks[members[0]]) == Width::bits8) {
+            align_pinned<LongGaps>(tasks, results, members, count);
+        } else {
+            align_lanes<LongGaps>(tasks, results, members, count);
+        }
     }
 
-    static constexpr int kLanes = Vec<int16_t>::lanes;
-    static constexpr int kLowest16 = -12000;  // below every value reached, far enough from -32768 to subtract a few penalties
+    // Whether each is better aligned by itself: they take fewer vectors, or no lane holds one, or all lanes' traceback is too much.
+    bool alone(const std::vector<AffineTask>& tasks, const uint32_t* members, int count) const {
+        const Width bits = width(tasks[members[0]]);
+        const int64_t largest = tasks[members[count - 1]].cells();
+        int64_t vectors = 0;
+        for (int i = 0; i < count; i++) vectors += AffineWaves<int16_t>::vectors(tasks[members[i]]);
+        return bits == Width::bits32 || largest > (bits == Width::bits8 ? kMaxCells / 2 : kMaxCells) || vectors < largest;
+    }
+    static constexpr int64_t kMaxCells = 1 << 20;
 
-    // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to. A lane's
-    // share of the traceback is bounded as well.
+    Width width(const AffineTask& task) const {
+        return fits_8_bits(task) ? Width::bits8 : fits_16_bits(task) ? Width::bits16 : Width::bits32;
+    }
+
+    // Differences of neighbours are bounded by the prices; those to cells out of reach are kLowest8 or outside_slope().
+    bool fits_8_bits(const AffineTask& task) const {
+        return task.begin_pin >= 0 && task.end_pin >= 0 && task.within_contig() &&
+               scores_.match + scores_.gap_open + scores_.gap_extend <= 15 && scores_.mismatch <= 20 &&
+               scores_.long_gap_open + scores_.long_gap_extend <= 30;
+    }
+    // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to.
     bool fits_16_bits(const AffineTask& task) const {
         const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.long_gap_open + scores_.long_gap_extend,
                                         scores_.clip_penalty});
         const int64_t maximum = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
-        if (worst >= 1000 || int64_t(task.length) * task.band > kMaxCells) return false;
+        if (worst >= 1000) return false;
         if (task.begin_pin >= 0) return maximum + gaps + 2 * scores_.gap_open < -kLowest16;
         return maximum < -kLowest16 && gaps < -kLowest16;
     }
-    static constexpr int64_t kMaxCells = 1 << 20;
+    static constexpr int8_t kLowest8 = lowest_score<int8_t>();
+    static constexpr int16_t kLowest16 = lowest_score<int16_t>();
 
-    // Codes of the rows, and of the columns [diagonal, diagonal + length + band - 1), kOutside beyond the contig or the query.
-    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
-    const uint8_t* load_rows(const AffineTask& task) {
-        if (!task.swapped()) return task.codes;
-        rows_.resize(size_t(task.length));
-        reference_.codes(uint64_t(task.swapped_row), uint64_t(task.swapped_row + task.length), rows_.data());
-        return rows_.data();
-    }
-    void load_columns(const AffineTask& task) {
-        const int64_t begin = task.diagonal, end = task.diagonal + task.length + task.band - 1;
-        window_.assign(size_t(end - begin), kOutside);
-        const int64_t from = std::max(begin, task.contig_begin), to = std::min(end, task.contig_end);
-        if (from >= to) return;
-        if (task.swapped()) std::copy(task.codes + from, task.codes + to, window_.data() + (from - begin));
-        else reference_.codes(uint64_t(from), uint64_t(to), window_.data() + (from - begin));
-        for (int64_t i = from; i < to; i++)
-            if (window_[size_t(i - begin)] == kNoBase) window_[size_t(i - begin)] = kTextNoBase;
-    }
-
+    // What a cell that is left of the pin before the first row loses to the one to its right: an alignment that begins there is
+    // worth less than one with an insertion at the pin.
+    int32_t outside_slope() const { return 2 * (scores_.match + scores_.gap_open + scores_.gap_extend); }
     // Tasks of one band with the same ends pinned, a lane each. Rows of the query and columns of the text are vectors.
-    template <class Score, class Lane>
+    template <class Lane>
     struct Group {
+        using Score = Vec<Lane>;
+
         const std::vector<AffineTask>& tasks;
         const uint32_t* members;
         const int count, band;
@@ -125,187 +109,187 @@ private:
         bool end_pinned() const { return (*this)[0].end_pin >= 0; }
     };
 
+    using Score16 = Vec<int16_t>;
+    using Score8 = Vec<int8_t>;
+
     // The best end of each lane.
-    template <class Score>
     struct Ends {
-        Score value, row, diagonal;
+        Score16 value, row, diagonal;
     };
 
-    template <class Lane>
-    static constexpr Lane lowest() {
-        return Lane(sizeof(Lane) == 2 ? kLowest16 : -(1 << 29));
-    }
-
-    template <bool LongGaps, class Score, class Lane, int Lanes>
-    void align(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count) {
-        Group<Score, Lane> group{tasks, order_.data() + at, count, tasks[order_[at]].band};
-        load_codes<Lanes>(group);
-        set_first_row<Lanes>(group);
-        traceback_.resize(size_t(group.rows) * size_t(group.band) * Lanes);
-        const Ends<Score> ends = sweep_rows<LongGaps, Lanes>(group);
+    template <bool LongGaps>
+    void align_lanes(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
+        Group<int16_t> group{tasks, members, count, tasks[members[0]].band};
+        load_codes(group, codes16_);
+        set_first_row(group);
+        traceback_.resize(size_t(group.rows) * size_t(group.band) * kLanes);
+        const Ends ends = sweep_rows<LongGaps>(group);
         for (int lane = 0; lane < count; lane++)
-            finish(group[lane], results[group.members[lane]], lane_of(ends.value, lane), lane_of(ends.row, lane),
-                   lane_of(ends.diagonal, lane), traceback_.data() + lane, group.band, Lanes);
+            trace(group, lane, {ends.value[lane], ends.row[lane], ends.diagonal[lane]}, results[members[lane]]);
     }
 
-    template <int Lanes, class Score, class Lane>
-    void load_codes(Group<Score, Lane>& group) {
+    template <bool LongGaps>
+    void align_pinned(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
+        Group<int8_t> group{tasks, members, count, tasks[members[0]].band};
+        load_codes(group, codes8_);
+        set_first_differences(group);
+        traceback_.resize(size_t(group.rows) * size_t(group.band) * Score8::lanes);
+        sweep_differences<LongGaps>(group);
+        for (int lane = 0; lane < count; lane++) {
+            AffineResult& result = results[members[lane]];
+            trace(group, lane, {0, group[lane].length - 1, group[lane].end_pin}, result);
+            result.score = pinned_score(group[lane], result.cigar, group.query + lane, group.text + lane);
+        }
+    }
+
+    template <class Lane>
+    void trace(const Group<Lane>& group, int lane, const LastCell& end, AffineResult& result) const {
+        const uint8_t* bytes = traceback_.data() + lane;
+        const size_t row = size_t(group.band) * Vec<Lane>::lanes;
+        trace_affine(group[lane], scores_, end, result, [&](int i, int b) { return bytes[size_t(i) * row + size_t(b) * Vec<Lane>::lanes]; });
+    }
+
+    // Query rows, then text columns, then what these cost.
+    template <class Lane>
+    void load_codes(Group<Lane>& group, std::vector<Lane>& symbols) {
+        constexpr size_t lanes = Vec<Lane>::lanes;
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
-        std::vector<Lane>& symbols = lane_buffer<Lane>();  // query rows, then text columns, then what these cost
-        symbols.assign(size_t(group.rows + 2 * group.columns) * Lanes, Lane(kOutside));
+        symbols.assign(size_t(group.rows + 2 * group.columns) * lanes, Lane(AffineCodes::kOutside));
         group.query = symbols.data();
-        group.text = group.query + size_t(group.rows) * Lanes;
-        Lane* outside = group.text + size_t(group.columns) * Lanes;
-        bool any_outside = false;
+        group.text = group.query + size_t(group.rows) * lanes;
+        bool within = true;
         for (int lane = 0; lane < group.count; lane++) {
             const AffineTask& task = group[lane];
-            const uint8_t* rows = load_rows(task);
-            for (int i = 0; i < task.length; i++) group.query[size_t(i) * Lanes + size_t(lane)] = rows[i];
-            load_columns(task);
-            for (size_t j = 0; j < window_.size(); j++) {
-                group.text[j * Lanes + size_t(lane)] = window_[j];
-                any_outside |= window_[j] == kOutside;
-            }
+            const uint8_t* rows = codes_.rows(task);
+            for (size_t i = 0; i < size_t(task.length); i++) group.query[i * lanes + size_t(lane)] = Lane(rows[i]);
+            const std::vector<uint8_t>& columns = codes_.columns(task);
+            for (size_t j = 0; j < columns.size(); j++) group.text[j * lanes + size_t(lane)] = Lane(columns[j]);
+            within = within && task.within_contig();
         }
-        if (!any_outside) return;
-        group.outside = outside;
-        for (size_t j = 0; j < size_t(group.columns) * Lanes; j++)
-            outside[j] = group.text[j] == kOutside ? lowest<Lane>() : Lane(0);
+        if (within) return;
+        group.outside = group.text + size_t(group.columns) * lanes;
+        for (size_t j = 0; j < size_t(group.columns) * lanes; j++)
+            group.outside[j] = group.text[j] == AffineCodes::kOutside ? lowest_score<Lane>() : Lane(0);
+    }
+
+    template <class Lane>
+    void reserve_cells(Group<Lane>& group, std::vector<Lane>& cells) {
+        cells.assign(size_t(3 * (group.band + 1)) * Vec<Lane>::lanes + 64, lowest_score<Lane>());
+        group.best = reinterpret_cast<Vec<Lane>*>((reinterpret_cast<uintptr_t>(cells.data()) + 63) & ~uintptr_t(63));
+        group.insertion = reinterpret_cast<GapScores<Vec<Lane>>*>(group.best + group.band + 1);
     }
 
     // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
-    template <int Lanes, class Score, class Lane>
-    void set_first_row(Group<Score, Lane>& group) {
-        std::vector<Lane>& cells = cell_buffer<Lane>();
-        cells.assign(size_t(3 * (group.band + 1)) * Lanes + 64, lowest<Lane>());
-        group.best = aligned<Score>(cells.data());
-        group.insertion = reinterpret_cast<GapScores<Score>*>(group.best + group.band + 1);
-        const bool pinned = group.begin_pinned();
-        for (int b = 0; b < group.band; b++) group.best[b] = Score(Lane(pinned ? lowest<Lane>() : 0));
-        group.best[group.band] = Score(lowest<Lane>());
-        if (!pinned) return;
+    void set_first_row(Group<int16_t>& group) {
+        reserve_cells(group, cells16_);
+        if (!group.begin_pinned()) std::fill(group.best, group.best + group.band, Score16(int16_t(0)));
+        else
+            for (int lane = 0; lane < group.count; lane++) {
+                const int pin = group[lane].begin_pin;
+                for (int b = pin; b < group.band; b++) group.best[b].set(lane, int16_t(b == pin ? 0 : -gap_cost(scores_, b - pin)));
+            }
+    }
+
+    void set_first_differences(Group<int8_t>& group) {
+        reserve_cells(group, cells8_);
         for (int lane = 0; lane < group.count; lane++) {
             const int pin = group[lane].begin_pin;
-            set_lane(group.best[pin], lane, Lane(0));
-            for (int b = pin + 1; b < group.band; b++)
-                set_lane(group.best[b], lane, Lane(-gap_cost(scores_, b - pin)));
+            int32_t last = 0;
+            for (int b = 0; b < group.band; b++) {
+                const int32_t value = b > pin ? -gap_cost(scores_, b - pin) : 0;
+                group.best[b].set(lane, int8_t(b > pin ? value - last : outside_slope()));
+                last = value;
+            }
         }
     }
 
-    template <bool LongGaps, int Lanes, class Score, class Lane>
-    Ends<Score> sweep_rows(const Group<Score, Lane>& group) {
-        const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
-        const GapPrices<Score> prices{Score(Lane(scores_.gap_open + scores_.gap_extend)), Score(Lane(scores_.gap_extend)),
-                                      Score(Lane(scores_.long_gap_open + scores_.long_gap_extend)), Score(Lane(scores_.long_gap_extend))};
-        const Score minimum(lowest<Lane>());
-        const Score clipped = group.begin_pinned() ? minimum : Score(Lane(0)) - clip;
-        Score last_row(Lane(0)), end_pin(Lane(0));
-        for (int lane = 0; lane < group.count; lane++) {
-            set_lane(last_row, lane, Lane(group[lane].length - 1));
-            set_lane(end_pin, lane, Lane(group[lane].end_pin));
-        }
-        Ends<Score> ends{minimum, Score(Lane(0)), Score(Lane(0))};
+    template <bool LongGaps>
+    void sweep_differences(const Group<int8_t>& group) {
+        const Score8 match(int8_t(scores_.match)), mismatch(int8_t(-scores_.mismatch)), lowest(kLowest8);
+        const auto prices = gap_prices<Score8, int8_t>(scores_);
         for (int i = 0; i < group.rows; i++) {
-            const Score symbol = load<Score>(group.query + size_t(i) * Lanes);
-            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Lanes;
-            const auto plain = [&](int b) {
-                return select(load<Score>(group.text + size_t(i + b) * Lanes) == symbol, match, mismatch);
-            };
-            const auto within = [&](int b) { return plain(b) + load<Score>(group.outside + size_t(i + b) * Lanes); };
+            const Score8 symbol = Score8::load(group.query + size_t(i) * Score8::lanes);
+            const int8_t* text = group.text + size_t(i) * Score8::lanes;
+            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
+            affine_difference_row<LongGaps>(
+                [&](int b) { return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch); }, group.band,
+                prices, lowest, group.best, group.insertion,
+                [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
+        }
+    }
+
+    // What an alignment with both ends pinned is worth; its codes are those of a lane.
+    int32_t pinned_score(const AffineTask& task, const Cigar& cigar, const int8_t* query, const int8_t* text) const {
+        constexpr int32_t lanes = Score8::lanes;
+        int32_t score = 0;
+        text += task.begin_pin * lanes;
+        for (const uint32_t operation : cigar) {
+            const int32_t n = int32_t(operation >> 4);
+            if ((operation & 15) == kCigarM) {
+                int32_t mismatches = 0;
+                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes) mismatches += *query != *text;
+                score += ungapped_score(scores_, n, mismatches);
+            } else {
+                score -= gap_cost(scores_, n);
+                (((operation & 15) == kCigarI) != task.swapped() ? query : text) += n * lanes;
+            }
+        }
+        return score;
+    }
+
+    template <bool LongGaps>
+    Ends sweep_rows(const Group<int16_t>& group) {
+        const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)), clip(int16_t(scores_.clip_penalty));
+        const auto prices = gap_prices<Score16, int16_t>(scores_);
+        const Score16 minimum(kLowest16), none(int16_t(0));
+        const Score16 clipped = group.begin_pinned() ? minimum : none - clip;
+        Score16 last_row = none, end_pin = none;
+        for (int lane = 0; lane < group.count; lane++) {
+            last_row.set(lane, int16_t(group[lane].length - 1));
+            end_pin.set(lane, int16_t(group[lane].end_pin));
+        }
+        Ends ends{minimum, none, none};
+        for (int i = 0; i < group.rows; i++) {
+            const Score16 symbol = Score16::load(group.query + size_t(i) * kLanes), row{int16_t(i)};
+            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * kLanes;
+            const auto plain = [&](int b) { return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch); };
+            const auto within = [&](int b) { return plain(b) + Score16::load(group.outside + size_t(i + b) * kLanes); };
             const auto sweep = [&](auto&& store) {
-                const auto run = [&](const auto& score) {
-                    affine_row<LongGaps>(score, group.band, prices, clipped, minimum, group.best, group.insertion, store);
-                };
-                if (group.outside) run(within);
-                else run(plain);
+                if (group.outside) affine_row<LongGaps>(within, group.band, prices, clipped, minimum, group.best, group.insertion, store);
+                else affine_row<LongGaps>(plain, group.band, prices, clipped, minimum, group.best, group.insertion, store);
             };
-            Score row_best(minimum), row_diagonal(Lane(0));
-            const Score row{Lane(i)};
+            Score16 row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;
             if (group.end_pinned()) {
-                sweep([&](int b, Score value, Score from) {
-                    row_best = select(Score(Lane(b)) == end_pin, value, row_best);
-                    store_bytes(bytes + size_t(b) * Lanes, from);
+                sweep([&](int b, Score16 value, Score16 from) {
+                    row_best = select(Score16(int16_t(b)) == end_pin, value, row_best);
+                    store_bytes(bytes + size_t(b) * kLanes, from);
                 });
                 ends = {select(is_last, row_best, ends.value), select(is_last, row, ends.row), end_pin};
                 continue;
             }
-            sweep([&](int b, Score value, Score from) {
-                row_diagonal = select(value > row_best, Score(Lane(b)), row_diagonal);
+            sweep([&](int b, Score16 value, Score16 from) {
+                row_diagonal = select(value > row_best, Score16(int16_t(b)), row_diagonal);
                 row_best = max(value, row_best);
-                store_bytes(bytes + size_t(b) * Lanes, from);
+                store_bytes(bytes + size_t(b) * kLanes, from);
             });
             // the last row needs no clip at the end; rows after it belong to longer queries
-            const Score value = select(is_last, row_best, row_best - clip);
-            auto better = value > ends.value;
-            better = better & ((row < last_row) | is_last);
-            ends = {select(better, value, ends.value), select(better, row, ends.row),
-                    select(better, row_diagonal, ends.diagonal)};
+            const Score16 value = select(is_last, row_best, row_best - clip);
+            const auto better = (value > ends.value) & ((row < last_row) | is_last);
+            ends = {select(better, value, ends.value), select(better, row, ends.row), select(better, row_diagonal, ends.diagonal)};
         }
         return ends;
     }
 
-    void finish(const AffineTask& task, AffineResult& result, int value, int row, int diagonal, const uint8_t* bytes, int band,
-                int lanes) {
-        const int clip_end = task.length - 1 - row;
-        result.cigar.clear();
-        push_cigar(result.cigar, kCigarS, uint32_t(clip_end));
-        const auto from = [&](int i, int b) { return bytes[(size_t(i) * size_t(band) + size_t(b)) * size_t(lanes)]; };
-        const auto matches = [&](int i, int b) {
-            int run = 0;
-            while (i - run >= 0 && (from(i - run, b) & kFromMask) == kFromDiagonal) run++;
-            return run;
-        };
-        affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
-            push_cigar(result.cigar, op == 'M' ? kCigarM : (op == 'I') != task.swapped() ? kCigarI : kCigarD, n);
-        });
-        if (task.begin_pin >= 0) {
-            push_cigar(result.cigar, task.swapped() ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
-            diagonal = task.begin_pin;
-        }
-        push_cigar(result.cigar, kCigarS, uint32_t(row));
-        std::reverse(result.cigar.begin(), result.cigar.end());
-        result.begin = task.diagonal + row + diagonal;
-        result.score = value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0);
-    }
-
-    template <class Score, class Lane>
-    static Score load(const Lane* p) {
-        if constexpr (sizeof(Score) == sizeof(Lane)) return Score(*p);
-        else return Score::load(p);
-    }
-    static void set_lane(int32_t& score, int, int32_t x) { score = x; }
-    static void set_lane(Vec<int16_t>& score, int lane, int16_t x) { score.set(lane, x); }
-    static int lane_of(int32_t score, int) { return score; }
-    static int lane_of(const Vec<int16_t>& score, int lane) { return score[lane]; }
-    static void store_bytes(uint8_t* out, int32_t from) { *out = uint8_t(from); }
-    static void store_bytes(uint8_t* out, const Vec<int16_t>& from) {
-        typedef uint8_t Bytes __attribute__((vector_size(GPUALIGN_VECTOR_BYTES / 2)));
-        const Bytes bytes = __builtin_convertvector(from.v, Bytes);
-        std::memcpy(out, &bytes, sizeof bytes);
-    }
-    template <class Score, class Lane>
-    static Score* aligned(Lane* p) {
-        return reinterpret_cast<Score*>((reinterpret_cast<uintptr_t>(p) + 63) & ~uintptr_t(63));
-    }
-    template <class Lane>
-    std::vector<Lane>& lane_buffer() {
-        if constexpr (sizeof(Lane) == 2) return codes16_;
-        else return codes32_;
-    }
-    template <class Lane>
-    std::vector<Lane>& cell_buffer() {
-        if constexpr (sizeof(Lane) == 2) return cells16_;
-        else return cells32_;
-    }
-
-    const ReferenceView& reference_;
+    AffineCodes codes_;
     const AffineScores scores_;
+    AffineWaves<int16_t> waves16_;
+    AffineWaves<int32_t> waves32_;
     std::vector<uint32_t> order_;
-    std::vector<uint8_t> rows_, window_, traceback_;
+    std::vector<uint8_t> traceback_;
+    std::vector<int8_t> codes8_, cells8_;
     std::vector<int16_t> codes16_, cells16_;
-    std::vector<int32_t> codes32_, cells32_;
 };
 
 }  // namespace gpualign

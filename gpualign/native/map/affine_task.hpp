@@ -1,0 +1,125 @@
+// One banded affine alignment: what is to be aligned, its codes, and the way back from the traceback bytes.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "abi/chains.hpp"
+#include "algo/map/affine.hpp"
+#include "algo/map/chain/gaps.hpp"
+#include "index/reference.hpp"
+#include "map/alignment.hpp"
+
+namespace gpualign {
+
+// The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query base i may meet the
+// reference's bases diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
+//
+// An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
+// its first (last) base on one diagonal of the band.
+//
+// The two may change roles: then the rows are the reference's bases from `swapped_row` on, and their columns those of the
+// query, all of which `codes` holds.
+struct AffineTask {
+    const uint8_t* codes;  // of the query, kNoBase where it has no base
+    int32_t length;
+    int32_t band;
+    int64_t diagonal;
+    int64_t contig_begin, contig_end;                  // columns
+    int32_t begin_pin = kFreeEnd, end_pin = kFreeEnd;  // diagonals of the band, 0 the first one
+    int64_t swapped_row = -1;
+
+    bool swapped() const { return swapped_row >= 0; }
+    int64_t columns_end() const { return diagonal + length + band - 1; }
+    bool within_contig() const { return diagonal >= contig_begin && columns_end() <= contig_end; }
+    int64_t cells() const { return int64_t(length) * band; }
+};
+
+struct AffineResult {
+    int32_t score;           // without clip penalties, as bwa's AS
+    int64_t begin;           // reference position of the first aligned column
+    Cigar cigar;
+};
+
+// The last cell of an alignment and what it is worth.
+struct LastCell {
+    int32_t value, row, diagonal;
+};
+
+// Codes of a task's rows, and of its columns, kOutside beyond the contig or the query.
+class AffineCodes {
+public:
+    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
+
+    explicit AffineCodes(const ReferenceView& reference) : reference_(reference) {}
+
+    const uint8_t* rows(const AffineTask& task) {
+        if (!task.swapped()) return task.codes;
+        rows_.resize(size_t(task.length));
+        reference_.codes(uint64_t(task.swapped_row), uint64_t(task.swapped_row + task.length), rows_.data());
+        return rows_.data();
+    }
+    const std::vector<uint8_t>& columns(const AffineTask& task) {
+        const int64_t begin = task.diagonal, end = task.columns_end();
+        columns_.assign(size_t(end - begin), kOutside);
+        const int64_t from = std::max(begin, task.contig_begin), to = std::min(end, task.contig_end);
+        if (from >= to) return columns_;
+        uint8_t* codes = columns_.data() + (from - begin);
+        if (task.swapped()) std::copy(task.codes + from, task.codes + to, codes);
+        else reference_.codes(uint64_t(from), uint64_t(to), codes);
+        for (int64_t i = 0; i < to - from; i++) codes[i] = uint8_t(codes[i] + (codes[i] == kNoBase ? kTextNoBase - kNoBase : 0));
+        return columns_;
+    }
+
+private:
+    const ReferenceView& reference_;
+    std::vector<uint8_t> rows_, columns_;
+};
+
+// The result of a task by its traceback bytes: from(i, b) is that of a cell.
+template <class From>
+void trace_affine(const AffineTask& task, const AffineScores& scores, const LastCell& end, AffineResult& result, From&& from) {
+    const int clip_end = task.length - 1 - end.row;
+    int row = end.row, diagonal = end.diagonal;
+    result.cigar.clear();
+    push_cigar(result.cigar, kCigarS, uint32_t(clip_end));
+    const auto matches = [&](int i, int b) {
+        int run = 0;
+        while (i - run >= 0 && (from(i - run, b) & kFromMask) == kFromDiagonal) run++;
+        return run;
+    };
+    affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
+        push_cigar(result.cigar, op == 'M' ? kCigarM : (op == 'I') != task.swapped() ? kCigarI : kCigarD, n);
+    });
+    if (task.begin_pin >= 0) {
+        push_cigar(result.cigar, task.swapped() ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
+        diagonal = task.begin_pin;
+    }
+    push_cigar(result.cigar, kCigarS, uint32_t(row));
+    std::reverse(result.cigar.begin(), result.cigar.end());
+    result.begin = task.diagonal + row + diagonal;
+    result.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
+}
+
+// Below every value reached, far enough from the least number to subtract a few penalties.
+template <class Lane>
+constexpr Lane lowest_score() {
+    return Lane(sizeof(Lane) == 1 ? -64 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
+}
+
+template <class Score, class Lane>
+GapPrices<Score> gap_prices(const AffineScores& s) {
+    return {Score(Lane(s.gap_open + s.gap_extend)), Score(Lane(s.gap_extend)), Score(Lane(s.long_gap_open + s.long_gap_extend)),
+            Score(Lane(s.long_gap_extend))};
+}
+
+// The low bytes of a vector's lanes.
+template <class Score>
+void store_bytes(uint8_t* out, const Score& from) {
+    typedef uint8_t Bytes __attribute__((vector_size(Score::lanes)));
+    const Bytes bytes = __builtin_convertvector(from.v, Bytes);
+    std::memcpy(out, &bytes, sizeof bytes);
+}
+
+}  // namespace gpualign

@@ -1,0 +1,172 @@
+// One banded affine alignment whose cells on an anti-diagonal fill a vector: for those that have too few like them to share one.
+//
+// Cell (i, b) is in wave 2i + b. The cells of a wave have diagonals of one parity: cell c is on diagonal 2c + parity. Their
+// neighbours above and to the left are in the wave before, the one along the diagonal is in the same place two waves before.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "map/affine_task.hpp"
+#include "simd/vector.hpp"
+
+namespace gpualign {
+
+template <class Lane, int Lanes>
+struct LaneNumbers {
+    Lane of[Lanes]{};
+    constexpr LaneNumbers() {
+        for (int lane = 0; lane < Lanes; lane++) of[lane] = Lane(lane);
+    }
+};
+template <class Lane, int Lanes>
+constexpr LaneNumbers<Lane, Lanes> kLaneNumbers{};
+
+template <class Lane>
+class AffineWaves {
+public:
+    using Score = Vec<Lane>;
+    static constexpr int kLanes = Score::lanes;
+
+    AffineWaves(const ReferenceView& reference, const AffineScores& scores) : codes_(reference), scores_(scores) {}
+
+    // Vectors that an alignment takes.
+    static int64_t vectors(const AffineTask& task) { return (2 * int64_t(task.length) + task.band) * ((width(task) - 1) / kLanes + 1); }
+
+    template <bool LongGaps>
+    void align(const AffineTask& task, AffineResult& result) {
+        load(task);
+        set_first_row(task);
+        end_ = {kLowest, task.length - 1, task.end_pin};
+        if (task.end_pin >= 0) sweep<LongGaps, false>(task);
+        else sweep<LongGaps, true>(task);
+        trace_affine(task, scores_, task.end_pin >= 0 ? end_ : best_end(task), result,
+                     [&](int i, int b) { return traceback_[place(2 * i + b, b / 2, task.length - 1)]; });
+    }
+
+private:
+    // What is known of each cell of two waves. The first one and those after the last are beyond the band.
+    struct Wave {
+        Lane *best, *insertion, *long_insertion, *deletion, *long_deletion;
+        Lane *end_value, *end_row;  // the best end on its diagonal
+    };
+    static constexpr size_t kArrays = sizeof(Wave) / sizeof(Lane*);
+
+    struct Constants {
+        Score match, mismatch, clip, clipped;
+        GapPrices<Score> prices;
+    };
+
+    static constexpr Lane kLowest = lowest_score<Lane>();
+
+    // Cells of a wave, at most.
+    static int width(const AffineTask& task) { return min(task.length, task.band / 2 + 1); }
+    // Where the traceback byte of cell c of a wave is.
+    size_t place(int t, int c, int last_row) const { return size_t(t) * size_t(width_) + size_t(c - max(0, t / 2 - last_row)); }
+
+    // Rows in reverse, so that both are read forwards.
+    void load(const AffineTask& task) {
+        width_ = width(task);
+        const uint8_t* rows = codes_.rows(task);
+        query_.assign(size_t(task.length + 2 * kLanes), Lane(AffineCodes::kOutside));
+        for (int i = 0; i < task.length; i++) query_[size_t(task.length - 1 - i)] = rows[i];
+        const std::vector<uint8_t>& columns = codes_.columns(task);
+        text_.assign(columns.begin(), columns.end());
+        text_.resize(columns.size() + 2 * kLanes, Lane(AffineCodes::kOutside));
+        outside_.clear();
+        if (!task.within_contig())
+            for (const Lane code : text_) outside_.push_back(code == AffineCodes::kOutside ? kLowest : Lane(0));
+        traceback_.resize(size_t(2 * task.length + task.band) * size_t(width_) + kLanes);
+    }
+
+    void set_first_row(const AffineTask& task) {
+        const size_t size = size_t(task.band / 2 + 1 + 2 * kLanes);
+        cells_.assign(2 * kArrays * size, kLowest);
+        Lane* next = cells_.data();
+        for (Wave& wave : waves_)
+            for (Lane** array : {&wave.best, &wave.insertion, &wave.long_insertion, &wave.deletion, &wave.long_deletion, &wave.end_value, &wave.end_row}) {
+                *array = next;
+                next += size;
+            }
+        const int pin = task.begin_pin;
+        for (int b = max(pin, 0); b < task.band; b++)
+            waves_[b % 2].best[1 + b / 2] = Lane(pin < 0 || b == pin ? 0 : -gap_cost(scores_, b - pin));
+    }
+
+    template <bool LongGaps, bool FreeEnd>
+    void sweep(const AffineTask& task) {
+        const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)), Score(Lane(scores_.clip_penalty)),
+                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_prices<Score, Lane>(scores_)};
+        const int last_row = task.length - 1;
+        for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
+            const int parity = t % 2, row = t / 2;  // of cell 0
+            const int first = max(0, row - last_row), last = min(row, (task.band - 1 - parity) / 2);
+            const Wave wave = waves_[parity], before = waves_[1 - parity];
+            int c = first;
+            for (; c + kLanes - 1 <= last; c += kLanes) step<LongGaps, FreeEnd, false>(constants, wave, before, t, c, last_row, last);
+            if (c <= last) step<LongGaps, FreeEnd, true>(constants, wave, before, t, c, last_row, last);
+            if (first == row - last_row && first <= last) end_in_last_row(task, parity, first);
+        }
+    }
+
+    // Cells [c, c + kLanes) of a wave; those after `last` stay as they are: they are above the first row, or beyond the band.
+    template <bool LongGaps, bool FreeEnd, bool Partial>
+    void step(const Constants& constants, const Wave& wave, const Wave& before, int t, int c, int last_row, int last) {
+        const int parity = t % 2, row = t / 2 - c, at = 1 + c, above = at + parity, left = above - 1;
+        const Score numbers = Score::load(kLaneNumbers<Lane, kLanes>.of);
+        const Score valid = Partial ? numbers < Score(Lane(last + 1 - c)) : Score(Lane(0));
+        const auto store = [&](Lane* cells, Score value) {
+            if (Partial) value = select(valid, value, Score::load(cells + at));
+            value.store(cells + at);
+        };
+        const int column = t / 2 + parity + c;
+        Score pair = select(Score::load(text_.data() + column) == Score::load(query_.data() + (last_row - row)), constants.match, constants.mismatch);
+        if (!outside_.empty()) pair = pair + Score::load(outside_.data() + column);
+        const GapScores<Score> insertion{Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
+        const GapScores<Score> deletion{Score::load(before.deletion + left), Score::load(before.long_deletion + left)};
+        const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above), insertion,
+                                                Score::load(before.best + left), deletion, constants.prices, constants.clipped);
+        store(wave.best, cell.value);
+        store(wave.insertion, cell.insertion.gap);
+        store(wave.deletion, cell.deletion.gap);
+        if (LongGaps) store(wave.long_insertion, cell.insertion.long_gap);
+        if (LongGaps) store(wave.long_deletion, cell.deletion.long_gap);
+        store_bytes(traceback_.data() + place(t, c, last_row), cell.from);
+        if (!FreeEnd) return;
+        const Score value = cell.value - constants.clip, best = Score::load(wave.end_value + at);
+        store(wave.end_row, select(value > best, Score(Lane(row)) - numbers, Score::load(wave.end_row + at)));
+        store(wave.end_value, max(value, best));
+    }
+
+    // The last row needs no clip at the end.
+    void end_in_last_row(const AffineTask& task, int parity, int c) {
+        const Wave& wave = waves_[parity];
+        const int at = 1 + c;
+        const int b = 2 * c + parity, row = task.length - 1;
+        if (task.end_pin == b) end_.value = wave.best[at];
+        if (task.end_pin >= 0 || wave.best[at] <= wave.end_value[at]) return;
+        wave.end_value[at] = wave.best[at];
+        wave.end_row[at] = Lane(row);
+    }
+
+    // Of equal ones the first row's, and there the lowest diagonal's.
+    LastCell best_end(const AffineTask& task) const {
+        LastCell end{std::numeric_limits<int32_t>::min(), 0, 0};
+        for (int b = 0; b < task.band; b++) {
+            const Wave& wave = waves_[b % 2];
+            const int32_t value = wave.end_value[1 + b / 2], row = wave.end_row[1 + b / 2];
+            if (value > end.value || (value == end.value && row < end.row)) end = {value, row, b};
+        }
+        return end;
+    }
+
+    AffineCodes codes_;
+    const AffineScores scores_;
+    Wave waves_[2];  // of even and odd diagonals
+    LastCell end_{};
+    int width_ = 0;
+    std::vector<Lane> query_, text_, outside_, cells_;
+    std::vector<uint8_t> traceback_;
+};
+
+}  // namespace gpualign
