@@ -7,6 +7,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -54,6 +55,22 @@ def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text
     assert (inflated.text.tobytes(), inflated.newlines) == (text, text.count(b"\n"))
     again = bgzf._inflated(native)
     assert (again.text.tobytes(), again.newlines) == (text, text.count(b"\n"))
+
+
+def test_blocks_are_the_same_from_thread_to_thread() -> None:
+    """ISA-L hashes bits of its memory's address with a text's first bytes: 240 of these texts differed."""
+    if bgzf._isal() is None:
+        pytest.skip("this isal shows no functions")
+    texts = np.random.default_rng(5).integers(0, 256, (20_000, 96), np.uint8)
+    texts[:, 40:44], texts[:, 60:64] = texts[:, 2:6], texts[:, :4]  # matches at the first bytes
+
+    def of_new_thread(_: int) -> list[bytes]:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: [bytes(bgzf._blocks(text.data)) for text in texts]).result()
+
+    with ThreadPoolExecutor(4) as pool:  # at the same time, so that no thread has the memory of another
+        first, *others = pool.map(of_new_thread, range(4))
+    assert [sum(map(bytes.__ne__, first, other)) for other in others] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("native", [True, False])

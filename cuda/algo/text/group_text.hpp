@@ -96,9 +96,9 @@ private:
 
 // Bases where they lie: the read's as bytes, the reference's two bits a base.
 template <class Group>
-class PackedBases {
+class GroupBases {
 public:
-    GPUALIGN_HD PackedBases(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
+    GPUALIGN_HD GroupBases(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
 
     GPUALIGN_HD void take(int32_t contig, int64_t position, int64_t, const char* bases, int64_t length, bool reverse) {
         begin_ = uint64_t(target_.contig_offsets[contig] + position);
@@ -165,7 +165,7 @@ GPUALIGN_HD uint64_t write_read(const Group& group, const TextBatch& batch, uint
     const ReadsView reads{batch.reads};
     const RecordsView columns{batch.records};
     Form<Out> form(text, contigs, reads);
-    RecordWriter<Form<Out>, PackedBases<Group>> writer(PackedBases<Group>(group, batch.target), contigs, reads, columns, batch.options,
+    RecordWriter<Form<Out>, GroupBases<Group>> writer(GroupBases<Group>(group, batch.target), contigs, reads, columns, batch.options,
                                                          batch.edits, form);
     records += writer.read(read);
     return text.size();

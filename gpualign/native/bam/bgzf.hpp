@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bam/stream_memory.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {
@@ -85,7 +86,7 @@ private:
         std::memset(padded_.get() + size, 0, kAhead);  // ISA-L looks beyond the end, and its choices depend on what is there
         out.reserve(kLargestBlock);
         auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
-        IsalDeflate& stream = *stream_.get();
+        auto& stream = *static_cast<IsalDeflate*>(stream_.get());
         isal_.deflate_init(&stream);
         stream.level = kLevel, stream.level_buf = level_buf_.get(), stream.level_buf_size = kLevelBytes;
         stream.gzip_flag = kGzipWithoutHeader, stream.hist_bits = kHistoryBits;
@@ -101,7 +102,7 @@ private:
     }
 
     Isal isal_;
-    Opaque<IsalDeflate> stream_;
+    StreamMemory stream_;
     std::unique_ptr<uint8_t[]> level_buf_, padded_;
 };
 
