@@ -302,7 +302,7 @@ def test_processes(mapper: gpualign.Mapper, contig: str, start: str) -> None:
     texts = [contig[at : at + 70] for at in range(0, 4000, 200)]
     with multiprocessing.get_context(start).Pool(2) as pool:
         found = pool.starmap(loci, [(mapper, texts[:10]), (mapper, texts[10:])])
-        pool.close()  # a forked worker has the command line's handlers of signals from tests before, without the thread that acts
+        pool.close()  # SIGTERM would reach the whole process by what handlers of tests before left to a fork
         pool.join()
     assert [*found[0], *found[1]] == loci(mapper, texts)
     for at, [(_, position, mapq)] in zip(range(0, 4000, 200), [*found[0], *found[1]], strict=True):
