@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class HostMemory:
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one
+        self._wanted: Counter[int] = Counter()  # by size, where none was free
+        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="gpualign-lock")
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
             self._rest = self._locker.lock(chunk)
 
@@ -70,7 +73,24 @@ class HostMemory:
             return array
         with self._cutting:
             part = self._part(size)
+        self._foresee(size)
         return np.asarray(_Loan(part, self._home(size)))
+
+    def _foresee(self, size: int) -> None:
+        """Where buffers of a size were wanted several times, as many again are page-locked meanwhile: who asks for the
+        next one, mostly the device's thread, need not wait for it.
+        """
+        if 2 * size <= self._chunk:
+            return
+        self._wanted[size] += 1
+        for _ in range(self._wanted[size] - 1):
+            with contextlib.suppress(RuntimeError):  # closed
+                self._ahead.submit(self._lock_ahead, size)
+
+    def _lock_ahead(self, size: int) -> None:
+        if self._locker.locked + size <= self._most:
+            with contextlib.suppress(self._driver.MemoryError):
+                self._home(size).append(self._locker.lock(size))
 
     def _found(self, size: int) -> NDArray[np.uint8] | None:
         """The whole of a free buffer of up to twice that size."""
@@ -102,6 +122,7 @@ class HostMemory:
 
     def close(self) -> None:
         """The same, before the device's context goes."""
+        self._ahead.shutdown(cancel_futures=True)
         self.clear()
         self._locker.close()
 
