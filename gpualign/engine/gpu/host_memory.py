@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,7 +26,9 @@ _SMALLEST = 256
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20
 #: bytes that are page-locked to be lent, at most
-_MAX_LENT = 1 << 30
+_MAX_LENT = 2 << 30
+#: bytes of a buffer that takes long to page-lock, and how many more of its size are then
+_LARGE, _AHEAD = 16 << 20, 2
 
 
 class HostMemory:
@@ -46,8 +48,7 @@ class HostMemory:
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one
-        self._wanted: Counter[int] = Counter()  # by size, where none was free
-        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="gpualign-lock")
+        self._ahead = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gpualign-lock")
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
             self._rest = self._locker.lock(chunk)
 
@@ -77,13 +78,10 @@ class HostMemory:
         return np.asarray(_Loan(part, self._home(size)))
 
     def _foresee(self, size: int) -> None:
-        """Where buffers of a size were wanted several times, as many again are page-locked meanwhile: who asks for the
-        next one, mostly the device's thread, need not wait for it.
+        """Page-lock more large buffers of a size that is wanted, while work goes on: who asks for the next one, mostly
+        the device's thread, need not wait for it.
         """
-        if 2 * size <= self._chunk:
-            return
-        self._wanted[size] += 1
-        for _ in range(self._wanted[size] - 1):
+        for _ in range(_AHEAD if size >= _LARGE else 0):
             with contextlib.suppress(RuntimeError):  # closed
                 self._ahead.submit(self._lock_ahead, size)
 
