@@ -180,6 +180,8 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
     def on_device(
         device: str, files: list[Path] = one.files, output: Path | str = os.devnull, more: Sequence[str] = ()
     ) -> dict[str, Any]:
+        if isinstance(output, Path):
+            output.unlink(missing_ok=True)  # to give up an old one's pages takes a second
         options = ["-t", threads, "--device", device, "-q", "--json", report, "-o", output, *more]
         taken = rate(one.reads, [*gpualign, *files, *options])
         facts = json.loads(report.read_text())
