@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import re
 import zlib
@@ -35,14 +36,21 @@ def blocks(text: bytes, threads: int = 2) -> bytes:
     return b"".join(parts)
 
 
+def contents(packed: bytes) -> list[bytes]:
+    """Of each block."""
+    ends = [0, *_native.bgzf_block_ends(np.frombuffer(packed, np.uint8), 0).tolist()]
+    return [gzip.decompress(packed[a:b]) for a, b in itertools.pairwise(ends)]
+
+
 @pytest.mark.parametrize("text", TEXTS, ids=len)
-def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+def test_native_blocks_hold_what_pythons_do(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
     if bgzf._isal() is None:
         pytest.skip("this isal shows no functions")
     native = blocks(text)
     inflated = bgzf._inflated(native) if native else None
     monkeypatch.setattr(bgzf, "_isal", lambda: None)
-    assert blocks(text) == blocks(text, 1) == native
+    # ISA-L's bytes depend a little on where its memory lies, which native code alone sees to
+    assert contents(blocks(text)) == contents(blocks(text, 1)) == contents(native)
     assert gzip.decompress(native) == text
     ends = _native.bgzf_block_ends(np.frombuffer(native, np.uint8), 7).tolist()
     assert len(ends) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
