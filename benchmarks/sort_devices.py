@@ -3,8 +3,9 @@
     python benchmarks/sort_devices.py GENOME.fa [--pairs 10000000] [--duplicates 0.15] [--device cuda] [--threads 16]
         [--memory 2G] [--cores 4] [--rounds 2] [--folder DIR] [--name NAME] [--only CASE ...]
 
-The pairs are those of many_pairs.py, compressed by BGZF; the index is made before. Cases: to SAM (to nowhere) and BAM as they come;
-sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few cores (--cores).
+The pairs are those of many_pairs.py, compressed by BGZF; the index is made before. Cases: to SAM, which goes nowhere,
+and BAM as they come; sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few cores
+(--cores).
 The first round is a warm-up, if there are several. With less memory and on few cores the bytes must be the same.
 Result: benchmarks/results/<name>-<machine>.json.
 """
