@@ -4,8 +4,8 @@
         [--memory 2G] [--cores 4] [--rounds 2] [--folder DIR] [--name NAME] [--only CASE ...]
 
 The pairs are those of many_pairs.py, compressed by BGZF; the index is made before. Cases: to SAM, which goes nowhere,
-and BAM as they come; sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few cores
-(--cores).
+and BAM as they come; sorted; marked, too; with coverage; with less memory (--memory) than the records need; on few
+cores (--cores).
 The first round is a warm-up, if there are several. With less memory and on few cores the bytes must be the same.
 Result: benchmarks/results/<name>-<machine>.json.
 """
