@@ -2,10 +2,10 @@
 
     python benchmarks/map_same_bytes.py [--sets pe150,hostile] [--share 0.1] [--devices cpu,cuda:0]
 
-100,000 reads or pairs of each set of simulate.py, as many pairs of realistic_reads.py, the long reads of
-simulate_long.py, and hostile ones: of a family of repeats and of tandem repeats, half of N and all of N, of 20 bases
-and of 1 Mbp. All lines of the SAM files are compared but @PG, which has the command; the first two that differ end the
-run. Levels are those that the installation has (GPUALIGN_ISA_LEVELS of CMake). Result:
+Of human chromosome 20: 100,000 reads or pairs like each set of simulate.py, as many pairs of realistic_reads.py, and
+the long reads of simulate_long.py; and hostile ones: of a family of repeats and of tandem repeats, half of N and all of
+N, of 20 bases and of 1 Mbp. All lines of the SAM files are compared but @PG, which has the command; the first two that
+differ end the run. Levels are those that the installation has (GPUALIGN_ISA_LEVELS of CMake). Result:
 benchmarks/results/map-same-bytes-<machine>.json.
 """
 
@@ -45,12 +45,10 @@ class ReadSet(NamedTuple):
 
 
 def simulated(name: str) -> ReadSet:
-    def make(folder: Path, share: float) -> Given:
-        model = dataclasses.replace(simulate.SETS[name], reads=int(share * READS))
-        made = simulate.made(name, model, data.folder() / "accuracy")
-        reference = folder / "reference.fa"
-        reference.write_bytes(b"".join(data.genome(genome).read_bytes() for genome in model.genomes))
-        return reference, sorted(made.glob("*.fq"))
+    def make(_: Path, share: float) -> Given:
+        model = dataclasses.replace(simulate.SETS[name], reads=int(share * READS), genomes=("chr20",))
+        made = simulate.made(name, model, data.folder() / "same-bytes")
+        return data.genome("chr20"), sorted(made.glob("*.fq"))
 
     return ReadSet("sr", make)
 

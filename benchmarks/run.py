@@ -116,7 +116,7 @@ BENCHMARKS = {
         cpu=("",),
         cuda=("--devices cpu,{device}",),
         quick="--share 0.01 --sets pe150,hostile",
-        genomes=("chr20", "chrXtrunc"),
+        genomes=("chr20",),
     ),
     "all-places": Benchmark("all_loci.py", quick="--sets ecoli --share 0.05"),
     "real-reads": Benchmark("real_reads.py"),
