@@ -10,11 +10,19 @@ from report_tables import Results, Row, cpu_ratio, entries, value
 
 
 def ratios(results: Results) -> dict[str, dict[str, float]]:
-    """How many times as fast as its peer in one run on the same machine. Mems by CPU time, as MUMmer has one thread."""
+    """How many times as fast as its peer in one run on the same machine. Map by CPU time, which other work disturbs
+    least; mems too, as MUMmer has one thread."""
     loop, gaps = results["verification"]["near"]["ratio_to"], entries(results["gapsmis"]["cpu"], 1)
-    mapped, aligned = results["map-speed"]["map"].items(), entries(results["pairwise-cpu"], 1)
+    aligned = entries(results["pairwise-cpu"], 1)
     return {
-        "map vs minimap2": {name: tools["gpualign"]["speed_to_minimap2"]["wall"] for name, tools in mapped},
+        **{
+            f"map vs {peer}": {
+                case: tools[peer]["gpualign_times_as_fast"]["cpu"]
+                for case, tools in mapped_sets(results).items()
+                if peer in tools
+            }
+            for peer in ("minimap2", "minibwa")
+        },
         "verification loop vs edlib without its calls": {"": loop["edlib_without_calls"]},
         "pairwise vs parasail": {name: row["times_parasail"] for (name,), row in aligned},
         "lcs-filter vs RapidFuzz": {symbols(row["case"]): row["ratio"] for row in results["lcs-cpu"]["rows"]},
@@ -30,11 +38,8 @@ def symbols(case: str) -> str:
 
 def mapped_sets(results: Results) -> dict[str, dict[str, Row]]:
     """Set -> tool -> row, of all benchmarks that time mappers."""
-    sets: dict[str, dict[str, Row]] = {}
-    for name in ("map-speed", "map", "long-reads"):
-        for (case, tool), row in entries(results[name]["map"], 2):
-            sets.setdefault(case, {}).setdefault(tool, row)
-    return sets
+    realistic = {f"realistic {case}": tools for case, tools in results["map-pairs"]["cases"].items()}
+    return {**results["map"]["map"], **results["long-reads"]["map"], **realistic}
 
 
 def overview(results: Results) -> Picture:
@@ -51,7 +56,7 @@ def overview(results: Results) -> Picture:
 
 def mapping(results: Results) -> Picture:
     """Reads a second of processor time, by set and tool, which other work on the machine disturbs least."""
-    tools = ["gpualign", "minimap2", "bwa", "bowtie2", "gpualign -e 0.12"]
+    tools = ["gpualign", "minimap2", "bwa", "bowtie2", "gpualign -e 0.12", "minibwa"]
     rows = [
         (case, [(row["reads_per_cpu_s"], tools.index(tool)) for tool, row in taken.items()])
         for case, taken in mapped_sets(results).items()
