@@ -18,6 +18,7 @@ class CpuBackend:
 
     name = "cpu"
     on_gpu = False
+    device_memory = 0
 
     def __init__(self, threads: int, reason: str = "no GPU was asked for") -> None:
         self.threads, self.reason = threads, reason

@@ -44,6 +44,7 @@ class CudaBackend:
 
     Attributes:
         reason: why GPUs, for the report.
+        device_memory: bytes that may be used of the device that has the least.
     """
 
     on_gpu = True
@@ -59,6 +60,7 @@ class CudaBackend:
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
+        self.device_memory = min(min(info.memory, max_memory or info.memory) for info in infos)
         self._without = without
         self._cores: list[Cores[Any, Any]] = []
         try:

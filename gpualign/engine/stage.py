@@ -99,6 +99,10 @@ class Backend(Protocol):
     def on_gpu(self) -> bool:
         """True when a GPU takes items."""
 
+    @property
+    def device_memory(self) -> int:
+        """Bytes of the smallest GPU's memory that may be used; 0 where there is none."""
+
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
 

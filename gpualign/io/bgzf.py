@@ -30,7 +30,7 @@ from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
 #: for a device, which inflates all of a group side by side
-_DEVICE_GROUP_BYTES = 4 << 20
+_DEVICE_GROUP_BYTES = 8 << 20
 #: text that is handed on at a time of such a group
 _PIECE_BYTES = 2 << 20
 _LARGEST_BLOCK = 1 << 16

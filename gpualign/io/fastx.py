@@ -29,6 +29,8 @@ FastxFormat = Literal["fasta", "fastq"]
 _WINDOW = 1 << 16
 #: how many times more next
 _WIDER = 8
+#: of a piece's rest: less is copied to where it keeps no more alive
+_KEPT_WHOLE = 1 << 16
 _COUNTED_AT_ONCE = 1 << 24
 
 
@@ -251,7 +253,8 @@ def stored_chunks(
 
 
 def inflated_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
-    """The same of a bgzf file that comes in pieces, which are not joined yet; up to a piece more than ``chunk_bytes``.
+    """The same of a bgzf file that comes in pieces, which are not joined yet: up to ``chunk_bytes``, unless records are
+    longer, so that both files of pairs are cut at the same records where these are equally long.
 
     Raises:
         InputError: neither FASTA nor FASTQ, or damaged compression.
@@ -263,13 +266,20 @@ def inflated_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
         held.append(text)
         size, newlines = size + len(text), newlines + count
         kind = kind or sniff(b"".join(map(bytes, held)), file.path)
-        if kind and size >= chunk_bytes and (cut := _native.last_record_border(text, kind == "fastq")):
-            rest = text[cut:].copy()  # a few bytes, which should keep no more alive
-            of_rest = int(_native.count_newlines(rest))
+        while kind and (over := size - chunk_bytes) >= 0 and (cut := _cut_of(text, len(text) - over, kind == "fastq")):
             yield Chunk((*held[:-1], text[:cut]), kind, file.path, line)
-            held, size, newlines, line = [rest], len(rest), of_rest, line + newlines - of_rest
+            behind = newlines - count + int(_native.count_newlines(text[:cut]))
+            line, newlines, count = line + behind, newlines - behind, newlines - behind
+            text = text[cut:] if len(text) - cut > _KEPT_WHOLE else text[cut:].copy()
+            held, size = [text], len(text)
     if kind and size:
         yield Chunk(tuple(held), kind, file.path, line)
+
+
+def _cut_of(text: NDArray[np.uint8], wanted: int, fastq: bool) -> int:
+    """Behind the last whole record of the first ``wanted`` bytes, or of all where those hold none; 0: nowhere."""
+    cut = _native.last_record_border(text[:wanted], fastq) if wanted > 0 else 0
+    return int(cut or _native.last_record_border(text, fastq))
 
 
 def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> int:

@@ -32,11 +32,11 @@ from gpualign.streaming.clock import STEPS
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 4
+#: on devices of so much memory
+_LARGE_DEVICE, _LARGE_DEVICE_BATCH = 48 << 30, 8
 _LONG_READ_BATCH = 8
 #: parts of a small input of long reads, at least: a device waits for the first, and is idle while the last is written
 _LONG_READ_PARTS = 16
-#: where the device deflates: it is the faster the more blocks it has at once
-_DEFLATED_BATCH = 4
 #: bases of the reads whose lengths are looked at, at once
 _SAMPLE_BASES = 1 << 16
 
@@ -75,7 +75,7 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            larger = _larger_batch(sample, params) if backend.on_gpu else 1
+            larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1
             unparsed = backend.on_gpu and parsed_by_devices(sample, params, index)
             reads = lanes.items(options.batch_size * larger, unparsed)
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
@@ -112,10 +112,10 @@ def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) 
     return sample.layout.records != "paf" and not of_host
 
 
-def _larger_batch(sample: Sample, params: MapParams) -> int:
-    """How many times as large batches for devices are."""
+def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
+    """How many times as large batches for devices of so many bytes are."""
     if not params.long_reads:
-        return _DEFLATED_BATCH if sample.layout.deflates_batches else DEVICE_BATCH
+        return _LARGE_DEVICE_BATCH if memory >= _LARGE_DEVICE else DEVICE_BATCH
     bases = symbols_in_files(*sample.files.read_files)
     if bases is None:
         return _LONG_READ_BATCH

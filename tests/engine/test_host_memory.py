@@ -349,3 +349,21 @@ def test_a_host_without_pages_lends_none(library: Library) -> None:
     assert memory.lend(1000) is None
     with pytest.raises(MemoryError, match="1024 bytes"):
         memory.make(1000)
+
+
+def test_large_buffers_are_page_locked_ahead() -> None:
+    driver, size = Driver(), 1 << 24
+    memory = HostMemory(driver, chunk=0)
+    held = [memory.lend(size)]
+    memory._ahead.shutdown()  # waits for what it began
+    assert len(driver.sizes) > 1
+    held += [memory.lend(size) for _ in driver.sizes[1:]]
+    assert len(driver.sizes) == len(held)  # nobody waited for these
+
+
+def test_no_more_is_page_locked_ahead_than_may_be_lent() -> None:
+    driver, size = Driver(), 1 << 24
+    memory = HostMemory(driver, chunk=0, most=size)
+    assert memory.lend(size) is not None
+    memory._ahead.shutdown()
+    assert driver.sizes == [size]

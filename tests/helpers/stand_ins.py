@@ -48,7 +48,7 @@ def batches(count, size=100):
 class DeviceStandIn:
     """A backend that takes the devices' way through the workflow, with the CPU's search."""
 
-    name, on_gpu = "stand-in", True
+    name, on_gpu, device_memory = "stand-in", True, 0
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -75,6 +75,23 @@ def test_the_records_are_all_there(
     assert chunks > 1 or chunk_bytes > 700_000 or longest > 3000
 
 
+@pytest.mark.parametrize("chunk_bytes", [5000, 30_000, 400_000])
+def test_a_compressed_file_is_cut_where_a_plain_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    """So that the files of pairs, which are compressed differently, are cut at the same records."""
+    monkeypatch.setattr("gpualign.io.bgzf._GROUP_BYTES", 1 << 14)
+    text = b"".join(b"@r%05d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(20_000))
+    sizes = []
+    for packed in (False, True):
+        write_text(tmp_path / "reads", text, packed)
+        with InputFile(str(tmp_path / "reads"), threads=2) as file:
+            chunks = (inflated_chunks if packed else stored_chunks)(file, chunk_bytes)
+            sizes.append([len(bytes(chunk.text())) for chunk in chunks])
+    assert sizes[0] == sizes[1]
+    assert len(sizes[0]) > 1
+
+
 @pytest.mark.parametrize("text", [b"\n" * 100_000 + b">a\nAC\n", b">a\nAC\n" + b"\n" * 100_000, b">a\nAC"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_white_space_and_ends(tmp_path: Path, text: bytes, packed: bool) -> None:

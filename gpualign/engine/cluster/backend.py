@@ -52,6 +52,7 @@ class ClusterBackend:
         GpualignError: the cluster cannot be reached, now or later on.
     """
 
+    device_memory = 0
     on_gpu = False  # items are cut as for the CPU; each worker decides what it runs them on
 
     def __init__(self, options: RunOptions, command: str) -> None:

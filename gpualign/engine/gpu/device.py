@@ -108,6 +108,7 @@ class Device:
         self.peak_allocated = 0
         self.mapped = 0
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
+        self._functions: dict[tuple[Any, ...], Any] = {}
         self.slots: list[Any] = []
         self._resident: dict[str, Any] = {}
         self._retired: list[tuple[Any, int]] = []
@@ -212,7 +213,10 @@ class Device:
 
     def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
         """One kernel of a module."""
-        return self.module(source, defines).get_function(name)
+        key = name, *_module_key(source, defines)
+        if key not in self._functions:
+            self._functions[key] = self.module(source, defines).get_function(name)
+        return self._functions[key]
 
     def resident(self, key: str, make: Callable[[], Any]) -> Any:
         """Something that stays on the device between batches (a reference, an index): made once per ``key``."""

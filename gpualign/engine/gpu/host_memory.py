@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ _SMALLEST = 256
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20
 #: bytes that are page-locked to be lent, at most
-_MAX_LENT = 1 << 30
+_MAX_LENT = 2 << 30
+#: bytes of a buffer that takes long to page-lock, and how many more of its size are then
+_LARGE, _AHEAD = 16 << 20, 2
 
 
 class HostMemory:
@@ -45,6 +48,7 @@ class HostMemory:
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one
+        self._ahead = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gpualign-lock")
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
             self._rest = self._locker.lock(chunk)
 
@@ -70,7 +74,21 @@ class HostMemory:
             return array
         with self._cutting:
             part = self._part(size)
+        self._foresee(size)
         return np.asarray(_Loan(part, self._home(size)))
+
+    def _foresee(self, size: int) -> None:
+        """Page-lock more large buffers of a size that is wanted, while work goes on: who asks for the next one, mostly
+        the device's thread, need not wait for it.
+        """
+        for _ in range(_AHEAD if size >= _LARGE else 0):
+            with contextlib.suppress(RuntimeError):  # closed
+                self._ahead.submit(self._lock_ahead, size)
+
+    def _lock_ahead(self, size: int) -> None:
+        if self._locker.locked + size <= self._most:
+            with contextlib.suppress(self._driver.MemoryError):
+                self._home(size).append(self._locker.lock(size))
 
     def _found(self, size: int) -> NDArray[np.uint8] | None:
         """The whole of a free buffer of up to twice that size."""
@@ -102,6 +120,7 @@ class HostMemory:
 
     def close(self) -> None:
         """The same, before the device's context goes."""
+        self._ahead.shutdown(cancel_futures=True)
         self.clear()
         self._locker.close()
 
