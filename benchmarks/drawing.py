@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-COLORS = ("#1b6ca8", "#d1495b", "#3d8c5c", "#edae49", "#7a5c99", "#222222")
+COLORS = ("#1b6ca8", "#d1495b", "#3d8c5c", "#edae49", "#7a5c99", "#8c8c8c", "#222222")
 INK = COLORS[-1]
 Points = Sequence[tuple[float, float]]
 

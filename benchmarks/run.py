@@ -62,7 +62,7 @@ class Benchmark:
 _MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc", "pf")
 BENCHMARKS = {
     "map": Benchmark("map.py", quick="--sets ecoli_se100 --rounds 1 --no-brute-force"),
-    "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000"),
+    "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000", genomes=("chr20",)),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
@@ -110,6 +110,13 @@ BENCHMARKS = {
         "map_accuracy.py",
         cpu=("--sets pe150@0.2,pe100,se150@0.2,se250,indel20,parts3 --alone se150,parts3@10",),
         quick="--share 0.01",
+    ),
+    "map-same-bytes": Benchmark(
+        "map_same_bytes.py",
+        cpu=("",),
+        cuda=("--devices cpu,{device}",),
+        quick="--share 0.01 --sets pe150,hostile",
+        genomes=("chr20",),
     ),
     "all-places": Benchmark("all_loci.py", quick="--sets ecoli --share 0.05"),
     "real-reads": Benchmark("real_reads.py"),

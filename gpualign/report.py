@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.files import open_output
+from gpualign.io.output_file import open_output
 from gpualign.params import RunOptions
 from gpualign.version import __version__
 

@@ -109,6 +109,11 @@ def test_threads_and_batches(
     assert digest(output) == expected(command)
 
 
+def test_the_generic_level_runs_on_every_processor() -> None:
+    assert _native.cpu_supports("generic")
+    assert not _native.cpu_supports("z80")
+
+
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != _native.isa])
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str], command: str, level: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from gpualign.engine.opening import Opening
 from gpualign.engine.timeline import STEPS_OF_RUN, timeline_of
 from gpualign.engine.work import Work
-from gpualign.io.files import OutputFile, open_output
+from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.paths import check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.params import RunOptions

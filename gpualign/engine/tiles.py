@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from gpualign.errors import GpualignError, UsageError
-from gpualign.io.files import open_output
+from gpualign.io.output_file import open_output
 from gpualign.report import warn
 from gpualign.version import __version__
 

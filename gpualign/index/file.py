@@ -27,7 +27,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.shared import SharedFile
-from gpualign.io.files import is_packed, is_special, open_output
+from gpualign.io.output_file import is_packed, is_special, open_output
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 

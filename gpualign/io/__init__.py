@@ -1,1 +1,1 @@
-"""Reading and writing files. Everything that touches a path goes through :mod:`gpualign.io.files`."""
+"""Reading and writing files: :mod:`gpualign.io.files` opens inputs, :mod:`gpualign.io.output_file` outputs."""

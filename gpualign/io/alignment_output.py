@@ -17,9 +17,9 @@ from gpualign.errors import UsageError
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.cram import CramIndex, cram_writer
-from gpualign.io.files import Sink, folder_next_to, is_file, is_packed, open_output
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
+from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, open_output
 from gpualign.io.record_sorter import Records, RecordSorter, usual_memory
 from gpualign.sequences.reference import Reference
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer
-from gpualign.io.files import open_output
+from gpualign.io.output_file import open_output
 from gpualign.sequences.reference import Reference
 
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)

@@ -8,7 +8,8 @@ import os
 from collections.abc import Sequence
 
 from gpualign.errors import GpualignError, UsageError
-from gpualign.io.files import is_special, os_reason
+from gpualign.io.files import os_reason
+from gpualign.io.output_file import is_special
 
 #: extensions that an output of ours cannot bear out
 _NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")

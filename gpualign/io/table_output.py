@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol
 
-from gpualign.io.files import OutputFile, open_output
+from gpualign.io.output_file import OutputFile, open_output
 from gpualign.params import RunOptions
 
 #: of a column: text, whole numbers, or other numbers; ``*`` among numbers is "none"
@@ -40,7 +40,7 @@ def open_table(options: RunOptions, columns: Mapping[str, Kind], header: bool = 
         header: begin with a line of names, where it is text.
 
     Raises:
-        GpualignError: as :func:`gpualign.io.files.open_output`.
+        GpualignError: as :func:`gpualign.io.output_file.open_output`.
     """
     with open_output(options.output, options.threads) as out:
         if options.output_format == "tsv":

@@ -6,7 +6,7 @@ import contextlib
 import io
 from collections.abc import Iterator
 
-from gpualign.io.files import Sink, open_output
+from gpualign.io.output_file import Sink, open_output
 
 
 @contextlib.contextmanager

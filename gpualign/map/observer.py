@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gpualign.errors import counted
-from gpualign.io.files import open_output
+from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records
 from gpualign.map.coverage import CoverageWriter, open_coverage
 from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries

@@ -16,8 +16,8 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import BgzfWriter
-from gpualign.io.files import Sink
 from gpualign.io.held_records import HeldRecords, Observer
+from gpualign.io.output_file import Sink
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.alt import with_alt_records
 from gpualign.map.fastq_output import open_reads_output

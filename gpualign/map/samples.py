@@ -24,8 +24,9 @@ from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
-from gpualign.io.files import open_output, os_reason
+from gpualign.io.files import os_reason
 from gpualign.io.mates import Reads
+from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch

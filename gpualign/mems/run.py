@@ -11,8 +11,8 @@ from gpualign.engine.opening import Opening
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.index.sorted_positions import SortedPositions
-from gpualign.io.files import is_regular
 from gpualign.io.ordered_writer import part_writer
+from gpualign.io.output_file import is_regular
 from gpualign.io.sizes import product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.mems.cpu import Search

@@ -1,10 +1,11 @@
-// Instruction-set levels of x86-64: which of them this processor can run. CMake asks as well, for editable installations.
+// Build levels: which of them this processor can run. CMake asks as well, for editable installations.
 #pragma once
 #include <string>
 
 namespace gpualign {
 
 inline bool cpu_supports(const std::string& level) {
+    if (level == "generic") return true;  // names no instructions; built for x86-64 only when asked for
 #if defined(__x86_64__)
     __builtin_cpu_init();
     const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
@@ -16,10 +17,8 @@ inline bool cpu_supports(const std::string& level) {
     if (level == "x86_64_v2") return v2;
     if (level == "x86_64_v3") return v3;
     if (level == "x86_64_v4") return v4;
-    return false;
-#else
-    return level == "generic";
 #endif
+    return false;
 }
 
 }  // namespace gpualign

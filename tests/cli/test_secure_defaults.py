@@ -13,7 +13,7 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.io import samtools
-from gpualign.io.files import open_output
+from gpualign.io.output_file import open_output
 from tests.helpers import bad_input, good_input
 from tests.helpers.paths import ROOT
 

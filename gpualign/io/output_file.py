@@ -1,0 +1,187 @@
+"""Opening outputs, which are either whole or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol, cast
+
+from gpualign.ending import undone_at_the_end
+from gpualign.errors import GpualignError
+from gpualign.io.files import os_reason
+from gpualign.streaming.clock import STEPS
+
+#: extensions of outputs that are compressed, as bgzf is gzip
+_PACKED_AS = (".gz", ".bgz")
+_BUFFER_SIZE = 1 << 18
+
+
+class Sink(Protocol):
+    """What takes bytes in order."""
+
+    def write(self, data: bytes | memoryview, /) -> object: ...
+
+
+class OutputFile:
+    """A byte sink. Use :func:`open_output`."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self._stream, self.path = stream, path
+        self.bytes_written = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        rest = memoryview(data).cast("B")
+        with _writing(self.path), STEPS.at("write"):
+            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+                rest = rest[self._stream.write(rest) :]
+        self.bytes_written += len(data)
+
+
+def is_packed(path: str | None) -> bool:
+    """Whether an output's name asks for compression."""
+    return path is not None and path.lower().endswith(_PACKED_AS)
+
+
+@contextlib.contextmanager
+def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
+    """Open ``path`` (None or "-" is standard output) for writing; in bgzf where its name ends in .gz or .bgz.
+
+    A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
+    interrupted run leaves no plausible file. Devices and named pipes are written directly.
+
+    Args:
+        threads: that compress; they do not change the output.
+
+    Raises:
+        GpualignError: the file cannot be created, written or closed (disk full shows at close).
+    """
+    with _open_plain(path) as out:
+        if not is_packed(path):
+            yield out
+            return
+        from gpualign.io.bgzf import bgzf_writer
+
+        with bgzf_writer(out.write, threads) as packed:
+            yield OutputFile(cast(BinaryIO, packed), out.path)
+
+
+@contextlib.contextmanager
+def _open_plain(path: str | None) -> Iterator[OutputFile]:
+    if path is None or path == "-":
+        sink = OutputFile(sys.stdout.buffer, "-")
+        yield sink
+        with _writing("-"):
+            sys.stdout.buffer.flush()
+        return
+    if is_special(path):
+        with _writing(path):
+            stream = open(path, "wb", buffering=_BUFFER_SIZE)
+        with _closed(stream, path):
+            yield OutputFile(stream, path)
+        return
+    with _temporary_next_to(path) as stream:
+        yield OutputFile(stream, path)
+
+
+@contextlib.contextmanager
+def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
+    target = os.path.realpath(path)  # a link keeps pointing at its file
+    folder, name = os.path.split(target)
+    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
+    with undone_at_the_end(lambda: os.unlink(temporary)), _renamed(temporary, target, path) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
+    try:
+        with _writing(path):
+            stream = _created(temporary)
+        with _closed(stream, path):
+            yield stream
+        with _writing(path):
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """What the system refuses here is an error about that output; a reader that went away is not."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
+    """Closed at the end, and whether that worked matters only where all went well before."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    with _writing(path):
+        stream.close()
+
+
+def _created(temporary: str) -> BinaryIO:
+    """A new file that nobody else may read until it is whole."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
+
+
+def _cut(name: str, maximum: int) -> str:
+    """The first bytes of a name: file systems limit bytes, not characters."""
+    return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
+
+
+def is_regular(output: str | None) -> bool:
+    """Whether an output (None or "-": standard output) is a regular file, which takes bytes whoever waits for them."""
+    if output is not None and output != "-":
+        return not is_special(output)
+    with contextlib.suppress(OSError, AttributeError):
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    return False
+
+
+def is_file(path: str | None) -> bool:
+    """Whether an output is, or will be, a regular file: not standard output, a device or a named pipe."""
+    return path is not None and path != "-" and not is_special(path)
+
+
+def folder_next_to(path: str | None) -> str:
+    """The folder for temporary files of an output: its own where it is a file, as there is space there."""
+    if is_file(path):
+        return os.path.dirname(os.path.realpath(str(path)))
+    import tempfile  # few outputs need it
+
+    return tempfile.gettempdir()
+
+
+def is_special(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _shown(path: str) -> str:
+    return "standard output" if path == "-" else path
