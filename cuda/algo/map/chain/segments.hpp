@@ -253,8 +253,8 @@ private:
     GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
     GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }
 
-    // Whether another chain of the read, an inversion's say, lies in a stretch without anchors and is worth more than what lies
-    // there.
+    // Whether another chain of the read, an inversion's say, lies in a stretch without anchors and is worth an alignment more than what
+    // lies there: of a read in a repeat that of some other copy often is worth a mismatch more.
     GPUALIGN_HD bool fits_elsewhere(uint32_t s) const {
         const ChainRead& state = batch_.state[chain_.read];
         int32_t begin = points_[s].query, end = points_[s + 1].query;
@@ -267,7 +267,7 @@ private:
             const ChosenChain& other = batch_.chains.items[c];
             const int32_t first = anchor_query(other.anchors[0]), last = anchor_query(other.anchors[other.anchor_count - 1]) + rules_.k;
             const bool within = other.reverse ? length_ - last >= begin && length_ - first <= end : first >= begin && last <= end;
-            if (within && int64_t(other.score) * rules_.scores.match > points_[s].after.score) return true;
+            if (within && int64_t(other.score) * rules_.scores.match > points_[s].after.score + rules_.min_score) return true;
         }
         return false;
     }
