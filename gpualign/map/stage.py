@@ -26,6 +26,9 @@ from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
+#: of each large buffer of page-locked memory, as batches in flight want several of them soon
+_LOCKED_AHEAD = 2
+
 Mapped = tuple[MappedText, MapStatistics]
 #: what was found of a batch
 Found = Alignments | DeviceAlignments | DeviceRecords | FoundInText
@@ -93,6 +96,7 @@ class Mapping:
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter, nvcomp = self.formatter, load_nvcomp()
+        device.host_memory.ahead = _LOCKED_AHEAD
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
         text = TextKernel(device, formatter.index.reference)
         return MapAndTextKernel(mapper, text, None if nvcomp is None else InflateKernel(device, nvcomp))

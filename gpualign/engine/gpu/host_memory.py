@@ -27,8 +27,8 @@ _SMALLEST = 256
 CHUNK = 32 << 20
 #: bytes that are page-locked to be lent, at most
 _MAX_LENT = 2 << 30
-#: bytes of a buffer that takes long to page-lock, and how many more of its size are then
-_LARGE, _AHEAD = 16 << 20, 2
+#: bytes of a buffer that takes long to page-lock
+_LARGE = 16 << 20
 
 
 class HostMemory:
@@ -40,6 +40,9 @@ class HostMemory:
         driver: PyCUDA's.
         chunk: bytes page-locked at once.
         most: bytes from which on no more are page-locked to be lent.
+
+    Attributes:
+        ahead: large buffers of a size that are page-locked next to one that is wanted, for what streams many batches.
     """
 
     def __init__(self, driver: Any, chunk: int = CHUNK, most: int = _MAX_LENT) -> None:
@@ -48,7 +51,8 @@ class HostMemory:
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one
-        self._ahead = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gpualign-lock")
+        self.ahead = 0
+        self._lockers = ThreadPoolExecutor(2, thread_name_prefix="gpualign-lock")
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
             self._rest = self._locker.lock(chunk)
 
@@ -81,9 +85,9 @@ class HostMemory:
         """Page-lock more large buffers of a size that is wanted, while work goes on: who asks for the next one, mostly
         the device's thread, need not wait for it.
         """
-        for _ in range(_AHEAD if size >= _LARGE else 0):
+        for _ in range(self.ahead if size >= _LARGE else 0):
             with contextlib.suppress(RuntimeError):  # closed
-                self._ahead.submit(self._lock_ahead, size)
+                self._lockers.submit(self._lock_ahead, size)
 
     def _lock_ahead(self, size: int) -> None:
         if self._locker.locked + size <= self._most:
@@ -120,7 +124,7 @@ class HostMemory:
 
     def close(self) -> None:
         """The same, before the device's context goes."""
-        self._ahead.shutdown(cancel_futures=True)
+        self._lockers.shutdown(cancel_futures=True)
         self.clear()
         self._locker.close()
 
