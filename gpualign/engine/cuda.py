@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,8 @@ from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
 from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import Inflater, inflated_by
-from gpualign.streaming.clock import HOST
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.turns import Turns
 
 #: how long a thread may keep the interpreter when another one wants it, seconds
 _SWITCH_INTERVAL_S = 1e-4
@@ -126,39 +124,36 @@ class CudaBackend:
         """item -> result in a host's thread, which stages what ``pool`` computes.
 
         Page-locked memory is slow to get, so few batches are staged at a time: those that devices have in flight, and
-        the next ones. But where CPU threads choose what they take they want to see all that waits.
+        the next ones. What goes on with a batch comes before a new one: it holds memory until it is done. But where
+        CPU threads choose what they take they want to see all that waits.
         """
         maximum = (stage.slots + _STAGED_AHEAD) * len(self.devices)
-        free_slots = threading.Semaphore(_ANY_NUMBER if self.cpu_threads else maximum)
+        turns = Turns(_ANY_NUMBER if self.cpu_threads else maximum)
 
-        def run(prepared: Any) -> Any:
-            with HOST.waiting():
-                free_slots.acquire()
-            try:
-                return pool.run(stage.staged(prepared, self.lend))
-            finally:
-                free_slots.release()
+        def around(item: Item) -> Result:
+            begun = False
 
-        return partial(stage.around, run)
+            def run(prepared: Any) -> Any:
+                nonlocal begun
+                with turns.taken(ahead=begun):
+                    begun = True
+                    return pool.run(stage.staged(prepared, self.lend))
+
+            return stage.around(run, item)
+
+        return around
 
     def _inflater(self, pool: DevicePool[Any, Any]) -> Inflater:
         """Inflates groups of blocks by what ``pool`` drives, few at a time."""
-        free_slots = threading.Semaphore(_INFLATED_AT_ONCE * len(self.devices))
+        turns = Turns(_INFLATED_AT_ONCE * len(self.devices))
 
         def inflated(blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-            with HOST.waiting():
-                free_slots.acquire()
             try:
-                text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self.lend))
+                with turns.taken(ahead=False):
+                    text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self.lend))
                 return text
-            except (
-                ValueError,
-                GpualignError,
-                NvcompError,
-            ):  # what is wrong with them is said by who inflates them without a device
+            except (ValueError, GpualignError, NvcompError):  # said by who inflates them without a device
                 return None
-            finally:
-                free_slots.release()
 
         return inflated
 

@@ -19,8 +19,7 @@ from gpualign.io import fastq_text, fastx
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
 from gpualign.map.device import fastq
-from gpualign.map.device.fastq import FoundInText, ReadsInText, StagedText, TextMapBatch, TextMapKernel
-from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
@@ -296,25 +295,6 @@ def test_reads_stay_where_their_records_are_written(
     batches = len(set(runs))
     assert batches > 8
     assert len(runs) == batches * (2 - (kept > 0)) or (devices == 2 and len(runs) < 2 * batches)
-
-
-def test_text_that_was_copied_holds_no_page_locked_memory(
-    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held: list[bool] = []
-    submit = TextKernel.submit
-
-    def watched(self: TextKernel, slot: Slot, item: TextBatch) -> None:
-        if isinstance(item.batch, ReadsInText):
-            assert item.batch.staged is not None
-            held.append(item.batch.staged.block is not None)
-        submit(self, slot, item)
-
-    monkeypatch.setattr(TextKernel, "submit", watched)
-    use(FakeDriver())
-    sam_of(cli, *written(tmp_path, texts), "-I", "300,20", "--device", "cuda", *SIZE)
-    assert held
-    assert not any(held)
 
 
 @pytest.mark.gpu

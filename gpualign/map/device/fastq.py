@@ -66,13 +66,13 @@ class StagedText:
 
     Attributes:
         reads: of which it is.
-        block: uint8: of each file, the newlines before each tile (uint32), and the tiles; None once it was copied.
+        block: uint8: of each file, the newlines before each tile (uint32), and the tiles.
         files: of each, where these begin in the block, bytes of its tiles, and newlines before the first record.
         number: which no other one has.
     """
 
     reads: UnparsedReads
-    block: NDArray[np.uint8] | None
+    block: NDArray[np.uint8]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -158,9 +158,7 @@ class StagedText:
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(name, nbytes))
 
-        staged = self.block if self.block is not None else self.of(self.reads, slot.device.host_memory.lend).block
-        assert staged is not None
-        block = int(slot.upload("fastq", staged))
+        block = int(slot.upload("fastq", self.block))
         batch = self.native(block, reads, array, template_reads=template_reads, longest=longest)
         for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
             slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
@@ -314,8 +312,7 @@ class TextMapKernel:
         records, layout = self._mapper.collect(slot, submitted), item.staged.layout
         _kept(slot).keep(item.staged.number, slot)
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        copied = replace(item.staged, block=None)  # page-locked memory, which the next batch wants
-        return FoundInText(records, ReadsInText.of(copied, offsets))
+        return FoundInText(records, ReadsInText.of(item.staged, offsets))
 
     def split(self, item: TextMapBatch) -> list[MapBatch]:
         """Halves of a batch, which the host reads."""

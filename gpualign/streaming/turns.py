@@ -1,0 +1,50 @@
+"""Turns of threads at something of which there is little: those that have begun go before those that would begin."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpualign.streaming.clock import HOST
+
+
+class Turns:
+    """A semaphore with two queues.
+
+    Args:
+        most: threads that have a turn at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._changing = threading.Lock()
+        self._ahead: deque[threading.Lock] = deque()
+        self._others: deque[threading.Lock] = deque()
+
+    @contextmanager
+    def taken(self, ahead: bool) -> Iterator[None]:
+        """Wait for a turn and have it.
+
+        Args:
+            ahead: before all threads that are not.
+        """
+        with self._changing:
+            gate = None if self._free else threading.Lock()
+            if gate is None:
+                self._free -= 1
+            else:
+                gate.acquire()
+                (self._ahead if ahead else self._others).append(gate)
+        if gate is not None:
+            with HOST.waiting():
+                gate.acquire()  # opened by whoever gives this thread the turn
+        try:
+            yield
+        finally:
+            with self._changing:
+                if waiting := self._ahead or self._others:
+                    waiting.popleft().release()
+                else:
+                    self._free += 1
