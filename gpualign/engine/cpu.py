@@ -33,6 +33,9 @@ class CpuBackend:
         fields = {"device": self.name, "device_reason": self.reason}
         return fields | {"cpu_batches": self.items, "gpu_batches": 0}
 
+    def load(self, loader: object) -> None:
+        pass
+
     def lend(self, nbytes: int) -> None:
         pass
 

@@ -96,6 +96,11 @@ class CudaBackend:
             for device in self.devices:
                 device.call(device.prepare, wanted)
 
+    def load(self, loader: Callable[[Device], object]) -> None:
+        """Begin to load what runs will need. What fails here fails again when it is used."""
+        for device in self.devices:
+            device.call(loader, device)
+
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         interval = sys.getswitchinterval()
         try:

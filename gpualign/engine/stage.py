@@ -106,6 +106,9 @@ class Backend(Protocol):
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
 
+    def load(self, loader: Callable[[Device], object]) -> None:
+        """Have each device begin to load what runs will need; what fails here fails again when it is used."""
+
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
@@ -26,6 +27,7 @@ from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
+from gpualign.map.stage import load_index
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.streaming.clock import STEPS
@@ -73,6 +75,7 @@ def run_map(
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory(one_heap=True)
+            backend.load(partial(load_index, index=index))
         report.stage("device")
         if reads is None:
             larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1

@@ -12,6 +12,7 @@ from gpualign.engine.gpu.inflate import InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
+from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -19,7 +20,16 @@ from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.fastq import FoundInText, TextMapBatch, with_content
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
-from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextForm, TextKernel, text_on_cpu
+from gpualign.map.device.target import resident_target
+from gpualign.map.device.text import (
+    DeviceRecordsText,
+    MapAndTextKernel,
+    TextBatch,
+    TextForm,
+    TextKernel,
+    resident_text_target,
+    text_on_cpu,
+)
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
@@ -32,6 +42,12 @@ _LOCKED_AHEAD = 2
 Mapped = tuple[MappedText, MapStatistics]
 #: what was found of a batch
 Found = Alignments | DeviceAlignments | DeviceRecords | FoundInText
+
+
+def load_index(device: Device, index: MinimizerIndex) -> None:
+    """Copy to a device what batches will need of an index and its reference."""
+    resident_target(device, index)
+    resident_text_target(device, index.reference)
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,9 @@ class ClusterBackend:
             "batches_lost_and_run_again": self.lost,
         }
 
+    def load(self, loader: object) -> None:
+        pass
+
     def lend(self, nbytes: int) -> None:
         pass
 
