@@ -15,7 +15,6 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.stage import Lend
@@ -60,8 +59,9 @@ class TextBatch:
         wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
         options: as :meth:`RecordOptions.native` gives them.
         form: of the text.
-        block: uint8, all arrays.
+        block: uint8, all arrays, and in memory that is lent space for about as much as will be written.
         offsets: of each array its first byte in the block; what there is not is not named.
+        nbytes: of the arrays.
     """
 
     batch: SequenceBatch
@@ -71,6 +71,7 @@ class TextBatch:
     form: TextForm
     block: NDArray[np.uint8]
     offsets: Mapping[str, int]
+    nbytes: int
 
     @classmethod
     def of(
@@ -85,7 +86,7 @@ class TextBatch:
         """Copies the arrays.
 
         Args:
-            lend: of memory for the block, which serves for the text when the arrays have been copied.
+            lend: of memory for the block.
         """
         arrays: dict[str, NDArray[Any] | None] = {}
         if not isinstance(batch, ReadsInText):
@@ -97,13 +98,17 @@ class TextBatch:
         for name, array in held.items():
             offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        nbytes = max(nbytes, usual_bytes(batch, alignments, form.bam))
-        block = lend(nbytes)
+        block = lend(nbytes + usual_bytes(batch, alignments, form.bam))
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
             np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
-        return cls(batch, alignments, wanted, options, form, block, offsets)
+        return cls(batch, alignments, wanted, options, form, block, offsets, nbytes)
+
+    @property
+    def space(self) -> NDArray[np.uint8]:
+        """For what is written: page-locked memory, or none."""
+        return self.block[self.nbytes :]
 
     @property
     def usual_bytes(self) -> int:
@@ -208,7 +213,7 @@ class TextKernel:
             return
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
-        block = int(slot.upload("text block", item.block))
+        block = int(slot.upload("text block", item.block[: item.nbytes]))
         capacity = int(self._scale * item.usual_bytes) + _MIN_BYTES
         deflater = self._deflater if item.form.bam and item.form.deflate else None
         scan = int(_native.TEXT_READS_SCANNED)
@@ -245,7 +250,8 @@ class TextKernel:
         ahead = 0
         if deflater is None:  # as long as the latest, about: then the device's thread need not wait for a second copy
             ahead = min(capacity, int(_AHEAD * self._share * item.usual_bytes))
-            slot.download("text", ahead, np.uint8)
+            ahead = min(ahead, len(item.space)) or ahead
+            slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned("text", ahead, np.uint8), "text")
         slot.download("totals", 3, np.uint64)
         self._in_flight[id(slot)] = capacity, deflater is not None, ahead
 
@@ -260,24 +266,21 @@ class TextKernel:
             item.batch.collected(slot)
         capacity, deflated, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
-        staged = slot.part_with("text block")  # where the block had to be staged here
+        slot.part_with("text block")  # where it had to be staged here
         if size > capacity:
             self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was space for")
         self._share = size / max(1, item.usual_bytes)
-        if not deflated and size <= ahead:
-            text = slot.part_with("text")
-            assert text is not None
-            return DeviceRecordsText((text[:size],), False, records)
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
-        memory = item.block if is_lent(item.block) else staged
-        if memory is None or len(memory) < nbytes:
+        memory: NDArray[np.uint8] | None = item.space
+        if len(item.space) < nbytes:
             slot.pinned(key, nbytes, np.uint8)
             memory = slot.part_with(key)
             assert memory is not None
-        slot.download_into(memory[:nbytes], key)
-        slot.submitted()
-        slot.wait()
+        if nbytes > ahead:
+            slot.download_into(memory[:nbytes], key)
+            slot.submitted()
+            slot.wait()
         return DeviceRecordsText((memory[:nbytes],), deflated, records)
 
     def split(self, item: TextBatch) -> list[TextBatch]:
