@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from gpualign.engine.stage import Item, Result, Stage
@@ -35,6 +36,9 @@ class CpuBackend:
 
     def load(self, loader: object) -> None:
         pass
+
+    def compressing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def lend(self, nbytes: int) -> None:
         pass

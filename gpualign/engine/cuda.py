@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.compression import Compression, CompressionKernel
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceInfo
-from gpualign.engine.gpu.inflate import BlockGroup
-from gpualign.engine.gpu.nvcomp import NvcompError
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
-from gpualign.errors import DeviceError, GpualignError
-from gpualign.io.bgzf import Inflater, inflated_by
+from gpualign.errors import DeviceError
+from gpualign.io.bgzf import compressed_by
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
@@ -25,9 +28,21 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 1e-4
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of blocks that a device may have to inflate
-_INFLATED_AT_ONCE = 3
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and as many to deflate; and where
+#: it does nothing else, which of them it has at once, and how many are staged
+_COMPRESSED_NEXT_TO, _COMPRESSED_AT_ONCE, _COMPRESSED_STAGED = 3, 8, 12
 _ANY_NUMBER = 1 << 30
+
+
+@contextlib.contextmanager
+def _quick_switches() -> Iterator[None]:
+    """A device's thread gives the interpreter up with every call of the driver, and must soon have it back."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
 
 
 class CudaBackend:
@@ -101,26 +116,42 @@ class CudaBackend:
         for device in self.devices:
             device.call(loader, device)
 
-    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        interval = sys.getswitchinterval()
+    @contextlib.contextmanager
+    def compressing(self) -> Iterator[None]:
+        """Meanwhile devices inflate and deflate BGZF, where nvCOMP is there; no stage runs."""
+        nvcomp = load_nvcomp()
+        if nvcomp is None or self.cpu_threads:
+            yield
+            return
+        make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
+        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSED_AT_ONCE)
         try:
-            # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
-            sys.setswitchinterval(_SWITCH_INTERVAL_S)
+            with _quick_switches(), self._compressed_by(pool, _COMPRESSED_STAGED):
+                yield
+        finally:
+            pool.close()
+
+    def _compressed_by(self, pool: DevicePool[Any, Any], most: int) -> contextlib.AbstractContextManager[None]:
+        compression = Compression(pool, self.lend, most * len(self.devices))
+        return compressed_by(compression.inflate, compression.deflate)
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
+        with _quick_switches():
             if isinstance(stage, HostedStage):
                 yield from self._run_hosted(items, stage)
             else:
                 cores = self.cores_for(stage)
                 yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
             self.opened()  # else nobody would know of one that could not be
-        finally:
-            sys.setswitchinterval(interval)
 
     def _run_hosted(self, items: Iterable[Item], stage: HostedStage[Item, Result]) -> Generator[Result, None, None]:
         pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, self.cores_for(stage), stage.slots)
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            with inflated_by(self._inflater(pool) if stage.inflates and not self.cpu_threads else None):
+            with ExitStack() as stack:
+                if stage.compresses and not self.cpu_threads:
+                    stack.enter_context(self._compressed_by(pool, _COMPRESSED_NEXT_TO))
                 yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()
@@ -147,20 +178,6 @@ class CudaBackend:
             return stage.around(run, item)
 
         return around
-
-    def _inflater(self, pool: DevicePool[Any, Any]) -> Inflater:
-        """Inflates groups of blocks by what ``pool`` drives, few at a time."""
-        turns = Turns(_INFLATED_AT_ONCE * len(self.devices))
-
-        def inflated(blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-            try:
-                with turns.taken(ahead=False):
-                    text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self.lend))
-                return text
-            except (ValueError, GpualignError, NvcompError):  # said by who inflates them without a device
-                return None
-
-        return inflated
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""

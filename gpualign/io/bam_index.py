@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer
+from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.output_file import open_output
 from gpualign.sequences.reference import Reference
 
@@ -28,7 +28,7 @@ class BamIndex:
         self._lengths = reference.lengths.astype(np.int64)
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
         self._write, self._size = write, 0
-        self._ends = [np.zeros(1, np.uint64)]
+        self._places: list[NDArray[np.uint64]] = []
         self._builder: Any = None
 
     def start(self, header_bytes: int) -> None:
@@ -46,7 +46,7 @@ class BamIndex:
 
     def write(self, data: bytes | memoryview) -> None:
         """The next blocks of the file, whole ones."""
-        self._ends.append(_native.bgzf_block_ends(np.frombuffer(data, np.uint8), self._size))
+        self._places.append(_native.bgzf_virtual_offsets(np.frombuffer(data, np.uint8), self._size))
         self._size += len(data)
         self._write(data)
 
@@ -56,7 +56,7 @@ class BamIndex:
         Raises:
             GpualignError: as :func:`open_output`.
         """
-        index = self._builder.finish(np.concatenate(self._ends), BLOCK_CONTENT)
+        index = self._builder.finish(np.concatenate(self._places), int(_native.BGZF_STEP))
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)

@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import IO, Any, NamedTuple
 
@@ -71,30 +72,39 @@ class Inflated(NamedTuple):
 
 #: a group of blocks -> its text, or None where the CPU must look at it
 Inflater = Callable[["NDArray[np.uint8]"], "NDArray[np.uint8] | None"]
+#: bytes of content, and what writes them -> the content's blocks, or None where the CPU must make them
+Deflater = Callable[[int, "Callable[[NDArray[np.uint8]], None]"], "NDArray[np.uint8] | None"]
 
 
-class _Inflating:
-    """What inflates groups of blocks in the CPU's place at the moment."""
+@dataclass
+class _InPlaceOfCpu:
+    """What inflates and deflates blocks at the moment; None: the CPU."""
 
-    def __init__(self) -> None:
-        self.by: Inflater | None = None
+    inflate: Inflater | None = None
+    deflate: Deflater | None = None
 
     @property
     def group_bytes(self) -> int:
-        return _GROUP_BYTES if self.by is None else _DEVICE_GROUP_BYTES
+        return _GROUP_BYTES if self.inflate is None else _DEVICE_GROUP_BYTES
 
 
-_inflating = _Inflating()
+_by = _InPlaceOfCpu()
 
 
 @contextlib.contextmanager
-def inflated_by(inflater: Inflater | None) -> Iterator[None]:
-    """BGZF is inflated by ``inflater`` meanwhile, from any thread; None: by the CPU."""
-    before, _inflating.by = _inflating.by, inflater
+def compressed_by(inflate: Inflater | None, deflate: Deflater | None) -> Iterator[None]:
+    """BGZF is inflated and deflated by these meanwhile, from any thread, but for what is written bit by bit."""
+    before = _by.inflate, _by.deflate
+    _by.inflate, _by.deflate = inflate, deflate
     try:
         yield
     finally:
-        _inflating.by = before
+        _by.inflate, _by.deflate = before
+
+
+def is_compressed_by_devices() -> bool:
+    """Whether threads that want blocks wait for a device at present."""
+    return _by.deflate is not None
 
 
 class BgzfReader(io.RawIOBase):
@@ -141,7 +151,7 @@ class BgzfReader(io.RawIOBase):
     @STEPS.at("read")
     def _read(self, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """``rest`` and what follows it, read in place: to copy it would take the interpreter from all other threads."""
-        data = np.empty(len(rest) + _inflating.group_bytes, np.uint8)
+        data = np.empty(len(rest) + _by.group_bytes, np.uint8)
         data[: len(rest)] = rest
         count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
         return data[: len(rest) + count]
@@ -175,7 +185,7 @@ def _isal() -> Any:
 
 def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
     """The text of whole blocks, from a device if it can."""
-    text = None if (by := _inflating.by) is None else by(group)
+    text = None if _by.inflate is None else _by.inflate(group)
     if text is None:
         return [_inflated(group)]
     with STEPS.at("copy"):  # the memory is the device's
@@ -199,14 +209,51 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def packed(contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> tuple[bytes | memoryview, list[int]]:
-    """Whole blocks of several contents, of two arrays each, and where those of each end."""
-    with STEPS.at("deflate"):
-        if (isal := _isal()) is not None:
-            blocks, ends = isal.compress_all(contents)
-            return memoryview(blocks), ends.tolist()
-    parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
-    return b"".join(parts), list(accumulate(map(len, parts)))
+class Packed(NamedTuple):
+    """Whole blocks of several contents, one after the other.
+
+    Attributes:
+        ends: of each content's blocks.
+        sizes: of each content, after which there may be zeros.
+    """
+
+    blocks: bytes | memoryview
+    ends: list[int]
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> Packed:
+        """Of two arrays each."""
+        if _by.deflate is not None and (packed := cls._by_device(_by.deflate, contents)) is not None:
+            return packed
+        sizes = [len(head) + len(rest) for head, rest in contents]
+        with STEPS.at("deflate"):
+            if (isal := _isal()) is not None:
+                blocks, ends = isal.compress_all(contents)
+                return cls(memoryview(blocks), ends.tolist(), sizes)
+        parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
+        return cls(b"".join(parts), list(accumulate(map(len, parts))), sizes)
+
+    @classmethod
+    def _by_device(
+        cls, deflate: Deflater, contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]
+    ) -> Packed | None:
+        counts = [-(-(len(head) + len(rest)) // BLOCK_CONTENT) for head, rest in contents]
+
+        def fill(memory: NDArray[np.uint8]) -> None:
+            at = 0
+            for (head, rest), count in zip(contents, counts, strict=True):
+                end = at + len(head) + len(rest)
+                memory[at : at + len(head)] = head
+                memory[at + len(head) : end] = rest
+                at += count * BLOCK_CONTENT
+                memory[end:at] = 0
+
+        if (blocks := deflate(sum(counts) * BLOCK_CONTENT, fill)) is None:
+            return None
+        offsets = np.append(_native.bgzf_virtual_offsets(blocks, 0) >> 16, np.uint64(len(blocks)))
+        ends = offsets[np.cumsum(counts) * (BLOCK_CONTENT // int(_native.BGZF_STEP))]
+        return cls(memoryview(blocks), ends.tolist(), [count * BLOCK_CONTENT for count in counts])
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -218,25 +265,44 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     return _inflated(blocks).text
 
 
-def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
-    """The content of whole blocks at places of a file, one after the other.
+#: a file's descriptor; offset, bytes and bytes of content of blocks in it
+Places = tuple[int, Sequence[tuple[int, int, int]]]
 
-    Args:
-        file: its descriptor.
-        places: offset, bytes and bytes of content of each.
+
+def unpacked(files: Sequence[Places]) -> list[NDArray[np.uint8]]:
+    """The content of whole blocks at places of files, one after the other, an array of each file.
 
     Raises:
         OSError: they cannot be read.
         zlib.error: they are damaged.
     """
-    with STEPS.at("inflate"):
-        if (isal := _isal()) is not None:
-            try:
-                text: NDArray[np.uint8] = isal.inflate_at(file, places)
-            except ValueError as error:
-                raise zlib.error(str(error)) from None
-            return text
-        return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
+    if files and _by.inflate is not None and (texts := _unpacked_by(_by.inflate, files)) is not None:
+        return texts
+    return [_unpacked(*places) for places in files]
+
+
+def _unpacked_by(inflate: Inflater, files: Sequence[Places]) -> list[NDArray[np.uint8]] | None:
+    blocks = np.empty(sum(size for _, places in files for _, size, _ in places), np.uint8)
+    with STEPS.at("read"):
+        end = 0
+        for file, places in files:
+            for offset, size, _ in places:
+                end += os.preadv(file, [blocks[end : end + size].data], offset)
+    ends = list(accumulate(sum(content for *_, content in places) for _, places in files))
+    if end < len(blocks) or (text := inflate(blocks)) is None or len(text) != ends[-1]:
+        return None
+    return np.split(text, ends[:-1])
+
+
+@STEPS.at("inflate")
+def _unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
+    if (isal := _isal()) is not None:
+        try:
+            text: NDArray[np.uint8] = isal.inflate_at(file, places)
+        except ValueError as error:
+            raise zlib.error(str(error)) from None
+        return text
+    return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
 
 
 def _inflate_block(block: memoryview) -> bytes:
@@ -264,12 +330,16 @@ class CutBlocks(NamedTuple):
     @classmethod
     def of(cls, content: NDArray[np.uint8], before: int) -> CutBlocks:
         """``before``: bytes of the text that stand before it. From any thread; ``content`` may change afterwards."""
+        begin = min(len(content), -before % BLOCK_CONTENT)
+        end = len(content) - (len(content) - begin) % BLOCK_CONTENT
+        if _by.deflate is not None and end > begin:
+            made = _by.deflate(end - begin, lambda memory: np.copyto(memory, content[begin:end]))
+            if made is not None:
+                return cls(content[:begin].tobytes(), memoryview(made), content[end:].tobytes())
         with STEPS.at("deflate"):
             if (isal := _isal()) is not None:
                 head, blocks, tail = isal.cut(content, before)
                 return cls(head, memoryview(blocks), tail)
-            begin = min(len(content), -before % BLOCK_CONTENT)
-            end = len(content) - (len(content) - begin) % BLOCK_CONTENT
             return cls(content[:begin].tobytes(), _blocks(content[begin:end].tobytes()), content[end:].tobytes())
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import packed, unpacked
+from gpualign.io.bgzf import Packed, is_compressed_by_devices, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.clock import HOST, STEPS
@@ -117,16 +117,24 @@ class _Run:
         self.blocks += [replace(block, offset=self.size + block.offset) for block in blocks]
         self.size += len(data)
 
-    def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
+    def within(self, low: Key, high: Key) -> list[_Block]:
         """Blocks that hold records from ``low`` to before ``high``."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
-        blocks = self.blocks[begin:end]
-        data = unpacked(self.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks])
-        ends = list(accumulate(block.size for block in blocks))
-        for block, end in zip(blocks, ends, strict=True):
-            keys = end - block.size + block.key_bytes
-            yield data[keys:end], data[end - block.size : keys].view(np.uint64)
+        return self.blocks[begin:end]
+
+
+def _read(runs: list[_Run], low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
+    """Records and keys of all blocks that hold some from ``low`` to before ``high``."""
+    held = [(run, blocks) for run in runs if (blocks := run.within(low, high))]
+    texts = unpacked(
+        [(run.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks]) for run, blocks in held]
+    )
+    for (_, blocks), data in zip(held, texts, strict=True):
+        end = 0
+        for block in blocks:
+            begin, keys, end = end, end + block.key_bytes, end + block.size
+            yield data[keys:end], data[begin:keys].view(np.uint64)
 
 
 class _Turn(NamedTuple):
@@ -195,7 +203,8 @@ class RecordSorter:
         """
         self._await_run()
         turns = _turns(_ranges(self._pile, self._runs, self._range_bytes))
-        yield from run_ordered(turns, lambda turn: self._formed(form, marks, turn), self._threads)
+        waiting = self._threads if is_compressed_by_devices() else 0
+        yield from run_ordered(turns, lambda turn: self._formed(form, marks, turn), self._threads + waiting)
 
     def _formed(self, form: Callable[[Records, int], Value], marks: Marks | None, turn: _Turn) -> Value:
         try:
@@ -211,7 +220,7 @@ class RecordSorter:
     @STEPS.at("merge")
     def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
-            others = [block for run in self._runs for block in run.read(*bounds)]
+            others = list(_read(self._runs, *bounds))
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
@@ -243,8 +252,7 @@ class RecordSorter:
             shapes.append((24 * (end - begin), *(tuple(key) for key in keys[[begin, end - 1], :2].tolist())))
             keys[begin:end, 2] -= np.uint64(start)
             contents.append((keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]))
-        data, ends = packed(contents)
-        sizes = [len(head) + len(rest) for head, rest in contents]
+        data, ends, sizes = Packed.of(contents)
         blocks = [
             _Block(offset, end - offset, key_bytes, size, first, last)
             for (offset, end), size, (key_bytes, first, last) in zip(pairwise([0, *ends]), sizes, shapes, strict=True)

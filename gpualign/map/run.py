@@ -10,6 +10,7 @@ from functools import partial
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
+from gpualign.engine.stage import Backend
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
@@ -94,7 +95,7 @@ def run_map(
                 items,
                 lambda items, mapping: backend.run(items, mapping.stage),
                 progress.update,
-                lambda: report.stage("mapping"),
+                lambda: _begin_to_write(run, backend, sample, stack),
             )
         report.stage("output")
         host, wall = STEPS.since(before), time.perf_counter() - start
@@ -107,6 +108,13 @@ def run_map(
     if files.report_page is not None:
         with open_output(files.report_page) as page:
             page.write(report_page(fields).encode())
+
+
+def _begin_to_write(run: RunContext, backend: Backend, sample: Sample, stack: ExitStack) -> None:
+    """All is mapped: devices that have nothing else to do compress what was held."""
+    run.report.stage("mapping")
+    if sample.layout.held and sample.layout.format == "bam":
+        stack.enter_context(backend.compressing())
 
 
 def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:

@@ -11,6 +11,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,9 @@ class ClusterBackend:
 
     def load(self, loader: object) -> None:
         pass
+
+    def compressing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def lend(self, nbytes: int) -> None:
         pass

@@ -60,7 +60,8 @@ class HostMemory:
         """uint8 (nbytes,) of whatever content; None where the host has no more of it, or lent enough."""
         size = _rounded(nbytes)
         try:
-            array = self._found(size) if self._locker.locked + size > self._most else self._made(size)
+            full = self._locker.locked + size > self._most
+            array = self._found(size, of_any_size=True) if full else self._made(size)
         except self._driver.MemoryError:
             return None
         return None if array is None else array[:nbytes]
@@ -94,13 +95,13 @@ class HostMemory:
             with contextlib.suppress(self._driver.MemoryError):
                 self._home(size).append(self._locker.lock(size))
 
-    def _found(self, size: int) -> NDArray[np.uint8] | None:
-        """The whole of a free buffer of up to twice that size."""
-        for _ in range(_STEPS + 1):
-            with contextlib.suppress(KeyError, IndexError):
-                home = self._free[size]
-                return np.asarray(_Loan(home.pop(), home))
-            size = _rounded(size + 1)
+    def _found(self, size: int, of_any_size: bool = False) -> NDArray[np.uint8] | None:
+        """The whole of the smallest free buffer of at least that size and, unless of any, at most twice that."""
+        for held in sorted(self._free):
+            if size <= held and (of_any_size or held <= 2 * size):
+                with contextlib.suppress(IndexError):
+                    home = self._free[held]
+                    return np.asarray(_Loan(home.pop(), home))
         return None
 
     def _home(self, size: int) -> deque[NDArray[np.uint8]]:

@@ -142,6 +142,19 @@ Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
     return to_numpy(std::move(ends));
 }
 
+// Of every kStep bytes of the content of whole blocks, which begin at `begin` in a file, the virtual offset (SAM specification,
+// section 4.1.1). Throws std::invalid_argument where a block is damaged.
+Output<uint64_t> virtual_offsets(Input<uint8_t> blocks, uint64_t begin) {
+    std::vector<uint64_t> offsets;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+        const bgzf::Block block = bgzf::Block::at(at, end);
+        for (uint64_t within = 0; within == 0 || within < block.content; within += bgzf::kStep)
+            offsets.push_back((begin + uint64_t(at - blocks.data())) << 16 | within);
+        at += block.bytes;
+    }
+    return to_numpy(std::move(offsets));
+}
+
 // (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
 nb::tuple count_blocks(Input<uint8_t> blocks) {
     size_t count = 0, text = 0;
@@ -178,6 +191,10 @@ void bind_bgzf(nb::module_& m) {
           "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
     m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
           "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
+    m.attr("BGZF_STEP") = bgzf::kStep;
+    m.def("bgzf_virtual_offsets", &virtual_offsets, nb::arg("blocks"), nb::arg("begin"),
+          "uint64: of every BGZF_STEP bytes of the content of whole blocks, the first of which begins at `begin`, the virtual offset; "
+          "the blocks hold multiples of that, but the last one with content. An empty block has one, too.");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");

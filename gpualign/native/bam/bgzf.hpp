@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "abi/text.hpp"
 #include "bam/stream_memory.hpp"
 #include "text/text.hpp"
 
@@ -44,7 +45,9 @@ struct Isal {
 
 namespace bgzf {
 
-constexpr size_t kContent = 0xff00;  // of every block but the last of a file
+constexpr size_t kContent = 0xff00;        // of every block of the CPU's but the last of a file
+constexpr size_t kStep = BgzfBatch::kContent;  // of every block of a device's
+static_assert(kContent % kStep == 0);
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
 constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
 

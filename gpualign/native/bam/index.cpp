@@ -43,13 +43,13 @@ void bind_bam_index(nb::module_& m) {
             nb::arg("spans"), "Those of the next records. Raises ValueError where they are not sorted.")
         .def(
             "finish",
-            [](BamIndexBuilder& self, Input<uint64_t> blocks, uint64_t content) {
-                const std::string index = self.finish(blocks.data(), blocks.size(), content);
+            [](BamIndexBuilder& self, Input<uint64_t> places, uint64_t step) {
+                const std::string index = self.finish(places.data(), places.size(), step);
                 return nb::bytes(index.data(), index.size());
             },
-            nb::arg("blocks"), nb::arg("content"),
-            "The index; .csi is still to be compressed. blocks: uint64, where in the file each block of `content` uncompressed "
-            "bytes begins, and where the last one ends.");
+            nb::arg("places"), nb::arg("step"),
+            "The index; .csi is still to be compressed. places: uint64, virtual offsets of every `step` bytes of the content, and "
+            "where the last block with content ends.");
 }
 
 }  // namespace gpualign

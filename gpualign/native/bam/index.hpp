@@ -67,14 +67,14 @@ public:
         for (size_t i = 0; i < count; i++) add(spans[i]);
     }
 
-    // The index. `blocks`: where in the file each block of `content` uncompressed bytes begins, and where the last one ends.
-    std::string finish(const uint64_t* blocks, size_t count, uint64_t content) {
+    // The index. `places`: virtual offsets of every `step` bytes of the content, and where the last block with content ends.
+    std::string finish(const uint64_t* places, size_t count, uint64_t step) {
         end_bin(last_);
         const auto virtual_offset = [&](uint64_t offset) {
-            const bool last = offset == last_ && offset % content;  // the end of a block is the begin of the next
-            const uint64_t block = offset / content + last;
-            if (block >= count) throw std::invalid_argument("fewer blocks than records");
-            return blocks[block] << 16 | (last ? 0 : offset % content);
+            const bool last = offset == last_ && offset % step;  // the end of a block is the begin of the next
+            const uint64_t place = offset / step + last;
+            if (place >= count) throw std::invalid_argument("fewer blocks than records");
+            return places[place] + (last ? 0 : offset % step);
         };
         std::string out(csi_ ? "CSI\1" : "BAI\1", 4);
         if (csi_) {
