@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend
+from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
@@ -28,15 +29,15 @@ from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
-from gpualign.map.stage import load_index
+from gpualign.map.stage import Mapped, Mapping, load_index
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.streaming.clock import STEPS
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 4
-#: on devices of so much memory
-_LARGE_DEVICE, _LARGE_DEVICE_BATCH = 48 << 30, 8
+#: on devices of so much memory, which have more batches in flight, too
+_LARGE_DEVICE, _LARGE_DEVICE_BATCH, _LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
 _LONG_READ_BATCH = 8
 #: parts of a small input of long reads, at least: a device waits for the first, and is idle while the last is written
 _LONG_READ_PARTS = 16
@@ -93,7 +94,7 @@ def run_map(
                 params,
                 pairs,
                 items,
-                lambda items, mapping: backend.run(items, mapping.stage),
+                lambda items, mapping: backend.run(items, _in_flight(mapping, sample, params, backend.device_memory)),
                 progress.update,
                 lambda: _begin_to_write(run, backend, sample, stack),
             )
@@ -131,6 +132,14 @@ def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
     if bases is None:
         return _LONG_READ_BATCH
     return min(_LONG_READ_BATCH, max(1, round(bases / (_LONG_READ_PARTS * sample.options.batch_size))))
+
+
+def _in_flight(mapping: Mapping, sample: Sample, params: MapParams, memory: int) -> HostedStage[Reads, Mapped]:
+    """The stage, with as many batches in flight on devices of so many bytes as they can take: blocks that are deflated
+    fill a device as they are.
+    """
+    more = memory >= _LARGE_DEVICE and not params.long_reads and not sample.layout.deflates_batches
+    return replace(mapping.stage, slots=_LARGE_DEVICE_SLOTS) if more else mapping.stage
 
 
 def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
