@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from realistic_reads import LENGTH, draw, sequenced
 
-from gpualign.io.bgzf import Packed
+from gpualign.io.bgzf import packed
 from gpualign.io.files import BGZF_END
 
 #: pairs that a process makes at a time
@@ -73,9 +73,7 @@ class Maker:
         fragments = self._fragments(part, count, rng)
         mates = self._mates(fragments, rng)
         place = rng.integers(10_000, 32_000, count), rng.integers(10_000, 50_000, count)
-        files = [
-            Packed.of([(self._text(mate, end, part, place, rng), _NOTHING)]).blocks for end, mate in enumerate(mates, 1)
-        ]
+        files = [packed([(self._text(mate, end, part, place, rng), _NOTHING)])[0] for end, mate in enumerate(mates, 1)]
         with self._turn:
             self._turn.wait_for(lambda: self._written.value == part)
             for end, blocks in enumerate(files, 1):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -13,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.gpu.compression import Compression, CompressionKernel
 from gpualign.engine.gpu.cores import Cores
+from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device, DeviceInfo
-from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.gpu.inflate import BlockGroup
+from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
-from gpualign.errors import DeviceError
-from gpualign.io.bgzf import compressed_by
+from gpualign.errors import DeviceError, GpualignError
+from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
@@ -28,9 +28,10 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 1e-4
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and as many to deflate; and where
-#: it does nothing else, which of them it has at once, and how many are staged
-_COMPRESSED_NEXT_TO, _COMPRESSED_AT_ONCE, _COMPRESSED_STAGED = 3, 8, 12
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches
+_INFLATED_AT_ONCE = 3
+#: contents that a device deflates at once, how many are staged, and CPU threads that do as much in the same time
+_DEFLATED_AT_ONCE, _DEFLATES_STAGED, _DEFLATES_LIKE = 8, 10, 10
 _ANY_NUMBER = 1 << 30
 
 
@@ -117,23 +118,41 @@ class CudaBackend:
             device.call(loader, device)
 
     @contextlib.contextmanager
-    def compressing(self) -> Iterator[None]:
-        """Meanwhile devices inflate and deflate BGZF, where nvCOMP is there; no stage runs."""
+    def deflating(self) -> Iterator[None]:
+        """Meanwhile devices deflate their share of what is written, where nvCOMP is there; no stage runs."""
         nvcomp = load_nvcomp()
         if nvcomp is None or self.cpu_threads:
             yield
             return
-        make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
-        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSED_AT_ONCE)
+        make_kernel = partial(DeflateKernel, nvcomp=nvcomp)
+        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_DEFLATED_AT_ONCE)
+        turns, rate = Turns(_DEFLATES_STAGED * len(self.devices)), _DEFLATES_LIKE * len(self.devices)
+
+        def deflate(content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+            return self._by_device(pool, turns, lambda: Content.of(content, self.lend))
+
         try:
-            with _quick_switches(), self._compressed_by(pool, _COMPRESSED_STAGED):
+            with _quick_switches(), deflated_by(deflate, rate / (rate + self.host_threads)):
                 yield
         finally:
             pool.close()
 
-    def _compressed_by(self, pool: DevicePool[Any, Any], most: int) -> contextlib.AbstractContextManager[None]:
-        compression = Compression(pool, self.lend, most * len(self.devices))
-        return compressed_by(compression.inflate, compression.deflate)
+    def _inflater(self, pool: DevicePool[Any, Any]) -> ByDevice:
+        """Inflates groups of blocks by what ``pool`` drives, few at a time."""
+        turns = Turns(_INFLATED_AT_ONCE * len(self.devices))
+        return lambda blocks: self._by_device(pool, turns, lambda: BlockGroup.of(blocks, self.lend))
+
+    @staticmethod
+    def _by_device(
+        pool: DevicePool[Any, Any], turns: Turns, staged: Callable[[], BlockGroup | Content]
+    ) -> NDArray[np.uint8] | None:
+        """What a device makes; None where it cannot."""
+        try:
+            with turns.taken(ahead=False):
+                made: NDArray[np.uint8] | None = pool.run(staged())
+            return made
+        except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
+            return None
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         with _quick_switches():
@@ -149,9 +168,7 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            with ExitStack() as stack:
-                if stage.compresses and not self.cpu_threads:
-                    stack.enter_context(self._compressed_by(pool, _COMPRESSED_NEXT_TO))
+            with inflated_by(self._inflater(pool) if stage.inflates and not self.cpu_threads else None):
                 yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()

@@ -63,7 +63,7 @@ class HostedStage(Stage[Item, Result]):
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
         after: (what ``before`` left for it, the kernel's result) -> result, or what must be computed for that.
-        compresses: the kernel takes what a ``CompressionKernel`` takes, too.
+        inflates: the kernel takes :class:`BlockGroup`, too, for the stage's input.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 
@@ -72,7 +72,7 @@ class HostedStage(Stage[Item, Result]):
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result | Again[Result]]
     staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
-    compresses: bool = field(default=False, kw_only=True)
+    inflates: bool = field(default=False, kw_only=True)
     slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:
@@ -110,8 +110,8 @@ class Backend(Protocol):
     def load(self, loader: Callable[[Device], object]) -> None:
         """Have each device begin to load what runs will need; what fails here fails again when it is used."""
 
-    def compressing(self) -> AbstractContextManager[None]:
-        """Meanwhile devices inflate and deflate BGZF, where there are some that can; no stage runs."""
+    def deflating(self) -> AbstractContextManager[None]:
+        """Meanwhile devices deflate their share of what is written, where they can; no stage runs."""
 
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""

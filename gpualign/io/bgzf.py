@@ -32,6 +32,8 @@ from gpualign.streaming.ordered import run_ordered
 _GROUP_BYTES = 1 << 20
 #: for a device, which inflates all of a group side by side
 _DEVICE_GROUP_BYTES = 8 << 20
+#: of content that is deflated at a time there, about, and threads that wait for it
+DEVICE_CONTENT, _WAITING = 16 << 20, 8
 #: text that is handed on at a time of such a group
 _PIECE_BYTES = 2 << 20
 _LARGEST_BLOCK = 1 << 16
@@ -70,41 +72,63 @@ class Inflated(NamedTuple):
         return cls(array, int(_native.count_newlines(array)))
 
 
-#: a group of blocks -> its text, or None where the CPU must look at it
-Inflater = Callable[["NDArray[np.uint8]"], "NDArray[np.uint8] | None"]
-#: bytes of content, and what writes them -> the content's blocks, or None where the CPU must make them
-Deflater = Callable[[int, "Callable[[NDArray[np.uint8]], None]"], "NDArray[np.uint8] | None"]
+#: a group of blocks -> its text, or content -> its blocks; None where the CPU must do it
+ByDevice = Callable[["NDArray[np.uint8]"], "NDArray[np.uint8] | None"]
 
 
 @dataclass
 class _InPlaceOfCpu:
-    """What inflates and deflates blocks at the moment; None: the CPU."""
+    """What inflates and deflates at the moment; None: the CPU.
 
-    inflate: Inflater | None = None
-    deflate: Deflater | None = None
+    Attributes:
+        share: of the content that goes to ``deflate``; the CPU has the rest.
+    """
+
+    inflate: ByDevice | None = None
+    deflate: ByDevice | None = None
+    share: float = 1.0
 
     @property
     def group_bytes(self) -> int:
         return _GROUP_BYTES if self.inflate is None else _DEVICE_GROUP_BYTES
+
+    def deflated(self, content: NDArray[np.uint8], before: int) -> NDArray[np.uint8] | None:
+        """Blocks of what stands after so many bytes, if that is the device's."""
+        turn = before // DEVICE_CONTENT
+        if self.deflate is None or len(content) == 0 or int((turn + 1) * self.share) == int(turn * self.share):
+            return None
+        return self.deflate(content)
 
 
 _by = _InPlaceOfCpu()
 
 
 @contextlib.contextmanager
-def compressed_by(inflate: Inflater | None, deflate: Deflater | None) -> Iterator[None]:
-    """BGZF is inflated and deflated by these meanwhile, from any thread, but for what is written bit by bit."""
-    before = _by.inflate, _by.deflate
-    _by.inflate, _by.deflate = inflate, deflate
+def inflated_by(inflate: ByDevice | None) -> Iterator[None]:
+    """BGZF is inflated by ``inflate`` meanwhile, from any thread; None: by the CPU."""
+    before, _by.inflate = _by.inflate, inflate
     try:
         yield
     finally:
-        _by.inflate, _by.deflate = before
+        _by.inflate = before
 
 
-def is_compressed_by_devices() -> bool:
-    """Whether threads that want blocks wait for a device at present."""
-    return _by.deflate is not None
+@contextlib.contextmanager
+def deflated_by(deflate: ByDevice, share: float) -> Iterator[None]:
+    """Pieces of a text (:class:`CutBlocks`) are deflated by ``deflate`` meanwhile, from any thread, as far as they are
+    its share: which of them that are, their places in the text say alone.
+    """
+    before = _by.deflate, _by.share
+    _by.deflate, _by.share = deflate, share
+    try:
+        yield
+    finally:
+        _by.deflate, _by.share = before
+
+
+def threads_for_device() -> int:
+    """How many threads may wait for a device that deflates."""
+    return 0 if _by.deflate is None else _WAITING
 
 
 class BgzfReader(io.RawIOBase):
@@ -209,51 +233,14 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-class Packed(NamedTuple):
-    """Whole blocks of several contents, one after the other.
-
-    Attributes:
-        ends: of each content's blocks.
-        sizes: of each content, after which there may be zeros.
-    """
-
-    blocks: bytes | memoryview
-    ends: list[int]
-    sizes: list[int]
-
-    @classmethod
-    def of(cls, contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> Packed:
-        """Of two arrays each."""
-        if _by.deflate is not None and (packed := cls._by_device(_by.deflate, contents)) is not None:
-            return packed
-        sizes = [len(head) + len(rest) for head, rest in contents]
-        with STEPS.at("deflate"):
-            if (isal := _isal()) is not None:
-                blocks, ends = isal.compress_all(contents)
-                return cls(memoryview(blocks), ends.tolist(), sizes)
-        parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
-        return cls(b"".join(parts), list(accumulate(map(len, parts))), sizes)
-
-    @classmethod
-    def _by_device(
-        cls, deflate: Deflater, contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]
-    ) -> Packed | None:
-        counts = [-(-(len(head) + len(rest)) // BLOCK_CONTENT) for head, rest in contents]
-
-        def fill(memory: NDArray[np.uint8]) -> None:
-            at = 0
-            for (head, rest), count in zip(contents, counts, strict=True):
-                end = at + len(head) + len(rest)
-                memory[at : at + len(head)] = head
-                memory[at + len(head) : end] = rest
-                at += count * BLOCK_CONTENT
-                memory[end:at] = 0
-
-        if (blocks := deflate(sum(counts) * BLOCK_CONTENT, fill)) is None:
-            return None
-        offsets = np.append(_native.bgzf_virtual_offsets(blocks, 0) >> 16, np.uint64(len(blocks)))
-        ends = offsets[np.cumsum(counts) * (BLOCK_CONTENT // int(_native.BGZF_STEP))]
-        return cls(memoryview(blocks), ends.tolist(), [count * BLOCK_CONTENT for count in counts])
+def packed(contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> tuple[bytes | memoryview, list[int]]:
+    """Whole blocks of several contents, of two arrays each, and where those of each end."""
+    with STEPS.at("deflate"):
+        if (isal := _isal()) is not None:
+            blocks, ends = isal.compress_all(contents)
+            return memoryview(blocks), ends.tolist()
+    parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
+    return b"".join(parts), list(accumulate(map(len, parts)))
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -265,44 +252,25 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     return _inflated(blocks).text
 
 
-#: a file's descriptor; offset, bytes and bytes of content of blocks in it
-Places = tuple[int, Sequence[tuple[int, int, int]]]
+def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
+    """The content of whole blocks at places of a file, one after the other.
 
-
-def unpacked(files: Sequence[Places]) -> list[NDArray[np.uint8]]:
-    """The content of whole blocks at places of files, one after the other, an array of each file.
+    Args:
+        file: its descriptor.
+        places: offset, bytes and bytes of content of each.
 
     Raises:
         OSError: they cannot be read.
         zlib.error: they are damaged.
     """
-    if files and _by.inflate is not None and (texts := _unpacked_by(_by.inflate, files)) is not None:
-        return texts
-    return [_unpacked(*places) for places in files]
-
-
-def _unpacked_by(inflate: Inflater, files: Sequence[Places]) -> list[NDArray[np.uint8]] | None:
-    blocks = np.empty(sum(size for _, places in files for _, size, _ in places), np.uint8)
-    with STEPS.at("read"):
-        end = 0
-        for file, places in files:
-            for offset, size, _ in places:
-                end += os.preadv(file, [blocks[end : end + size].data], offset)
-    ends = list(accumulate(sum(content for *_, content in places) for _, places in files))
-    if end < len(blocks) or (text := inflate(blocks)) is None or len(text) != ends[-1]:
-        return None
-    return np.split(text, ends[:-1])
-
-
-@STEPS.at("inflate")
-def _unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
-    if (isal := _isal()) is not None:
-        try:
-            text: NDArray[np.uint8] = isal.inflate_at(file, places)
-        except ValueError as error:
-            raise zlib.error(str(error)) from None
-        return text
-    return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
+    with STEPS.at("inflate"):
+        if (isal := _isal()) is not None:
+            try:
+                text: NDArray[np.uint8] = isal.inflate_at(file, places)
+            except ValueError as error:
+                raise zlib.error(str(error)) from None
+            return text
+        return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
 
 
 def _inflate_block(block: memoryview) -> bytes:
@@ -332,10 +300,8 @@ class CutBlocks(NamedTuple):
         """``before``: bytes of the text that stand before it. From any thread; ``content`` may change afterwards."""
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-        if _by.deflate is not None and end > begin:
-            made = _by.deflate(end - begin, lambda memory: np.copyto(memory, content[begin:end]))
-            if made is not None:
-                return cls(content[:begin].tobytes(), memoryview(made), content[end:].tobytes())
+        if (made := _by.deflated(content[begin:end], before)) is not None:
+            return cls(content[:begin].tobytes(), memoryview(made), content[end:].tobytes())
         with STEPS.at("deflate"):
             if (isal := _isal()) is not None:
                 head, blocks, tail = isal.cut(content, before)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import Packed, is_compressed_by_devices, unpacked
+from gpualign.io.bgzf import DEVICE_CONTENT, packed, threads_for_device, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.clock import HOST, STEPS
@@ -117,24 +117,16 @@ class _Run:
         self.blocks += [replace(block, offset=self.size + block.offset) for block in blocks]
         self.size += len(data)
 
-    def within(self, low: Key, high: Key) -> list[_Block]:
+    def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
         """Blocks that hold records from ``low`` to before ``high``."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
-        return self.blocks[begin:end]
-
-
-def _read(runs: list[_Run], low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
-    """Records and keys of all blocks that hold some from ``low`` to before ``high``."""
-    held = [(run, blocks) for run in runs if (blocks := run.within(low, high))]
-    texts = unpacked(
-        [(run.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks]) for run, blocks in held]
-    )
-    for (_, blocks), data in zip(held, texts, strict=True):
-        end = 0
-        for block in blocks:
-            begin, keys, end = end, end + block.key_bytes, end + block.size
-            yield data[keys:end], data[begin:keys].view(np.uint64)
+        blocks = self.blocks[begin:end]
+        data = unpacked(self.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks])
+        ends = list(accumulate(block.size for block in blocks))
+        for block, end in zip(blocks, ends, strict=True):
+            keys = end - block.size + block.key_bytes
+            yield data[keys:end], data[end - block.size : keys].view(np.uint64)
 
 
 class _Turn(NamedTuple):
@@ -163,13 +155,15 @@ class RecordSorter:
     def __init__(self, folder: str, memory: int, threads: int) -> None:
         self._folder, self._memory, self._threads = folder, memory, threads
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
-        self._range_bytes = max(_BLOCK_BYTES, min(_RANGE_BYTES, memory // (8 * threads)))
         self._pile = _native.RecordPile()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
         self._templates = 0
         self._buffers = _Buffers()
+
+    def _range_bytes(self, largest: int = _RANGE_BYTES) -> int:
+        return max(_BLOCK_BYTES, min(largest, self._memory // (8 * self._threads)))
 
     def __enter__(self) -> RecordSorter:
         return self
@@ -202,8 +196,9 @@ class RecordSorter:
             GpualignError: a temporary file cannot be read.
         """
         self._await_run()
-        turns = _turns(_ranges(self._pile, self._runs, self._range_bytes))
-        waiting = self._threads if is_compressed_by_devices() else 0
+        waiting = threads_for_device()
+        size = self._range_bytes(DEVICE_CONTENT if waiting else _RANGE_BYTES)
+        turns = _turns(_ranges(self._pile, self._runs, size))
         yield from run_ordered(turns, lambda turn: self._formed(form, marks, turn), self._threads + waiting)
 
     def _formed(self, form: Callable[[Records, int], Value], marks: Marks | None, turn: _Turn) -> Value:
@@ -220,7 +215,7 @@ class RecordSorter:
     @STEPS.at("merge")
     def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
-            others = list(_read(self._runs, *bounds))
+            others = [block for run in self._runs for block in run.read(*bounds)]
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
@@ -232,7 +227,7 @@ class RecordSorter:
         try:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
-            ranges = _ranges(pile, [], self._range_bytes)
+            ranges = _ranges(pile, [], self._range_bytes())
             for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
                 run.append(*blocks)
         except OSError as error:
@@ -252,7 +247,8 @@ class RecordSorter:
             shapes.append((24 * (end - begin), *(tuple(key) for key in keys[[begin, end - 1], :2].tolist())))
             keys[begin:end, 2] -= np.uint64(start)
             contents.append((keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]))
-        data, ends, sizes = Packed.of(contents)
+        data, ends = packed(contents)
+        sizes = [len(head) + len(rest) for head, rest in contents]
         blocks = [
             _Block(offset, end - offset, key_bytes, size, first, last)
             for (offset, end), size, (key_bytes, first, last) in zip(pairwise([0, *ends]), sizes, shapes, strict=True)

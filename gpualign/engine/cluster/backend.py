@@ -98,7 +98,7 @@ class ClusterBackend:
     def load(self, loader: object) -> None:
         pass
 
-    def compressing(self) -> AbstractContextManager[None]:
+    def deflating(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def lend(self, nbytes: int) -> None:

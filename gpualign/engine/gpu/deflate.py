@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import Nvcomp
+from gpualign.streaming.clock import STEPS
 
 #: what the space of a block is a multiple of
 _ALIGNMENT = 16
@@ -88,3 +93,63 @@ class Deflater:
 
     def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
         slot.launch(self._device.function("bgzf", name), blocks, threads, batch.copy())
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is to be deflated.
+
+    Attributes:
+        memory: uint8, of which it is the head; the blocks come back in it if they fit.
+        nbytes: of it.
+    """
+
+    memory: NDArray[np.uint8]
+    nbytes: int
+
+    @classmethod
+    @STEPS.at("copy")
+    def of(cls, content: NDArray[np.uint8], lend: Callable[[int], NDArray[np.uint8] | None]) -> Content:
+        """
+        Args:
+            lend: page-locked memory of so many bytes, if there is any.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if (memory := lend(len(content))) is None:
+            raise ValueError("no page-locked memory")
+        np.copyto(memory, content)
+        return cls(memory, len(content))
+
+
+class DeflateKernel:
+    """Deflates contents on one device (see ``gpu.runner.Kernel``)."""
+
+    def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
+        self._deflater = Deflater(device, nvcomp)
+
+    def submit(self, slot: Slot, item: Content) -> None:
+        """
+        Raises:
+            NvcompError: nvCOMP failed.
+        """
+        slot.step = "deflate"
+        content = int(slot.upload("content", item.memory[: item.nbytes]))
+        totals = int(slot.upload("content totals", np.array([item.nbytes, 0, 0], np.uint64)))
+        self._deflater.submit(slot, content, totals, item.nbytes)
+        slot.download("content totals", 3, np.uint64)
+
+    def collect(self, slot: Slot, item: Content) -> NDArray[np.uint8]:
+        nbytes, memory = int(slot.pinned("content totals", 3, np.uint64)[2]), item.memory
+        if len(memory) < nbytes:
+            memory = slot.pinned("blocks", nbytes, np.uint8)
+            slot.part_with("blocks")
+        slot.download_into(memory[:nbytes], "blocks")
+        slot.submitted()
+        slot.wait()
+        return memory[:nbytes]
+
+    def split(self, item: Content) -> list[Content]:
+        """A content is not split: the CPU deflates what does not fit."""
+        return [item]

@@ -1,7 +1,9 @@
-"""Held records in blocks that a device makes and reads, which is none: what is in the file does not change."""
+"""Held records in blocks of which a device makes its share, which is none: what is in the file does not change."""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,12 +11,14 @@ import numpy as np
 import pysam
 import pytest
 
+from gpualign import _native
 from gpualign.engine import cuda
 from gpualign.engine.gpu import nvcomp
-from gpualign.engine.gpu.compression import DeflateKernel
-from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.nvcomp import Nvcomp
-from gpualign.io.bgzf import BLOCK_CONTENT, CutBlocks, Packed, compressed_by, content_of, unpacked
+from gpualign.io import bgzf, record_sorter
+from gpualign.io.bgzf import BLOCK_CONTENT, CutBlocks, content_of, deflated_by, threads_for_device
 from gpualign.map import stage
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program
@@ -43,17 +47,19 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def device(use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How often it deflated, and how often it inflated."""
+def deflated(use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Bytes of each content that the device deflated."""
     use(FakeDriver())
-    done = {"deflated": 0, "inflated": 0}
-    for kernel, what in ((DeflateKernel, "deflated"), (InflateKernel, "inflated")):
+    for module in (bgzf, record_sorter):
+        monkeypatch.setattr(module, "DEVICE_CONTENT", 3 * BLOCK_CONTENT)
+    done: list[int] = []
+    collect = DeflateKernel.collect
 
-        def watched(self: object, *arguments: object, collect=kernel.collect, what: str = what) -> object:  # type: ignore[no-untyped-def]
-            done[what] += 1
-            return collect(self, *arguments)
+    def watched(self: DeflateKernel, slot: Slot, item: Content) -> np.ndarray:
+        done.append(item.nbytes)
+        return collect(self, slot, item)
 
-        monkeypatch.setattr(kernel, "collect", watched)
+    monkeypatch.setattr(DeflateKernel, "collect", watched)
     return done
 
 
@@ -80,25 +86,25 @@ def test_the_same_records(
     cli: Cli,
     workplace: Path,
     tmp_path: Path,
-    device: dict[str, int],
+    deflated: list[int],
     fake_nvcomp: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     memory: str,
 ) -> None:
     expected = run(cli, workplace, tmp_path, "cpu", "--sort-memory", memory)
     assert expected[0].count(b"\n") > 5000
-    assert device == {"deflated": 0, "inflated": 0}
+    assert deflated == []
     use_nvcomp(monkeypatch, fake_nvcomp())
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", memory) == expected
-    assert device["deflated"] > 0
-    assert (device["inflated"] > 0) == (memory == "1M")
+    assert len(deflated) > 1
+    assert 0 < sum(deflated) < 1_300_000
 
 
 def test_a_device_that_cannot(
     cli: Cli,
     workplace: Path,
     tmp_path: Path,
-    device: dict[str, int],
+    deflated: list[int],
     fake_nvcomp: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -109,47 +115,50 @@ def test_a_device_that_cannot(
     def broken(*_: object) -> None:
         raise nvcomp.NvcompError("out of order")
 
-    for name in ("deflate", "inflate"):
-        monkeypatch.setattr(Nvcomp, name, broken)
+    monkeypatch.setattr(Nvcomp, "deflate", broken)
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", "1M") == expected
-    assert device == {"deflated": 0, "inflated": 0}
+    assert deflated == []
 
 
-def made_here(nbytes: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
-    """In a device's place: blocks of the CPU's."""
-    memory = np.full(nbytes, 7, np.uint8)
-    fill(memory)
-    return np.frombuffer(CutBlocks.of(memory, 0).blocks, np.uint8) if nbytes else np.zeros(0, np.uint8)
+def test_a_share_that_places_alone_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bgzf, "DEVICE_CONTENT", 2 * BLOCK_CONTENT)
+    content = np.arange(3 * BLOCK_CONTENT, dtype=np.uint32).view(np.uint8)[: 2 * BLOCK_CONTENT + 77]
+    given: list[int] = []
+
+    def deflate(content: np.ndarray) -> None:
+        given.append(len(content))
+
+    def taken(share: float, count: int) -> list[bool]:
+        found = []
+        with deflated_by(deflate, share):
+            for turn in range(count):
+                given.clear()
+                cut = CutBlocks.of(content, 2 * BLOCK_CONTENT * turn)
+                assert content_of(cut.blocks).tobytes() == content[:-77].tobytes()
+                assert (cut.head, cut.tail) == (b"", content[-77:].tobytes())
+                found.append(given == [2 * BLOCK_CONTENT])
+        return found
+
+    assert sum(taken(0.4, 20)) == 8
+    assert taken(0.4, 20) == taken(0.4, 20)
+    assert taken(1.0, 3) == [True] * 3
+    assert taken(0.0, 3) == [False] * 3
+    assert threads_for_device() == 0
 
 
-def test_contents_in_whole_blocks(tmp_path: Path) -> None:
-    """Each begins a block, so that it can be read alone, and is followed by zeros."""
-    rng = np.random.default_rng(4)
-    contents = [
-        (rng.integers(0, 9, head, np.uint8), rng.integers(0, 9, rest, np.uint8))
-        for head, rest in ((24, 70_000), (48, 3), (BLOCK_CONTENT, 0))
-    ]
-    plain = Packed.of(contents)
-    assert plain.sizes == [70_024, 51, BLOCK_CONTENT]
+def test_virtual_offsets() -> None:
+    """Of blocks of any multiple of a step, the last of any size, and of an empty one."""
+    step = int(_native.BGZF_STEP)
+    sizes = (2 * step, step, 2 * step, step + 5, 0)
+    blocks = [gzip_block(bytes(size)) for size in sizes]
+    begins = [9, *(9 + sum(map(len, blocks[:i])) for i in range(1, len(blocks)))]
+    expected = [begins[0] << 16, (begins[0] << 16) + step, begins[1] << 16, begins[2] << 16, (begins[2] << 16) + step]
+    expected += [begins[3] << 16, (begins[3] << 16) + step, begins[4] << 16]
+    assert _native.bgzf_virtual_offsets(np.frombuffer(b"".join(blocks), np.uint8), 9).tolist() == expected
 
-    def deflate(nbytes: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
-        with compressed_by(None, None):
-            return made_here(nbytes, fill)
 
-    with compressed_by(lambda blocks: np.frombuffer(content_of(blocks), np.uint8), deflate):
-        packed = Packed.of(contents)
-        assert packed.sizes == [2 * BLOCK_CONTENT, BLOCK_CONTENT, BLOCK_CONTENT]
-        path = tmp_path / "run"
-        path.write_bytes(bytes(packed.blocks))
-        offsets = [0, *packed.ends[:-1]]
-        places = [
-            (offset, end - offset, size) for offset, end, size in zip(offsets, packed.ends, packed.sizes, strict=True)
-        ]
-        with open(path, "rb") as file:
-            first, last = unpacked([(file.fileno(), places[:1]), (file.fileno(), places[1:])])
-            alone = unpacked([(file.fileno(), places[1:2])])[0]
-    whole = [np.concatenate(content) for content in contents]
-    assert first[:70_024].tobytes() == whole[0].tobytes()
-    assert not first[70_024:].any()
-    assert last.tobytes() == whole[1].tobytes() + bytes(BLOCK_CONTENT - 51) + whole[2].tobytes()
-    assert alone.tobytes() == last[:BLOCK_CONTENT].tobytes()
+def gzip_block(text: bytes) -> bytes:
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    payload = packer.compress(text) + packer.flush()
+    head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\x00BC\x02\x00" + struct.pack("<H", 25 + len(payload))
+    return head + payload + struct.pack("<II", zlib.crc32(text), len(text))
