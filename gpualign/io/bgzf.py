@@ -301,7 +301,7 @@ class CutBlocks(NamedTuple):
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
         if (made := _by.deflated(content[begin:end], before)) is not None:
-            return cls(content[:begin].tobytes(), memoryview(made), content[end:].tobytes())
+            return cls(content[:begin].tobytes(), made.data, content[end:].tobytes())
         with STEPS.at("deflate"):
             if (isal := _isal()) is not None:
                 head, blocks, tail = isal.cut(content, before)

@@ -272,11 +272,10 @@ class TextKernel:
             raise DeviceMemoryExceeded("the records are longer than there was space for")
         self._share = size / max(1, item.usual_bytes)
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
-        memory: NDArray[np.uint8] | None = item.space
-        if len(item.space) < nbytes:
-            slot.pinned(key, nbytes, np.uint8)
-            memory = slot.part_with(key)
-            assert memory is not None
+        memory = item.space
+        if len(memory) < nbytes:
+            memory = slot.pinned(key, nbytes, np.uint8)
+            slot.part_with(key)
         if nbytes > ahead:
             slot.download_into(memory[:nbytes], key)
             slot.submitted()
