@@ -198,3 +198,27 @@ def test_a_piece_of_another_copy_does_not_break_an_alignment(cli: Cli, tmp_path:
     rows = mapped(cli, tmp_path, genome, reads)
     assert [row[5] for row in rows if "S" in row[5]] == []
     assert [abs(int(row[3]) - locus) < 5 for row, locus in zip(rows, loci, strict=True)].count(False) == 0
+
+
+def test_of_equally_good_parts_the_one_without_a_rival_is_primary(cli: Cli, tmp_path: Path) -> None:
+    """Whatever the read's name; and each part has a record."""
+    repeat, unique = random_genome(21, 100), random_genome(22, 100)
+    genome = random_genome(23, 2000) + repeat + random_genome(24, 2000) + unique + random_genome(25, 2000)
+    genome += repeat + random_genome(26, 2000)
+    copies = {2001, 2001 + 100 + 2000 + 100 + 2000}
+    reads = write_fastq(tmp_path / "r.fq", *((f"read{i}", repeat + unique, "I" * 200) for i in range(40)))
+    code, sam, _ = cli("map", write_fasta(tmp_path / "r.fa", g=genome), reads, "-N", "5")
+    assert code == 0
+    found: dict[str, dict[int, list[str]]] = {}
+    for row in records(sam):
+        found.setdefault(row[0], {}).setdefault(int(row[1]) & 0x900, []).append(row)
+    places = set()
+    for of_read in found.values():
+        ((primary,), (supplementary,)) = of_read[0], of_read[0x800]
+        assert (int(primary[3]), primary[5]) == (4101, "100S100M")
+        assert int(primary[4]) > 30
+        assert (int(supplementary[3]) in copies, supplementary[5]) == (True, "100M100H")
+        assert int(supplementary[4]) == 0
+        places.add(int(supplementary[3]))
+    assert len(found) == 40
+    assert places == copies

@@ -36,12 +36,16 @@ GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, const AffineScores&
     return {read, contig, reverse, seed_hits, distance, score, end - length, end, -1};
 }
 
-// Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on.
+// Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read
+// than the best one is not as good: where the best one is left out that part's record covers nothing.
 template <class Local>
-GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& local, int32_t number, int64_t begin, int64_t span) {
+GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& best, const Local& local, int32_t number, int64_t begin, int64_t span) {
+    const int32_t shared = min(local.query_end, best.query_end) - max(local.query_begin, best.query_begin);
+    const bool same_part = 2 * shared > min(local.query_end - local.query_begin, best.query_end - best.query_begin);
+    const int32_t score = same_part ? local.score : min(local.score, best.score - 1);
     const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
     const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
-    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, local.score, begin - front, begin + span + back, number};
+    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, begin - front, begin + span + back, number};
 }
 
 // A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones; `Bases` as PackedBases.

@@ -81,7 +81,7 @@ public:
         const uint32_t kept = any ? keep(count) : 0;
         if constexpr (kOneLane)
             if (long_read_) part(kept);
-        const uint32_t written = write(kept);
+        const uint32_t written = write(kept, surest(kept));
         if (group_.lane() == 0) {
             state_.first_ranked = first;
             state_.ranked = written;
@@ -273,13 +273,21 @@ private:
         place(r);
     }
 
+    // Of equally good parts of a read the one that has the worst rivals.
+    GPUALIGN_HD uint32_t surest(uint32_t kept) const {
+        uint32_t best = 0;
+        for (uint32_t p = 1; p < kept && ranked_[p].rank == ranked_[0].rank; p++)
+            if (ranked_[p].parent == p && ranked_[p].second < ranked_[best].second) best = p;
+        return best;
+    }
+
     // Returns how many.
-    GPUALIGN_HD uint32_t write(uint32_t kept) const {
+    GPUALIGN_HD uint32_t write(uint32_t kept, uint32_t primary) const {
         uint32_t written = 0;
         for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
             for (uint32_t base = 0; base < kept; base += Group::kLanes) {
                 const uint32_t p = base + group_.lane();
-                const bool is = p < kept && kind_of(p) == kind && (kind != ChainKind::supplementary || is_enough(ranked_[p]));
+                const bool is = p < kept && kind_of(p, primary) == kind && (kind != ChainKind::supplementary || is_enough(ranked_[p]));
                 const uint32_t mask = group_.ballot(is);
                 if (is) {
                     RankedAlignment& record = out_[written + group_.before(mask)] = ranked_[p];
@@ -307,8 +315,8 @@ private:
         return chain_of(a).reverse == chain_of(b).reverse && chain_of(a).contig == chain_of(b).contig;
     }
 
-    GPUALIGN_HD ChainKind kind_of(uint32_t p) const {
-        if (p == 0) return ChainKind::primary;
+    GPUALIGN_HD ChainKind kind_of(uint32_t p, uint32_t primary) const {
+        if (p == primary) return ChainKind::primary;
         return ranked_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
     }
 

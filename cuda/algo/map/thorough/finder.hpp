@@ -64,7 +64,7 @@ public:
             found.loci += count_bits(mask);
             if (!is_locus || at >= launch_.max_loci) continue;
             const int64_t begin = target_.contig_offsets[local.contig] + local.position;
-            of_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
+            of_.loci[mate][at] = local_locus(0, read.length, locals[0], local, int32_t(i), begin, local.span);
         }
         set(mate, found);
         settle(mate);
