@@ -2,8 +2,8 @@
 rest in temporary files, and one merge.
 
 Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill three quarters
-of the memory, they are written as a run of compressed blocks while the last quarter fills. At the end the whole is cut
-into ranges of keys, each of which a thread takes from memory and from the blocks that reach into it.
+of the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. At the end all is
+cut into ranges of keys, each of which a thread takes from memory and from the blocks that reach into it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 import threading
 import zlib
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -155,7 +156,7 @@ class RecordSorter:
     def __init__(self, folder: str, memory: int, threads: int) -> None:
         self._folder, self._memory, self._threads = folder, memory, threads
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
-        self._pile = _native.RecordPile()
+        self._piles: deque[Any] = deque()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
@@ -180,13 +181,14 @@ class RecordSorter:
         Raises:
             GpualignError: a temporary file cannot be written.
         """
-        self._pile.add(batch.records, batch.keys, self._templates)
+        quarter = self._memory // 4
+        if not self._piles or self._piles[-1].bytes > quarter:
+            self._piles.append(_native.RecordPile())
+        self._piles[-1].add(batch.records, batch.keys, self._templates)
         self._templates += batch.templates
-        if self._pile.bytes > self._memory // 4:
+        if sum(pile.bytes for pile in self._piles) > 3 * quarter:
             self._await_run()
-        if self._pile.bytes > self._memory * 3 // 4:
-            self._spilling = self._spiller.submit(self._spill, self._pile)
-            self._pile = _native.RecordPile()
+            self._spilling = self._spiller.submit(self._spill, self._piles.popleft())
 
     def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
         """What ``form`` makes, in other threads, of arrays that hold all records in order, and of the bytes of records
@@ -196,14 +198,16 @@ class RecordSorter:
             GpualignError: a temporary file cannot be read.
         """
         self._await_run()
-        waiting = threads_for_device()
+        pile, waiting = _native.RecordPile(), threads_for_device()
+        for part in self._piles:
+            pile.add_all(part)
         size = self._range_bytes(DEVICE_CONTENT if waiting else _RANGE_BYTES)
-        turns = _turns(_ranges(self._pile, self._runs, size))
-        yield from run_ordered(turns, lambda turn: self._formed(form, marks, turn), self._threads + waiting)
+        turns = _turns(_ranges(pile, self._runs, size))
+        yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
 
-    def _formed(self, form: Callable[[Records, int], Value], marks: Marks | None, turn: _Turn) -> Value:
+    def _formed(self, form: Callable[[Records, int], Value], pile: Any, marks: Marks | None, turn: _Turn) -> Value:
         try:
-            records = self._merge_range(marks, turn.bounds)
+            records = self._merge_range(pile, marks, turn.bounds)
             with HOST.waiting():
                 before = turn.before.result()
             turn.after.set_result(before + len(records))
@@ -213,13 +217,13 @@ class RecordSorter:
         return form(records, before)
 
     @STEPS.at("merge")
-    def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
+    def _merge_range(self, pile: Any, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
             others = [block for run in self._runs for block in run.read(*bounds)]
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
-        records, _ = self._pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
+        records, _ = pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
         return np.asarray(records)
 
     def _spill(self, pile: Any) -> None:

@@ -72,6 +72,12 @@ public:
         bytes_ += records.size() + 8 * keys.size();
         kept_.emplace_back(std::move(records), std::move(keys));
     }
+    void add_all(const Pile& other) {
+        pile_.add_all(other.pile_);
+        samples_.insert(samples_.end(), other.samples_.begin(), other.samples_.end());
+        bytes_ += other.bytes_;
+        kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
+    }
     uint64_t bytes() const { return bytes_; }
 
     Output<uint64_t> samples() const { return to_numpy(std::vector<uint64_t>(samples_)); }
@@ -115,6 +121,7 @@ void bind_bam_sort(nb::module_& m) {
         .def_prop_ro("bytes", &Pile::bytes)
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
+        .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
         .def("samples", &Pile::samples, "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
         .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
              nb::arg("with_keys"),
