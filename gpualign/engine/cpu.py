@@ -37,7 +37,7 @@ class CpuBackend:
     def load(self, loader: object) -> None:
         pass
 
-    def deflating(self) -> AbstractContextManager[None]:
+    def compressing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def lend(self, nbytes: int) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.cores import Cores
-from gpualign.engine.gpu.deflate import Content, DeflateKernel
+from gpualign.engine.gpu.deflate import Content
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
@@ -28,10 +29,11 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 1e-4
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches
-_INFLATED_AT_ONCE = 3
-#: contents that a device deflates at once, how many are staged, and CPU threads that do as much in the same time
-_DEFLATED_AT_ONCE, _DEFLATES_STAGED, _DEFLATES_LIKE = 8, 10, 10
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and next to contents to deflate
+_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_CONTENTS = 3, 6
+#: of a device that only inflates and deflates; contents to deflate that are staged at once, and CPU threads that do as
+#: much in the same time
+_COMPRESSION_SLOTS, _DEFLATES_STAGED, _DEFLATES_LIKE = 10, 10, 10
 _ANY_NUMBER = 1 << 30
 
 
@@ -118,28 +120,31 @@ class CudaBackend:
             device.call(loader, device)
 
     @contextlib.contextmanager
-    def deflating(self) -> Iterator[None]:
-        """Meanwhile devices deflate their share of what is written, where nvCOMP is there; no stage runs."""
+    def compressing(self) -> Iterator[None]:
+        """Meanwhile devices inflate temporary files and deflate their share of the output, if there is nvCOMP; no stage
+        runs.
+        """
         nvcomp = load_nvcomp()
         if nvcomp is None or self.cpu_threads:
             yield
             return
-        make_kernel = partial(DeflateKernel, nvcomp=nvcomp)
-        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_DEFLATED_AT_ONCE)
+        make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
+        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
         turns, rate = Turns(_DEFLATES_STAGED * len(self.devices)), _DEFLATES_LIKE * len(self.devices)
 
         def deflate(content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
             return self._by_device(pool, turns, lambda: Content.of(content, self.lend))
 
         try:
-            with _quick_switches(), deflated_by(deflate, rate / (rate + self.host_threads)):
+            inflate, share = self._inflater(pool, _INFLATED_NEXT_TO_CONTENTS), rate / (rate + self.host_threads)
+            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, share):
                 yield
         finally:
             pool.close()
 
-    def _inflater(self, pool: DevicePool[Any, Any]) -> ByDevice:
-        """Inflates groups of blocks by what ``pool`` drives, few at a time."""
-        turns = Turns(_INFLATED_AT_ONCE * len(self.devices))
+    def _inflater(self, pool: DevicePool[Any, Any], at_once: int) -> ByDevice:
+        """Inflates groups of blocks by what ``pool`` drives, so many a device at a time."""
+        turns = Turns(at_once * len(self.devices))
         return lambda blocks: self._by_device(pool, turns, lambda: BlockGroup.of(blocks, self.lend))
 
     @staticmethod
@@ -168,7 +173,8 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            with inflated_by(self._inflater(pool) if stage.inflates and not self.cpu_threads else None):
+            inflates = stage.inflates and not self.cpu_threads
+            with inflated_by(self._inflater(pool, _INFLATED_NEXT_TO_BATCHES) if inflates else None):
                 yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()

@@ -110,8 +110,8 @@ class Backend(Protocol):
     def load(self, loader: Callable[[Device], object]) -> None:
         """Have each device begin to load what runs will need; what fails here fails again when it is used."""
 
-    def deflating(self) -> AbstractContextManager[None]:
-        """Meanwhile devices deflate their share of what is written, where they can; no stage runs."""
+    def compressing(self) -> AbstractContextManager[None]:
+        """Meanwhile devices inflate temporary files and deflate a share of the output, if they can; no stage runs."""
 
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import functools
 import io
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -252,25 +251,23 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     return _inflated(blocks).text
 
 
-def unpacked(file: int, places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
-    """The content of whole blocks at places of a file, one after the other.
+def unpacked(places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
+    """The content of whole blocks at places of files, one after the other.
 
     Args:
-        file: its descriptor.
-        places: offset, bytes and bytes of content of each.
+        places: descriptor, offset and bytes of each.
 
     Raises:
         OSError: they cannot be read.
         zlib.error: they are damaged.
     """
-    with STEPS.at("inflate"):
-        if (isal := _isal()) is not None:
-            try:
-                text: NDArray[np.uint8] = isal.inflate_at(file, places)
-            except ValueError as error:
-                raise zlib.error(str(error)) from None
-            return text
-        return _inflated(b"".join(os.pread(file, size, offset) for offset, size, _ in places)).text
+    with STEPS.at("read"):
+        try:
+            blocks = _native.read_at(places)
+        except ValueError as error:
+            raise zlib.error(str(error)) from None
+    content = None if _by.inflate is None else _by.inflate(blocks)
+    return _inflated(blocks).text if content is None else content
 
 
 def _inflate_block(block: memoryview) -> bytes:

@@ -40,12 +40,10 @@ Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
 #: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
-#: of records in a range, at most
-_RANGE_BYTES = 1 << 23
+#: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
+_RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
 _MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
-#: the part of the threads that write runs: the others are mapping meanwhile
-_PART_OF_THREADS = 2
 
 
 def usual_memory(threads: int) -> int:
@@ -118,16 +116,11 @@ class _Run:
         self.blocks += [replace(block, offset=self.size + block.offset) for block in blocks]
         self.size += len(data)
 
-    def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
-        """Blocks that hold records from ``low`` to before ``high``."""
+    def between(self, low: Key, high: Key) -> list[_Block]:
+        """The blocks that hold records from ``low`` to before ``high``, which lie side by side."""
         begin = bisect_left(self.blocks, low, key=lambda block: block.last)
         end = bisect_left(self.blocks, high, key=lambda block: block.first)
-        blocks = self.blocks[begin:end]
-        data = unpacked(self.file.fileno(), [(block.offset, block.packed, block.size) for block in blocks])
-        ends = list(accumulate(block.size for block in blocks))
-        for block, end in zip(blocks, ends, strict=True):
-            keys = end - block.size + block.key_bytes
-            yield data[keys:end], data[end - block.size : keys].view(np.uint64)
+        return self.blocks[begin:end]
 
 
 class _Turn(NamedTuple):
@@ -201,7 +194,8 @@ class RecordSorter:
         pile, waiting = _native.RecordPile(), threads_for_device()
         for part in self._piles:
             pile.add_all(part)
-        size = self._range_bytes(DEVICE_CONTENT if waiting else _RANGE_BYTES)
+        of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
+        size = self._range_bytes(max(DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
         turns = _turns(_ranges(pile, self._runs, size))
         yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
 
@@ -219,12 +213,25 @@ class RecordSorter:
     @STEPS.at("merge")
     def _merge_range(self, pile: Any, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         try:
-            others = [block for run in self._runs for block in run.read(*bounds)]
+            others = self._read(*bounds)
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
         records, _ = pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
         return np.asarray(records)
+
+    def _read(self, low: Key, high: Key) -> list[tuple[Records, Keys]]:
+        """The blocks of all runs that hold records from ``low`` to before ``high``."""
+        found = [(run.file.fileno(), blocks) for run in self._runs if (blocks := run.between(low, high))]
+        if not found:
+            return []
+        data = unpacked([(file, blocks[0].offset, sum(block.packed for block in blocks)) for file, blocks in found])
+        all_blocks = [block for _, blocks in found for block in blocks]
+        starts = accumulate((block.size for block in all_blocks), initial=0)
+        return [
+            (data[at + block.key_bytes : at + block.size], data[at : at + block.key_bytes].view(np.uint64))
+            for at, block in zip(starts, all_blocks, strict=False)
+        ]
 
     def _spill(self, pile: Any) -> None:
         """Write what is in ``pile`` to a run."""
@@ -232,7 +239,7 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes())
-            for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
+            for blocks in run_ordered(ranges, partial(self._packed_range, pile), self._threads):
                 run.append(*blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error

@@ -112,10 +112,10 @@ def run_map(
 
 
 def _begin_to_write(run: RunContext, backend: Backend, sample: Sample, stack: ExitStack) -> None:
-    """All is mapped: devices that have nothing else to do help to deflate what was held."""
+    """All is mapped: devices that have nothing else to do help with temporary files and the output."""
     run.report.stage("mapping")
     if sample.layout.held and sample.layout.format == "bam":
-        stack.enter_context(backend.deflating())
+        stack.enter_context(backend.compressing())
 
 
 def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:

@@ -98,7 +98,7 @@ class ClusterBackend:
     def load(self, loader: object) -> None:
         pass
 
-    def deflating(self) -> AbstractContextManager[None]:
+    def compressing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def lend(self, nbytes: int) -> None:

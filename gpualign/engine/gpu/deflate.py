@@ -124,7 +124,7 @@ class Content:
 
 
 class DeflateKernel:
-    """Deflates contents on one device (see ``gpu.runner.Kernel``)."""
+    """Deflates contents on one device."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
         self._deflater = Deflater(device, nvcomp)
@@ -149,7 +149,3 @@ class DeflateKernel:
         slot.submitted()
         slot.wait()
         return memory[:nbytes]
-
-    def split(self, item: Content) -> list[Content]:
-        """A content is not split: the CPU deflates what does not fit."""
-        return [item]

@@ -66,10 +66,11 @@ class BlockGroup:
         return block[8 * _NUMBERS * count :][: 4 * count].view(np.uint32)
 
     def with_addresses(self, block: int, text: int) -> None:
-        """Where payloads and texts are becomes where they will be on a device; once."""
+        """Where payloads and texts are becomes where they will be on a device."""
         offsets, _, text_offsets, _ = self._numbers(self.block, self.count)
-        offsets += np.uint64(block + self._head(self.count))
-        text_offsets += np.uint64(text)
+        for places, begin in ((offsets, block + self._head(self.count)), (text_offsets, text)):
+            places -= places[0]
+            places += np.uint64(begin)
 
     def addresses(self, block: int) -> tuple[int, int, int, int, int]:
         """Of the arrays, where the block is at this address."""

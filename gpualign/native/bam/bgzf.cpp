@@ -62,38 +62,6 @@ struct IsalLibrary {
         return nb::make_tuple(to_numpy(std::move(out)), to_numpy(std::move(ends)));
     }
 
-    // Blocks at places of a file, (offset, bytes, bytes of text) each: their texts, one after the other.
-    Output<uint8_t> inflate_at(int file, const std::vector<std::array<uint64_t, 3>>& places) const {
-        Text out;
-        int failed = 0;
-        {
-            nb::gil_scoped_release release;
-            size_t total = 0;
-            for (const auto& [offset, bytes, space] : places) total += space;
-            out.reserve(total + bgzf::kLargestBlock + 1);
-            std::vector<uint8_t> blocks;
-            for (const auto& [offset, bytes, space] : places) {
-                blocks.resize(bytes);
-                for (size_t had = 0; had < bytes && !failed;) {
-                    const ssize_t more = pread(file, blocks.data() + had, bytes - had, off_t(offset + had));
-                    if (more == 0) throw std::invalid_argument("blocks are cut short");
-                    if (more > 0) had += size_t(more);
-                    else if (errno != EINTR) failed = errno;
-                }
-                if (failed) break;
-                const size_t before = out.size();
-                bgzf::inflate(isal, blocks.data(), bytes, out);
-                if (out.size() - before != space) throw std::invalid_argument("a text is of another length");
-            }
-        }
-        if (failed) {
-            errno = failed;
-            PyErr_SetFromErrno(PyExc_OSError);
-            throw nb::python_error();
-        }
-        return to_numpy(std::move(out));
-    }
-
     nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
         const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
@@ -118,6 +86,33 @@ struct IsalLibrary {
         return nb::make_tuple(to_numpy(std::move(out)), lines);
     }
 };
+
+// What is at places of files, (descriptor, offset, bytes) each, one after the other. Throws Python's OSError, and
+// std::invalid_argument where a file ends before.
+Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
+    std::vector<uint8_t> data;
+    int failed = 0;
+    {
+        nb::gil_scoped_release release;
+        size_t total = 0, had = 0;
+        for (const auto& [file, offset, bytes] : places) total += bytes;
+        data.resize(total);
+        for (auto [file, offset, bytes] : places) {
+            while (bytes && !failed) {
+                const ssize_t more = pread(int(file), data.data() + had, bytes, off_t(offset));
+                if (more == 0) throw std::invalid_argument("a file is cut short");
+                if (more > 0) had += size_t(more), offset += uint64_t(more), bytes -= uint64_t(more);
+                else if (errno != EINTR) failed = errno;
+            }
+        }
+    }
+    if (failed) {
+        errno = failed;
+        PyErr_SetFromErrno(PyExc_OSError);
+        throw nb::python_error();
+    }
+    return to_numpy(std::move(data));
+}
 
 // Bytes of the whole blocks that a text begins with, and whether what follows is not a block.
 nb::tuple whole_blocks(Input<uint8_t> data) {
@@ -187,6 +182,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 }  // namespace
 
 void bind_bgzf(nb::module_& m) {
+    m.def("read_at", &read_at, nb::arg("places"),
+          "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file ends before.");
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
           "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
     m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
@@ -204,9 +201,6 @@ void bind_bgzf(nb::module_& m) {
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
         .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"),
              "The blocks of several texts, of two arrays each: (blocks, uint64 where those of each end).")
-        .def("inflate_at", &IsalLibrary::inflate_at, nb::arg("file"), nb::arg("places"),
-             "The texts of whole blocks at places of a file: (offset, bytes, bytes of text) each. Raises OSError, and ValueError where "
-             "they are damaged.")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),

@@ -1,4 +1,4 @@
-"""Held records in blocks of which a device makes its share, which is none: what is in the file does not change."""
+"""Held records of which a device inflates runs and deflates a share: what is in the file does not change."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gpualign.engine import cuda
 from gpualign.engine.gpu import nvcomp
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
+from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf, record_sorter
 from gpualign.io.bgzf import BLOCK_CONTENT, CutBlocks, content_of, deflated_by, threads_for_device
@@ -44,6 +45,20 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ):
                     file.write(f"@{number}_{_}\n{text}\n+\n{quality}\n")
     return folder
+
+
+@pytest.fixture
+def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Bytes of the content of each group that the device inflated."""
+    done: list[int] = []
+    collect = InflateKernel.collect
+
+    def watched(self: InflateKernel, slot: Slot, item: BlockGroup) -> np.ndarray | None:
+        done.append(item.text_bytes)
+        return collect(self, slot, item)
+
+    monkeypatch.setattr(InflateKernel, "collect", watched)
+    return done
 
 
 @pytest.fixture
@@ -87,6 +102,7 @@ def test_the_same_records(
     workplace: Path,
     tmp_path: Path,
     deflated: list[int],
+    inflated: list[int],
     fake_nvcomp: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     memory: str,
@@ -98,6 +114,7 @@ def test_the_same_records(
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", memory) == expected
     assert len(deflated) > 1
     assert 0 < sum(deflated) < 1_300_000
+    assert (sum(inflated) > 500_000) == (memory == "1M")
 
 
 def test_a_device_that_cannot(
@@ -105,10 +122,11 @@ def test_a_device_that_cannot(
     workplace: Path,
     tmp_path: Path,
     deflated: list[int],
+    inflated: list[int],
     fake_nvcomp: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The CPU makes the blocks where nvCOMP does not."""
+    """The CPU takes over where nvCOMP fails."""
     expected = run(cli, workplace, tmp_path, "cpu", "--sort-memory", "1M")
     use_nvcomp(monkeypatch, fake_nvcomp())
 
@@ -116,8 +134,9 @@ def test_a_device_that_cannot(
         raise nvcomp.NvcompError("out of order")
 
     monkeypatch.setattr(Nvcomp, "deflate", broken)
+    monkeypatch.setattr(Nvcomp, "inflate", broken)
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", "1M") == expected
-    assert deflated == []
+    assert deflated == inflated == []
 
 
 def test_a_share_that_places_alone_decide(monkeypatch: pytest.MonkeyPatch) -> None:
