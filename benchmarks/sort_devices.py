@@ -115,10 +115,14 @@ def _row(report: Path, pairs: int) -> dict[str, Any]:
     facts = json.loads(report.read_text())
     if facts["reads"] != 2 * pairs:
         raise RuntimeError(f"{facts['reads']} reads of {2 * pairs}")
-    host = facts.get("timeline", {}).get("host", {})
+    spent = {
+        who: {step: took["seconds"] for step, took in steps.items() if took["seconds"] >= 0.01}
+        for who, steps in facts.get("timeline", {}).items()
+    }
     return {
         "seconds": facts["seconds"],
-        "threads_seconds": {step: took["seconds"] for step, took in host.items() if took["seconds"] >= 0.01},
+        "threads_seconds": spent.get("host", {}),
+        "devices_seconds": spent.get("devices", {}),
         "kernel_s": [device.get("kernel_s") for device in facts.get("devices", ())],
         "rss_mib": facts["peak_rss_mb"],
         "duplicates": facts.get("duplicates", {}).get("share"),

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -232,14 +232,15 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def packed(contents: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]]) -> tuple[bytes | memoryview, list[int]]:
-    """Whole blocks of several contents, of two arrays each, and where those of each end."""
+def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
+    """Whole blocks of contents of these sizes, one after the other, and where those of each end."""
     with STEPS.at("deflate"):
         if (isal := _isal()) is not None:
-            blocks, ends = isal.compress_all(contents)
-            return memoryview(blocks), ends.tolist()
-    parts = [bytes(_blocks(head.tobytes() + rest.tobytes())) for head, rest in contents]
-    return b"".join(parts), list(accumulate(map(len, parts)))
+            blocks, ends = isal.compress_all(contents, sizes)
+            return memoryview(blocks), ends
+    ends = np.cumsum(sizes, dtype=np.int64).tolist()
+    parts = [bytes(_blocks(contents[begin:end].tobytes())) for begin, end in pairwise([0, *ends])]
+    return b"".join(parts), np.cumsum([len(part) for part in parts], dtype=np.uint64)
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -266,7 +267,7 @@ def unpacked(places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
             blocks = _native.read_at(places)
         except ValueError as error:
             raise zlib.error(str(error)) from None
-    content = None if _by.inflate is None else _by.inflate(blocks)
+    content = None if _by.inflate is None or not len(blocks) else _by.inflate(blocks)
     return _inflated(blocks).text if content is None else content
 
 

@@ -16,9 +16,8 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import accumulate, pairwise
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -42,6 +41,8 @@ _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
+#: the part of the threads that write runs: the others are mapping meanwhile
+_PART_OF_THREADS = 2
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
 _MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
 
@@ -88,16 +89,19 @@ class Marks:
     remove: bool = False
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Where a block lies in a run's file, bytes of its keys and of all that is packed in it, and its keys' range."""
+class _Blocks(NamedTuple):
+    """Blocks of a range, compressed one after the other.
 
-    offset: int
-    packed: int
-    key_bytes: int
-    size: int
-    first: Key
-    last: Key
+    Attributes:
+        data: all of them.
+        ends: uint64, where each ends.
+        shapes: uint64 (n, 6), of each: coordinate and template of the first record and of the last, and bytes of keys
+            and of all that is compressed.
+    """
+
+    data: bytes | memoryview
+    ends: NDArray[np.uint64]
+    shapes: NDArray[np.uint64]
 
 
 @dataclass
@@ -105,22 +109,39 @@ class _Run:
     """A temporary file of blocks in order; it has no name, so that it ends with the process."""
 
     file: BinaryIO
-    blocks: list[_Block] = field(default_factory=list)
     size: int = 0
+    _ends: list[NDArray[np.uint64]] = field(default_factory=lambda: [np.zeros(1, np.uint64)])
+    _shapes: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def append(self, data: bytes | memoryview, blocks: list[_Block]) -> None:
-        """Append blocks, whose offsets are those within ``data``."""
-        rest = memoryview(data)
+    def append(self, blocks: _Blocks) -> None:
+        rest = memoryview(blocks.data)
         while rest:
             rest = rest[self.file.write(rest) :]
-        self.blocks += [replace(block, offset=self.size + block.offset) for block in blocks]
-        self.size += len(data)
+        self._ends.append(blocks.ends + np.uint64(self.size))
+        self._shapes.append(blocks.shapes)
+        self.size += len(blocks.data)
 
-    def between(self, low: Key, high: Key) -> list[_Block]:
-        """The blocks that hold records from ``low`` to before ``high``, which lie side by side."""
-        begin = bisect_left(self.blocks, low, key=lambda block: block.last)
-        end = bisect_left(self.blocks, high, key=lambda block: block.first)
-        return self.blocks[begin:end]
+    # -- once it is complete
+
+    @cached_property
+    def shapes(self) -> NDArray[np.uint64]:
+        """As of :class:`_Blocks`, of all blocks."""
+        return np.concatenate(self._shapes)
+
+    @cached_property
+    def _bounds(self) -> tuple[list[int], list[Key], list[Key]]:
+        """Where each block begins, and the last one ends; of each the first key, and the last one."""
+        firsts, lasts = (list(map(tuple, self.shapes[:, at : at + 2].tolist())) for at in (0, 2))
+        return np.concatenate(self._ends).tolist(), firsts, lasts
+
+    def between(self, low: Key, high: Key) -> tuple[tuple[int, int, int], NDArray[np.uint64]]:
+        """Of the blocks that hold records from ``low`` to before ``high``: descriptor, offset and bytes of all of them,
+        and bytes of keys and of all that is compressed of each.
+        """
+        offsets, firsts, lasts = self._bounds
+        begin = bisect_left(lasts, low)
+        end = max(begin, bisect_left(firsts, high))
+        return (self.file.fileno(), offsets[begin], offsets[end] - offsets[begin]), self.shapes[begin:end, 4:]
 
 
 class _Turn(NamedTuple):
@@ -212,26 +233,14 @@ class RecordSorter:
 
     @STEPS.at("merge")
     def _merge_range(self, pile: Any, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
+        found = [run.between(*bounds) for run in self._runs]
         try:
-            others = self._read(*bounds)
+            blocks = unpacked([place for place, _ in found])
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
-        records, _ = pile.merge(self._buffers.range, *bounds, others, of_templates, remove, False)
-        return np.asarray(records)
-
-    def _read(self, low: Key, high: Key) -> list[tuple[Records, Keys]]:
-        """The blocks of all runs that hold records from ``low`` to before ``high``."""
-        found = [(run.file.fileno(), blocks) for run in self._runs if (blocks := run.between(low, high))]
-        if not found:
-            return []
-        data = unpacked([(file, blocks[0].offset, sum(block.packed for block in blocks)) for file, blocks in found])
-        all_blocks = [block for _, blocks in found for block in blocks]
-        starts = accumulate((block.size for block in all_blocks), initial=0)
-        return [
-            (data[at + block.key_bytes : at + block.size], data[at : at + block.key_bytes].view(np.uint64))
-            for at, block in zip(starts, all_blocks, strict=False)
-        ]
+        sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
+        return np.asarray(pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove))
 
     def _spill(self, pile: Any) -> None:
         """Write what is in ``pile`` to a run."""
@@ -239,32 +248,16 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes())
-            for blocks in run_ordered(ranges, partial(self._packed_range, pile), self._threads):
-                run.append(*blocks)
+            for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
+                run.append(blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, list[_Block]]:
-        """The blocks of a range, compressed."""
-        records, words = pile.merge(self._buffers.range, *bounds, [], None, False, True)
-        keys = words.reshape(-1, 3)
-        offsets = keys[:, 2] & 0xFFFFFFFF
-        starts = np.flatnonzero(np.diff(offsets // np.uint64(self._block_bytes), prepend=np.uint64(1 << 40)))
-        contents, shapes = [], []
-        for begin, end in pairwise([*starts.tolist(), len(keys)]):
-            start = int(offsets[begin])
-            stop = int(offsets[end]) if end < len(keys) else len(records)
-            shapes.append((24 * (end - begin), *(tuple(key) for key in keys[[begin, end - 1], :2].tolist())))
-            keys[begin:end, 2] -= np.uint64(start)
-            contents.append((keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]))
-        data, ends = packed(contents)
-        sizes = [len(head) + len(rest) for head, rest in contents]
-        blocks = [
-            _Block(offset, end - offset, key_bytes, size, first, last)
-            for (offset, end), size, (key_bytes, first, last) in zip(pairwise([0, *ends]), sizes, shapes, strict=True)
-        ]
-        return data, blocks
+    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> _Blocks:
+        content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
+        shapes = words.reshape(-1, 6)
+        return _Blocks(*packed(content, np.ascontiguousarray(shapes[:, 5])), shapes)
 
     def _await_run(self) -> None:
         if self._spilling is not None:
@@ -284,7 +277,7 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
 def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
     samples = [pile.samples().reshape(-1, 3)]
-    samples += [np.array([(*block.first, block.size) for block in run.blocks], np.uint64) for run in runs]
+    samples += [run.shapes[:, [0, 1, 5]] for run in runs]
     coordinates, templates, sizes = np.concatenate(samples).T
     order = np.lexsort((templates, coordinates))
     before = np.cumsum(sizes[order]) - sizes[order]

@@ -155,7 +155,7 @@ class Mapping:
             parsed.clock.ended("wait")
             check_count("records", job.count, written.records)
             with STEPS.at("copy"):
-                text = written.joined()
+                text = written.whole if self.formatter.layout.held else written.joined()  # sorting copies them
             return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
 
         parsed.clock.ended("format")

@@ -177,6 +177,11 @@ class DeviceRecordsText:
     deflated: bool
     records: int
 
+    @property
+    def whole(self) -> NDArray[np.uint8]:
+        """All, in page-locked memory if that is one part."""
+        return self.parts[0] if len(self.parts) == 1 else self.joined()
+
     def joined(self) -> NDArray[np.uint8]:
         """A copy of all in ordinary memory."""
         text = np.empty(sum(len(part) for part in self.parts), np.uint8)

@@ -45,17 +45,16 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    // Each content, of two arrays, by itself: (blocks, where those of each end).
-    nb::tuple compress_all(const std::vector<std::pair<Input<uint8_t>, Input<uint8_t>>>& contents) const {
+    // Contents of these sizes, each by itself: (blocks, where those of each end).
+    nb::tuple compress_all(Input<uint8_t> contents, Input<uint64_t> sizes) const {
         Text out;
         std::vector<uint64_t> ends;
         {
             nb::gil_scoped_release release;
-            std::vector<uint8_t> content;
-            for (const auto& [head, rest] : contents) {
-                content.assign(head.data(), head.data() + head.size());
-                content.insert(content.end(), rest.data(), rest.data() + rest.size());
-                compressor()(content.data(), content.size(), out);
+            size_t at = 0;
+            for (size_t i = 0; i < sizes.size(); at += sizes.data()[i++]) {
+                if (sizes.data()[i] > contents.size() - at) throw std::invalid_argument("a content is cut short");
+                compressor()(contents.data() + at, sizes.data()[i], out);
                 ends.push_back(out.size());
             }
         }
@@ -199,8 +198,8 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
-        .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"),
-             "The blocks of several texts, of two arrays each: (blocks, uint64 where those of each end).")
+        .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
+             "The blocks of texts of these sizes, one after the other: (blocks, uint64 where those of each end).")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),

@@ -122,6 +122,19 @@ void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit)
     }
 }
 
+// A place in the order.
+struct Bound {
+    uint64_t coordinate, number;
+};
+
+// A block of a run: keys, then the records that they are of, to a multiple of kAlignment.
+struct RunBlock {
+    Bound first, last;
+    uint64_t key_bytes, size;  // of the keys, and of all
+
+    static constexpr size_t kAlignment = alignof(SortKey);
+};
+
 class RecordPile {
 public:
     // Records sorted by `keys`; in the input they follow those that are there. They lie in memory as long as they are in the
@@ -130,10 +143,6 @@ public:
         if (count) pieces_.push_back({records, keys, count, first});
     }
     void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
-
-    struct Bound {
-        uint64_t coordinate, number;
-    };
 
     // Of a record in a range, and by what it is put in order: its coordinate beyond the least, and which of the items it is.
     struct Item {
@@ -146,26 +155,32 @@ public:
         DigitSorter<uint32_t> sorter;
     };
 
-    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
-    void merge(Bound low, Bound high, const DuplicateMarks& marks, Scratch& scratch, Text& out, std::vector<SortKey>* keys) const {
-        std::vector<Item>& items = scratch.items;
-        items.clear();
-        uint64_t bytes = 0;
-        for (const Piece& piece : pieces_) {
-            const SortKey *end = piece.bound(high), *key = piece.bound(low);
-            for (; key < end; key++) {
-                items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size});
-                bytes += key->size;
-            }
-        }
+    // Appends the records from `low` to before `high` in order to `out`.
+    void merge(Bound low, Bound high, const DuplicateMarks& marks, Scratch& scratch, Text& out) const {
+        const uint64_t bytes = gather(low, high, scratch);
         const auto& places = in_order(scratch);
-        out.reserve(Text::kSpare + bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
-        for (size_t i = 0; i < places.size(); i++) {
-            if (i + kAhead < places.size()) prefetch(items[places[i + kAhead].index]);
-            const Item& item = items[places[i].index];
-            const size_t offset = out.size();
-            copy(item, marks, out);
-            if (keys) keys->push_back({item.coordinate, item.number, uint32_t(offset), uint32_t(out.size() - offset)});
+        out.reserve(Text::kSpare + bytes + (marks.of_template ? DuplicateMarks::kTagBytes * places.size() : 0));
+        for (size_t i = 0; i < places.size(); i++) copy(item_ahead(scratch.items, places, i), marks, out);
+    }
+
+    // The same as blocks of about `block_bytes` of records.
+    void merge(Bound low, Bound high, size_t block_bytes, Scratch& scratch, Text& out, std::vector<RunBlock>& blocks) const {
+        const uint64_t bytes = gather(low, high, scratch);
+        const auto& places = in_order(scratch);
+        out.reserve(Text::kSpare + bytes + (sizeof(SortKey) + RunBlock::kAlignment) * places.size());
+        for (size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+            const size_t at = out.size();
+            uint64_t size = 0;
+            for (; end < places.size() && size < block_bytes; end++) {
+                const Item& item = scratch.items[places[end].index];
+                out.value(SortKey{item.coordinate, item.number, uint32_t(size), item.size});
+                size += item.size;
+            }
+            const size_t key_bytes = out.size() - at;
+            for (size_t i = begin; i < end; i++) copy(item_ahead(scratch.items, places, i), {}, out);
+            while (out.size() % RunBlock::kAlignment) out.put('\0');
+            const Item &first = scratch.items[places[begin].index], &last = scratch.items[places[end - 1].index];
+            blocks.push_back({{first.coordinate, first.number}, {last.coordinate, last.number}, key_bytes, out.size() - at});
         }
     }
 
@@ -185,6 +200,20 @@ private:
         }
     };
 
+    // The items from `low` to before `high`, and bytes of their records.
+    uint64_t gather(Bound low, Bound high, Scratch& scratch) const {
+        scratch.items.clear();
+        uint64_t bytes = 0;
+        for (const Piece& piece : pieces_) {
+            const SortKey *end = piece.bound(high), *key = piece.bound(low);
+            for (; key < end; key++) {
+                scratch.items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size});
+                bytes += key->size;
+            }
+        }
+        return bytes;
+    }
+
     // Items of equal coordinate stay as they are: pieces follow each other in input order, and so do such records in a piece.
     static const std::vector<DigitSorter<uint32_t>::Place>& in_order(Scratch& scratch) {
         std::vector<Item>& items = scratch.items;
@@ -196,8 +225,13 @@ private:
         return scratch.sorter(items.size(), narrow ? uint32_t(width) : 0, [&](size_t i) { return narrow ? uint32_t(items[i].coordinate - base) : 0; });
     }
 
-    static void prefetch(const Item& item) {
-        for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);
+    // The one at place i; one that comes soon is on its way to the cache.
+    static const Item& item_ahead(const std::vector<Item>& items, const std::vector<DigitSorter<uint32_t>::Place>& places, size_t i) {
+        if (i + kAhead < places.size()) {
+            const Item& item = items[places[i + kAhead].index];
+            for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);
+        }
+        return items[places[i].index];
     }
 
     static void copy(const Item& item, const DuplicateMarks& marks, Text& out) {

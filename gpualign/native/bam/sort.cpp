@@ -17,13 +17,14 @@ namespace {
 
 constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // of a key in an array
 
-using Bound = std::pair<uint64_t, uint64_t>;                             // coordinate and number
+using Place = std::pair<uint64_t, uint64_t>;                             // coordinate and number
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys
 
-Output<uint64_t> to_numpy_words(std::vector<SortKey>&& keys) {
-    auto* owned = new std::vector<SortKey>(std::move(keys));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<SortKey>*>(p); });
-    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {kWords * owned->size()}, owner);
+template <class Item>
+Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
+    auto* owned = new std::vector<Item>(std::move(items));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
+    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
 }
 
 nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
@@ -44,19 +45,30 @@ nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     return nb::make_tuple(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), templates);
 }
 
-void add_to(RecordPile& pile, const Input<uint8_t>& records, const Input<uint64_t>& words, uint64_t first) {
-    const auto* keys = reinterpret_cast<const SortKey*>(words.data());
-    const size_t count = words.size() / kWords;
-    if (words.size() % kWords) throw nb::value_error("keys are cut short");
+void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count, uint64_t first) {
+    const auto* keys = reinterpret_cast<const SortKey*>(words);
+    if (count % kWords) throw nb::value_error("keys are cut short");
+    count /= kWords;
     for (size_t i = 0; i < count; i++)
-        if (keys[i].size < BamRecord::kFixedBytes || uint64_t(keys[i].offset) + keys[i].size > records.size())
+        if (keys[i].size < BamRecord::kFixedBytes || uint64_t(keys[i].offset) + keys[i].size > size)
             throw nb::value_error("a key's record is not there");
-    pile.add(records.data(), keys, count, first);
+    pile.add(records, keys, count, first);
+}
+
+// Blocks of runs, one after the other; `sizes`: bytes of keys and of all of each.
+void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint64_t>& sizes) {
+    const uint8_t* at = blocks.data();
+    for (size_t i = 0; i + 1 < sizes.size(); i += 2) {
+        const uint64_t key_bytes = sizes.data()[i], size = sizes.data()[i + 1];
+        if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at)) throw nb::value_error("a block is cut short");
+        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at), key_bytes / sizeof(uint64_t), 0);
+        at += size;
+    }
 }
 
 // Memory for a range of records, which the next range takes again: new memory costs more than what is done in it.
 struct RangeBuffer {
-    Text records;
+    Text content;
     RecordPile::Scratch scratch;
 };
 
@@ -64,7 +76,7 @@ struct RangeBuffer {
 class Pile {
 public:
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first) {
-        add_to(pile_, records, keys, first);
+        add_to(pile_, records.data(), records.size(), keys.data(), keys.size(), first);
         const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
         sample_keys(sorted, keys.size() / kWords, kApart, [&](const SortKey& key, uint64_t bytes) {
             samples_.insert(samples_.end(), {key.coordinate, key.number + first, bytes});
@@ -82,27 +94,41 @@ public:
 
     Output<uint64_t> samples() const { return to_numpy(std::vector<uint64_t>(samples_)); }
 
-    nb::tuple merge(RangeBuffer& buffer, const Bound& low, const Bound& high, const Pieces& others,
-                    const std::optional<Input<uint8_t>>& marks, bool remove, bool with_keys) const {
-        Text& out = buffer.records;
-        std::vector<SortKey> keys;
+    Output<uint8_t> merge(RangeBuffer& buffer, const Place& low, const Place& high, const Input<uint8_t>& blocks,
+                          const Input<uint64_t>& sizes, const std::optional<Input<uint8_t>>& marks, bool remove) const {
         DuplicateMarks given;
         if (marks) given = {marks->data(), marks->size(), remove};
         {
             nb::gil_scoped_release release;
             RecordPile pile;
-            for (const auto& [records, words] : others) add_to(pile, records, words, 0);
+            add_blocks(pile, blocks, sizes);
             pile.add_all(pile_);
-            out.clear();
-            out.reserve(Text::kSpare);
-            pile.merge({low.first, low.second}, {high.first, high.second}, given, buffer.scratch, out, with_keys ? &keys : nullptr);
+            pile.merge(bound(low), bound(high), given, buffer.scratch, emptied(buffer));
         }
-        const Output<uint8_t> records(reinterpret_cast<uint8_t*>(out.at(0)), {out.size()}, nb::find(buffer));
-        return nb::make_tuple(records, to_numpy_words(std::move(keys)));
+        return content(buffer);
+    }
+
+    nb::tuple blocks(RangeBuffer& buffer, const Place& low, const Place& high, size_t block_bytes) const {
+        std::vector<RunBlock> found;
+        {
+            nb::gil_scoped_release release;
+            pile_.merge(bound(low), bound(high), block_bytes, buffer.scratch, emptied(buffer), found);
+        }
+        return nb::make_tuple(content(buffer), to_numpy_words(std::move(found)));
     }
 
 private:
     static constexpr uint64_t kApart = 1 << 16;  // bytes of records between samples
+
+    static Bound bound(const Place& place) { return {place.first, place.second}; }
+    static Text& emptied(RangeBuffer& buffer) {
+        buffer.content.clear();
+        buffer.content.reserve(Text::kSpare);
+        return buffer.content;
+    }
+    static Output<uint8_t> content(RangeBuffer& buffer) {
+        return Output<uint8_t>(reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
+    }
 
     RecordPile pile_;
     Pieces kept_;
@@ -123,11 +149,14 @@ void bind_bam_sort(nb::module_& m) {
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
         .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
         .def("samples", &Pile::samples, "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
-        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
-             nb::arg("with_keys"),
-             "Records from low to before high (coordinate, template), of these pieces and others, in order: (records, keys). marks: "
-             "uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged or, if so wished, left out. The records are "
-             "in the buffer's memory, until it is used again.");
+        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"), nb::arg("sizes"),
+             nb::arg("marks").none(), nb::arg("remove"),
+             "Records from low to before high (coordinate, template), of these pieces and of blocks of runs, in order. sizes: uint64 (2 n,), "
+             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged "
+             "or, if so wished, left out. The records are in the buffer's memory, until it is used again.")
+        .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
+             "Records from low to before high in blocks of a run, of about so many bytes: (their content in the buffer's memory, "
+             "uint64 (6 n,): coordinate and template of the first and of the last record, bytes of keys and of all of each).");
 }
 
 }  // namespace gpualign
