@@ -34,7 +34,6 @@ _SNPS = 0.001
 #: %d stand for digits of lane, tile, x, y and mate
 _NAME = b"@A00821:200:HJ5KYDSXX:%:%%%%:%%%%%:%%%%% %:N:0:ATCACGTT+AGGCGAAG\n"
 
-_NOTHING = np.zeros(0, np.uint8)
 
 Sequences = NDArray[np.uint8]
 
@@ -73,7 +72,8 @@ class Maker:
         fragments = self._fragments(part, count, rng)
         mates = self._mates(fragments, rng)
         place = rng.integers(10_000, 32_000, count), rng.integers(10_000, 50_000, count)
-        files = [packed([(self._text(mate, end, part, place, rng), _NOTHING)])[0] for end, mate in enumerate(mates, 1)]
+        texts = (self._text(mate, end, part, place, rng) for end, mate in enumerate(mates, 1))
+        files = [packed(text, np.array([len(text)], np.uint64))[0] for text in texts]
         with self._turn:
             self._turn.wait_for(lambda: self._written.value == part)
             for end, blocks in enumerate(files, 1):
