@@ -31,6 +31,8 @@ _SWITCH_INTERVAL_S = 1e-4
 _STAGED_AHEAD = 2
 #: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and next to contents to deflate
 _INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_CONTENTS = 3, 6
+#: contents of temporary files that it may have to deflate next to batches, which make it slower
+_DEFLATED_NEXT_TO_BATCHES = 2
 #: of a device that only inflates and deflates; contents to deflate that are staged at once, and CPU threads that do as
 #: much in the same time
 _COMPRESSION_SLOTS, _DEFLATES_STAGED, _DEFLATES_LIKE = 10, 10, 10
@@ -130,14 +132,10 @@ class CudaBackend:
             return
         make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
         pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
-        turns, rate = Turns(_DEFLATES_STAGED * len(self.devices)), _DEFLATES_LIKE * len(self.devices)
-
-        def deflate(content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-            return self._by_device(pool, turns, lambda: Content.of(content, self.lend))
-
+        inflate, deflate = self._inflater(pool, _INFLATED_NEXT_TO_CONTENTS), self._deflater(pool, _DEFLATES_STAGED)
+        rate = _DEFLATES_LIKE * len(self.devices)
         try:
-            inflate, share = self._inflater(pool, _INFLATED_NEXT_TO_CONTENTS), rate / (rate + self.host_threads)
-            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, share):
+            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, rate / (rate + self.host_threads)):
                 yield
         finally:
             pool.close()
@@ -146,6 +144,21 @@ class CudaBackend:
         """Inflates groups of blocks by what ``pool`` drives, so many a device at a time."""
         turns = Turns(at_once * len(self.devices))
         return lambda blocks: self._by_device(pool, turns, lambda: BlockGroup.of(blocks, self.lend))
+
+    def _deflater(self, pool: DevicePool[Any, Any], at_once: int, waits: bool = True) -> ByDevice:
+        """Deflates contents in the same way.
+
+        Args:
+            waits: for a turn; else what comes when there is none is left to the CPU.
+        """
+        turns = Turns(at_once * len(self.devices))
+
+        def deflate(content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+            if turns.all_taken and not waits:
+                return None
+            return self._by_device(pool, turns, lambda: Content.of(content, self.lend))
+
+        return deflate
 
     @staticmethod
     def _by_device(
@@ -173,8 +186,10 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            inflates = stage.inflates and not self.cpu_threads
-            with inflated_by(self._inflater(pool, _INFLATED_NEXT_TO_BATCHES) if inflates else None):
+            compresses = stage.compresses and not self.cpu_threads
+            inflate = self._inflater(pool, _INFLATED_NEXT_TO_BATCHES) if compresses else None
+            deflate = self._deflater(pool, _DEFLATED_NEXT_TO_BATCHES, waits=False) if compresses else None
+            with inflated_by(inflate), deflated_by(deflate, 0.0):
                 yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()

@@ -63,7 +63,8 @@ class HostedStage(Stage[Item, Result]):
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
         after: (what ``before`` left for it, the kernel's result) -> result, or what must be computed for that.
-        inflates: the kernel takes :class:`BlockGroup`, too, for the stage's input.
+        compresses: the kernel takes :class:`BlockGroup`, too, for the stage's input, and :class:`Content` for temporary
+            files.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 
@@ -72,7 +73,7 @@ class HostedStage(Stage[Item, Result]):
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result | Again[Result]]
     staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
-    inflates: bool = field(default=False, kw_only=True)
+    compresses: bool = field(default=False, kw_only=True)
     slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:

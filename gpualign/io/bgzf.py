@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -113,9 +113,9 @@ def inflated_by(inflate: ByDevice | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deflated_by(deflate: ByDevice, share: float) -> Iterator[None]:
-    """Pieces of a text (:class:`CutBlocks`) are deflated by ``deflate`` meanwhile, from any thread, as far as they are
-    its share: which of them that are, their places in the text say alone.
+def deflated_by(deflate: ByDevice | None, share: float) -> Iterator[None]:
+    """What is :func:`packed` is deflated by ``deflate`` meanwhile, from any thread; of pieces of a text
+    (:class:`CutBlocks`) its share is: which of them that are, their places in the text say alone.
     """
     before = _by.deflate, _by.share
     _by.deflate, _by.share = deflate, share
@@ -232,15 +232,13 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
-    """Whole blocks of contents of these sizes, one after the other, and where those of each end."""
-    with STEPS.at("deflate"):
-        if (isal := _isal()) is not None:
-            blocks, ends = isal.compress_all(contents, sizes)
-            return memoryview(blocks), ends
-    ends = np.cumsum(sizes, dtype=np.int64).tolist()
-    parts = [bytes(_blocks(contents[begin:end].tobytes())) for begin, end in pairwise([0, *ends])]
-    return b"".join(parts), np.cumsum([len(part) for part in parts], dtype=np.uint64)
+def packed(content: NDArray[np.uint8]) -> bytes | memoryview:
+    """Whole blocks of a content, by a device where one deflates; how they are cut depends on that."""
+    made = None if _by.deflate is None or not len(content) else _by.deflate(content)
+    if made is None:
+        return _blocks(content.data)
+    with STEPS.at("copy"):  # the memory is the device's
+        return memoryview(made.copy())
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:

@@ -89,59 +89,56 @@ class Marks:
     remove: bool = False
 
 
-class _Blocks(NamedTuple):
-    """Blocks of a range, compressed one after the other.
-
-    Attributes:
-        data: all of them.
-        ends: uint64, where each ends.
-        shapes: uint64 (n, 6), of each: coordinate and template of the first record and of the last, and bytes of keys
-            and of all that is compressed.
-    """
-
-    data: bytes | memoryview
-    ends: NDArray[np.uint64]
-    shapes: NDArray[np.uint64]
+#: columns of a table of blocks: coordinate and template of the first record and of the last; bytes of keys, and of all;
+#: where the block's first BGZF block begins and its last one ends, and bytes of content before and after it in these
+_FIRST_KEY, _LAST_KEY, _SIZES = slice(0, 2), slice(2, 4), slice(4, 6)
+_SIZE, _BEGIN, _END, _BEFORE, _AFTER = range(5, 10)
 
 
 @dataclass
 class _Run:
-    """A temporary file of blocks in order; it has no name, so that it ends with the process."""
+    """A temporary file of blocks of keys and records (``gpualign/native/bam/pile.hpp``), in order, as BGZF; it has no
+    name, so that it ends with the process.
+    """
 
     file: BinaryIO
     size: int = 0
-    _ends: list[NDArray[np.uint64]] = field(default_factory=lambda: [np.zeros(1, np.uint64)])
-    _shapes: list[NDArray[np.uint64]] = field(default_factory=list)
+    _tables: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def append(self, blocks: _Blocks) -> None:
-        rest = memoryview(blocks.data)
+    def append(self, data: bytes | memoryview, table: NDArray[np.uint64]) -> None:
+        """Append blocks with their table, uint64 (n, 10), in which they begin and end as in ``data``."""
+        rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
-        self._ends.append(blocks.ends + np.uint64(self.size))
-        self._shapes.append(blocks.shapes)
-        self.size += len(blocks.data)
+        table[:, [_BEGIN, _END]] += np.uint64(self.size)
+        self._tables.append(table)
+        self.size += len(data)
 
     # -- once it is complete
 
     @cached_property
-    def shapes(self) -> NDArray[np.uint64]:
-        """As of :class:`_Blocks`, of all blocks."""
-        return np.concatenate(self._shapes)
+    def table(self) -> NDArray[np.uint64]:
+        return np.concatenate(self._tables)
 
     @cached_property
-    def _bounds(self) -> tuple[list[int], list[Key], list[Key]]:
-        """Where each block begins, and the last one ends; of each the first key, and the last one."""
-        firsts, lasts = (list(map(tuple, self.shapes[:, at : at + 2].tolist())) for at in (0, 2))
-        return np.concatenate(self._ends).tolist(), firsts, lasts
+    def _bounds(self) -> tuple[list[Key], list[Key]]:
+        """Of each block the first key, and the last one."""
+        firsts, lasts = (list(map(tuple, self.table[:, key].tolist())) for key in (_FIRST_KEY, _LAST_KEY))
+        return firsts, lasts
 
     def between(self, low: Key, high: Key) -> tuple[tuple[int, int, int], NDArray[np.uint64]]:
         """Of the blocks that hold records from ``low`` to before ``high``: descriptor, offset and bytes of all of them,
-        and bytes of keys and of all that is compressed of each.
+        and bytes of keys and of all of each; what else is in there counts as blocks without keys.
         """
-        offsets, firsts, lasts = self._bounds
+        firsts, lasts = self._bounds
         begin = bisect_left(lasts, low)
-        end = max(begin, bisect_left(firsts, high))
-        return (self.file.fileno(), offsets[begin], offsets[end] - offsets[begin]), self.shapes[begin:end, 4:]
+        found = self.table[begin : bisect_left(firsts, high)]
+        if not len(found):
+            return (self.file.fileno(), 0, 0), np.zeros((0, 2), np.uint64)
+        offset = int(found[0, _BEGIN])
+        others = np.array([(0, found[0, _BEFORE]), (0, found[-1, _AFTER])], np.uint64)
+        place = self.file.fileno(), offset, int(found[-1, _END]) - offset
+        return place, np.concatenate([others[:1], found[:, _SIZES], others[1:]])
 
 
 class _Turn(NamedTuple):
@@ -249,15 +246,18 @@ class RecordSorter:
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes())
             for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
-                run.append(blocks)
+                run.append(*blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> _Blocks:
+    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
+        """The blocks of a range, and their table."""
         content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
-        shapes = words.reshape(-1, 6)
-        return _Blocks(*packed(content, np.ascontiguousarray(shapes[:, 5])), shapes)
+        blocks, shapes = packed(content), words.reshape(-1, 6)
+        sizes = np.ascontiguousarray(shapes[:, _SIZE])
+        places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
+        return blocks, np.concatenate([shapes, places], axis=1)
 
     def _await_run(self) -> None:
         if self._spilling is not None:
@@ -277,7 +277,7 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
 def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
     samples = [pile.samples().reshape(-1, 3)]
-    samples += [run.shapes[:, [0, 1, 5]] for run in runs]
+    samples += [np.column_stack([run.table[:, _FIRST_KEY], run.table[:, _SIZE]]) for run in runs]
     coordinates, templates, sizes = np.concatenate(samples).T
     order = np.lexsort((templates, coordinates))
     before = np.cumsum(sizes[order]) - sizes[order]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.inflate import InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
@@ -78,7 +78,7 @@ class Mapping:
             staged=self.staged,
             cpu_kernel=self.map_staged,
             after=self.write_on_device,
-            inflates=load_nvcomp() is not None,
+            compresses=load_nvcomp() is not None,
         )
 
     def map_chunk(self, item: Reads) -> Mapped:
@@ -115,7 +115,7 @@ class Mapping:
         device.host_memory.ahead = _LOCKED_AHEAD
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
         text = TextKernel(device, formatter.index.reference)
-        return MapAndTextKernel(mapper, text, None if nvcomp is None else InflateKernel(device, nvcomp))
+        return MapAndTextKernel(mapper, text, None if nvcomp is None else CompressionKernel(device, nvcomp))
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:

@@ -23,6 +23,11 @@ class Turns:
         self._ahead: deque[threading.Lock] = deque()
         self._others: deque[threading.Lock] = deque()
 
+    @property
+    def all_taken(self) -> bool:
+        """Whether who comes now would wait."""
+        return self._free == 0
+
     @contextmanager
     def taken(self, ahead: bool) -> Iterator[None]:
         """Wait for a turn and have it.

@@ -1,4 +1,4 @@
-"""BGZF blocks inflated and contents deflated on a device, next to each other and to nothing else."""
+"""BGZF blocks inflated and contents deflated on a device."""
 
 from __future__ import annotations
 

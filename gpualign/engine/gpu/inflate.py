@@ -79,7 +79,7 @@ class BlockGroup:
 
 
 class InflateKernel:
-    """Inflates groups of blocks on one device (see ``gpu.runner.Kernel``); None of a group that the CPU must see."""
+    """Inflates groups of blocks on one device; None of a group that the CPU must see."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
         self.device, self._nvcomp = device, nvcomp
@@ -135,7 +135,3 @@ class InflateKernel:
         text = slot.part_with("inflated")
         assert text is not None
         return None if damaged else text[: item.text_bytes]
-
-    def split(self, item: BlockGroup) -> list[BlockGroup]:
-        """A group is not split: the CPU inflates what does not fit."""
-        return [item]

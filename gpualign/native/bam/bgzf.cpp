@@ -45,22 +45,6 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    // Contents of these sizes, each by itself: (blocks, where those of each end).
-    nb::tuple compress_all(Input<uint8_t> contents, Input<uint64_t> sizes) const {
-        Text out;
-        std::vector<uint64_t> ends;
-        {
-            nb::gil_scoped_release release;
-            size_t at = 0;
-            for (size_t i = 0; i < sizes.size(); at += sizes.data()[i++]) {
-                if (sizes.data()[i] > contents.size() - at) throw std::invalid_argument("a content is cut short");
-                compressor()(contents.data() + at, sizes.data()[i], out);
-                ends.push_back(out.size());
-            }
-        }
-        return nb::make_tuple(to_numpy(std::move(out)), to_numpy(std::move(ends)));
-    }
-
     nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
         const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
@@ -149,6 +133,28 @@ Output<uint64_t> virtual_offsets(Input<uint8_t> blocks, uint64_t begin) {
     return to_numpy(std::move(offsets));
 }
 
+// Of pieces of these sizes, which whole blocks hold one after the other: where the first block of each begins, where its last
+// one ends, and bytes of content before and after the piece in these. Throws std::invalid_argument where there is less.
+Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
+    const uint8_t *at = blocks.data(), *end = at + blocks.size();
+    bgzf::Block block{};
+    uint64_t before = 0, start = 0;  // content before the block, and before the piece
+    const auto reach = [&](uint64_t place) {  // the block that holds this byte of the content
+        while (block.bytes == 0 || place >= before + block.content) {
+            before += block.content, at += block.bytes;
+            block = bgzf::Block::at(at, end);
+        }
+        return uint64_t(at - blocks.data());
+    };
+    std::vector<uint64_t> places;
+    for (size_t i = 0; i < sizes.size(); start += sizes.data()[i++]) {
+        if (sizes.data()[i] == 0) throw std::invalid_argument("an empty piece");
+        const uint64_t stop = start + sizes.data()[i], first = reach(start), in_first = start - before, last = reach(stop - 1);
+        places.insert(places.end(), {first, last + block.bytes, in_first, before + block.content - stop});
+    }
+    return to_numpy(std::move(places));
+}
+
 // (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
 nb::tuple count_blocks(Input<uint8_t> blocks) {
     size_t count = 0, text = 0;
@@ -191,6 +197,9 @@ void bind_bgzf(nb::module_& m) {
     m.def("bgzf_virtual_offsets", &virtual_offsets, nb::arg("blocks"), nb::arg("begin"),
           "uint64: of every BGZF_STEP bytes of the content of whole blocks, the first of which begins at `begin`, the virtual offset; "
           "the blocks hold multiples of that, but the last one with content. An empty block has one, too.");
+    m.def("bgzf_pieces", &pieces, nb::arg("blocks"), nb::arg("sizes"),
+          "Of pieces of these sizes, which whole blocks hold one after the other, uint64 (4 n,): where the first block of each begins, "
+          "where its last one ends, bytes of content before and after the piece in these. Raises ValueError where there is less.");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
@@ -198,8 +207,6 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
-        .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
-             "The blocks of texts of these sizes, one after the other: (blocks, uint64 where those of each end).")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
