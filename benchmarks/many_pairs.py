@@ -73,7 +73,7 @@ class Maker:
         mates = self._mates(fragments, rng)
         place = rng.integers(10_000, 32_000, count), rng.integers(10_000, 50_000, count)
         texts = (self._text(mate, end, part, place, rng) for end, mate in enumerate(mates, 1))
-        files = [packed(text) for text in texts]
+        files = [packed(text, np.array([len(text)], np.uint64)) for text in texts]
         with self._turn:
             self._turn.wait_for(lambda: self._written.value == part)
             for end, blocks in enumerate(files, 1):

@@ -19,7 +19,7 @@ from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
-from gpualign.engine.stage import HostedStage, Item, Result, Stage
+from gpualign.engine.stage import HostedStage, Item, Lend, Result, Stage
 from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by
 from gpualign.streaming.ordered import run_ordered
@@ -29,13 +29,11 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 1e-4
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and next to contents to deflate
-_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_CONTENTS = 3, 6
-#: contents of temporary files that it may have to deflate next to batches, which make it slower
-_DEFLATED_NEXT_TO_BATCHES = 2
-#: of a device that only inflates and deflates; contents to deflate that are staged at once, and CPU threads that do as
-#: much in the same time
-_COMPRESSION_SLOTS, _DEFLATES_STAGED, _DEFLATES_LIKE = 10, 10, 10
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and contents to deflate, which is
+#: slow there
+_INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 3, 2
+#: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
+_INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
 _ANY_NUMBER = 1 << 30
 
 
@@ -123,8 +121,8 @@ class CudaBackend:
 
     @contextlib.contextmanager
     def compressing(self) -> Iterator[None]:
-        """Meanwhile devices inflate temporary files and deflate their share of the output, if there is nvCOMP; no stage
-        runs.
+        """Meanwhile devices inflate what they can of temporary files and deflate their share of the output, if there is
+        nvCOMP; no stage runs.
         """
         nvcomp = load_nvcomp()
         if nvcomp is None or self.cpu_threads:
@@ -132,45 +130,38 @@ class CudaBackend:
             return
         make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
         pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
-        inflate, deflate = self._inflater(pool, _INFLATED_NEXT_TO_CONTENTS), self._deflater(pool, _DEFLATES_STAGED)
+        inflate = self._compressor(pool, BlockGroup.of, _INFLATED, waits=False)
+        deflate = self._compressor(pool, Content.of, _DEFLATED, waits=True)
         rate = _DEFLATES_LIKE * len(self.devices)
+        share = rate / (rate + self.host_threads)
         try:
-            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, rate / (rate + self.host_threads)):
+            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, share, _DEFLATED * len(self.devices)):
                 yield
         finally:
             pool.close()
 
-    def _inflater(self, pool: DevicePool[Any, Any], at_once: int) -> ByDevice:
-        """Inflates groups of blocks by what ``pool`` drives, so many a device at a time."""
-        turns = Turns(at_once * len(self.devices))
-        return lambda blocks: self._by_device(pool, turns, lambda: BlockGroup.of(blocks, self.lend))
-
-    def _deflater(self, pool: DevicePool[Any, Any], at_once: int, waits: bool = True) -> ByDevice:
-        """Deflates contents in the same way.
+    def _compressor(
+        self, pool: DevicePool[Any, Any], staged: Callable[[Any, Lend], Any], at_once: int, waits: bool
+    ) -> ByDevice:
+        """What ``pool`` makes of what ``staged`` makes of bytes; None where it cannot.
 
         Args:
+            at_once: how many a device has at a time.
             waits: for a turn; else what comes when there is none is left to the CPU.
         """
         turns = Turns(at_once * len(self.devices))
 
-        def deflate(content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        def compress(given: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
             if turns.all_taken and not waits:
                 return None
-            return self._by_device(pool, turns, lambda: Content.of(content, self.lend))
+            try:
+                with turns.taken(ahead=False):
+                    made: NDArray[np.uint8] | None = pool.run(staged(given, self.lend))
+                return made
+            except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
+                return None
 
-        return deflate
-
-    @staticmethod
-    def _by_device(
-        pool: DevicePool[Any, Any], turns: Turns, staged: Callable[[], BlockGroup | Content]
-    ) -> NDArray[np.uint8] | None:
-        """What a device makes; None where it cannot."""
-        try:
-            with turns.taken(ahead=False):
-                made: NDArray[np.uint8] | None = pool.run(staged())
-            return made
-        except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
-            return None
+        return compress
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         with _quick_switches():
@@ -186,10 +177,12 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            compresses = stage.compresses and not self.cpu_threads
-            inflate = self._inflater(pool, _INFLATED_NEXT_TO_BATCHES) if compresses else None
-            deflate = self._deflater(pool, _DEFLATED_NEXT_TO_BATCHES, waits=False) if compresses else None
-            with inflated_by(inflate), deflated_by(deflate, 0.0):
+            with contextlib.ExitStack() as stack:
+                if stage.compresses and not self.cpu_threads:
+                    inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES, waits=True)
+                    deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, waits=False)
+                    stack.enter_context(inflated_by(inflate))
+                    stack.enter_context(deflated_by(deflate, 0.0, _DEFLATED_NEXT_TO_BATCHES * len(self.devices)))
                 yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()

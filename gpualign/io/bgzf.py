@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -31,8 +31,8 @@ from gpualign.streaming.ordered import run_ordered
 _GROUP_BYTES = 1 << 20
 #: for a device, which inflates all of a group side by side
 _DEVICE_GROUP_BYTES = 8 << 20
-#: of content that is deflated at a time there, about, and threads that wait for it
-DEVICE_CONTENT, _WAITING = 16 << 20, 8
+#: of content that is deflated at a time there, about
+DEVICE_CONTENT = 16 << 20
 #: text that is handed on at a time of such a group
 _PIECE_BYTES = 2 << 20
 _LARGEST_BLOCK = 1 << 16
@@ -81,11 +81,13 @@ class _InPlaceOfCpu:
 
     Attributes:
         share: of the content that goes to ``deflate``; the CPU has the rest.
+        waiting: threads that may wait for ``deflate``.
     """
 
     inflate: ByDevice | None = None
     deflate: ByDevice | None = None
     share: float = 1.0
+    waiting: int = 0
 
     @property
     def group_bytes(self) -> int:
@@ -113,21 +115,21 @@ def inflated_by(inflate: ByDevice | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deflated_by(deflate: ByDevice | None, share: float) -> Iterator[None]:
+def deflated_by(deflate: ByDevice | None, share: float, waiting: int) -> Iterator[None]:
     """What is :func:`packed` is deflated by ``deflate`` meanwhile, from any thread; of pieces of a text
     (:class:`CutBlocks`) its share is: which of them that are, their places in the text say alone.
     """
-    before = _by.deflate, _by.share
-    _by.deflate, _by.share = deflate, share
+    before = _by.deflate, _by.share, _by.waiting
+    _by.deflate, _by.share, _by.waiting = deflate, share, waiting
     try:
         yield
     finally:
-        _by.deflate, _by.share = before
+        _by.deflate, _by.share, _by.waiting = before
 
 
 def threads_for_device() -> int:
     """How many threads may wait for a device that deflates."""
-    return 0 if _by.deflate is None else _WAITING
+    return _by.waiting
 
 
 class BgzfReader(io.RawIOBase):
@@ -232,13 +234,17 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def packed(content: NDArray[np.uint8]) -> bytes | memoryview:
-    """Whole blocks of a content, by a device where one deflates; how they are cut depends on that."""
-    made = None if _by.deflate is None or not len(content) else _by.deflate(content)
-    if made is None:
-        return _blocks(content.data)
-    with STEPS.at("copy"):  # the memory is the device's
-        return memoryview(made.copy())
+def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64]) -> bytes | memoryview:
+    """Whole blocks of contents of these sizes, one after the other; only of a device's has one some of two."""
+    made = None if _by.deflate is None or not len(contents) else _by.deflate(contents)
+    if made is not None:
+        with STEPS.at("copy"):  # the memory is the device's
+            return memoryview(made.copy())
+    with STEPS.at("deflate"):
+        if (isal := _isal()) is not None:
+            return memoryview(isal.compress_all(contents, sizes))
+    ends = np.cumsum(sizes, dtype=np.int64).tolist()
+    return b"".join(_blocks(contents[begin:end].tobytes()) for begin, end in pairwise([0, *ends]))
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:

@@ -245,7 +245,8 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes())
-            for blocks in run_ordered(ranges, partial(self._packed_range, pile), -(-self._threads // _PART_OF_THREADS)):
+            workers = -(-self._threads // _PART_OF_THREADS) + threads_for_device()
+            for blocks in run_ordered(ranges, partial(self._packed_range, pile), workers):
                 run.append(*blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
@@ -254,8 +255,9 @@ class RecordSorter:
     def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
         """The blocks of a range, and their table."""
         content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
-        blocks, shapes = packed(content), words.reshape(-1, 6)
+        shapes = words.reshape(-1, 6)
         sizes = np.ascontiguousarray(shapes[:, _SIZE])
+        blocks = packed(content, sizes)
         places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
         return blocks, np.concatenate([shapes, places], axis=1)
 

@@ -45,6 +45,20 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
+    // Contents of these sizes, each by itself.
+    Output<uint8_t> compress_all(Input<uint8_t> contents, Input<uint64_t> sizes) const {
+        Text out;
+        {
+            nb::gil_scoped_release release;
+            size_t at = 0;
+            for (size_t i = 0; i < sizes.size(); at += sizes.data()[i++]) {
+                if (sizes.data()[i] > contents.size() - at) throw std::invalid_argument("a content is cut short");
+                compressor()(contents.data() + at, sizes.data()[i], out);
+            }
+        }
+        return to_numpy(std::move(out));
+    }
+
     nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
         const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
@@ -207,6 +221,8 @@ void bind_bgzf(nb::module_& m) {
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
+        .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
+             "The blocks of texts of these sizes, one after the other; no block has some of two.")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
