@@ -121,8 +121,8 @@ class CudaBackend:
 
     @contextlib.contextmanager
     def compressing(self) -> Iterator[None]:
-        """Meanwhile devices inflate what they can of temporary files and deflate their share of the output, if there is
-        nvCOMP; no stage runs.
+        """Meanwhile devices inflate temporary files and deflate their share of the output, if there is nvCOMP; no stage
+        runs.
         """
         nvcomp = load_nvcomp()
         if nvcomp is None or self.cpu_threads:
@@ -130,7 +130,7 @@ class CudaBackend:
             return
         make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
         pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
-        inflate = self._compressor(pool, BlockGroup.of, _INFLATED, waits=False)
+        inflate = self._compressor(pool, BlockGroup.of, _INFLATED, waits=True)
         deflate = self._compressor(pool, Content.of, _DEFLATED, waits=True)
         rate = _DEFLATES_LIKE * len(self.devices)
         share = rate / (rate + self.host_threads)
