@@ -20,7 +20,7 @@ struct Arena {
 struct ChainRules {
     int32_t k, w;
     int32_t stretch, max_hits;             // of each stretch of a read so many hits are followed, those of rare seeds first
-    int32_t max_gap, max_difference;       // bases between neighbours on read and reference, and the difference of the two
+    int32_t max_gap, max_difference;       // bases between neighbours on the one of read and reference that has fewer, and how many more the other has
     int32_t min_chain_score, min_anchors;
     int32_t max_suboptimal, suboptimal_percent;  // chains of one stretch that are aligned, and their share of the best score
     int32_t query_gap;                     // bases without an anchor that a chain does not count as its own
@@ -62,6 +62,7 @@ struct ChosenChain {
     uint32_t first_run, runs;
     uint32_t first_alignment, alignments;
     uint8_t reverse;
+    uint8_t alone;                  // no other chain of its stretch of the read has a quarter of its score
 };
 
 // What lies between two points: a diagonal without gaps, or the result of a task, or nothing sensible.

@@ -11,8 +11,8 @@ class Chaining:
 
     Attributes:
         stretch: bases of a read for which ``Seeding.max_hits`` holds.
-        max_gap: bases between neighbouring anchors, on the read and on the reference.
-        max_difference: difference of these two distances: the longest gap inside an alignment.
+        max_gap: bases between neighbouring anchors, on the read or on the reference, whichever has fewer.
+        max_difference: how many more the other has: the longest gap inside an alignment.
         min_chain_score: bases that a chain covers, less what its gaps cost.
         min_anchors: anchors of a chain.
         max_suboptimal: suboptimal chains of a stretch of the read that are aligned.
@@ -70,7 +70,6 @@ LONG_READS = Chaining(
 CONTIGS = replace(
     LONG_READS,
     max_gap=10_000,
-    max_difference=5000,
     min_chain_score=100,
     reach=300,
     zdrop=300,

@@ -101,6 +101,16 @@ def test_equally_good_chains_are_all_found() -> None:
     assert len({score for score, *_ in found}) == 1
 
 
+@pytest.mark.parametrize("between", [63, 64, 65, 200])
+def test_a_chain_crosses_many_anchors_of_others(between: int) -> None:
+    """Of a deletion of 2,000 bases within which that many anchors lie that no other anchor precedes."""
+    left, right = line(0, 1000, 40), line(800, 3800, 40)
+    others = [(False, 12_000 - 30 * i, 1900 + 9 * i) for i in range(between)]
+    chaining = replace(ANY, min_anchors=2)
+    cost = 2000 * K / 125 + 0.5 * math.log2(2001)
+    assert chains([*left, *others, *right], chaining) == [(math.floor(80 * K - cost), 0, False, points(left + right))]
+
+
 def test_weak_chains_are_left_out() -> None:
     chaining = replace(ANY, min_chain_score=50, min_anchors=4)
     assert chains(line(0, 1000, 3), chaining) == []
@@ -116,7 +126,7 @@ def best_chain_score(anchors: list[tuple[int, int]]) -> float:
         score = float(K)
         for before, (q, r) in zip(scores, anchors[:i], strict=False):
             dq, dr = query - q, reference - r
-            if 0 < dq <= ANY.max_gap and 0 < dr <= ANY.max_gap and abs(dr - dq) <= ANY.max_difference:
+            if 0 < min(dq, dr) <= ANY.max_gap and abs(dr - dq) <= ANY.max_difference:
                 difference = abs(dr - dq)
                 cost = difference * K / 125 + 0.5 * math.log2(difference + 1)
                 score = max(score, before + min(dq, dr, K) - cost)

@@ -56,6 +56,8 @@ def reads() -> list[str]:
         GENOME[12_000:13_000] + reverse_complement(GENOME[20_000:21_000]),
         random_genome(54, 700) + GENOME[15_000:16_000] + random_genome(55, 400),
         with_errors(9, GENOME[2000:4500], 0.15),
+        GENOME[20_000:21_000] + with_errors(10, GENOME[2000:3500], 0.01) + GENOME[21_000:22_000],
+        GENOME[2000:3500] * 9,
         "AC" * 400,
         "N" * 300,
         "A",

@@ -222,3 +222,37 @@ def test_pieces_of_a_contig_on_one_diagonal_are_all_reported(cli: Cli, tmp_path:
     assert (found[0][0], found[-1][1]) == (0, len(genome))
     assert all(after[0] <= before[1] for before, after in pairwise(found))
     assert len(parts(cli, tmp_path, ["asm5"], {"genome": genome}, genome)) == 1
+
+
+def with_elements(element: str, places: Sequence[int]) -> str:
+    """Nine pieces of 6,000 bases, with copies of an element after some of them, each with a mismatch of its own."""
+    copies = {i: element[: 40 * i] + "CGTA"["ACGT".index(element[40 * i])] + element[40 * i + 1 :] for i in range(1, 8)}
+    return "".join(random_genome(60 + i, 6000) + (copies[i] if i in places else "") for i in range(9))
+
+
+@pytest.mark.parametrize("preset", ["hifi", "asm5", "asm20"])
+@pytest.mark.parametrize("places", [(1, 2, 3, 5, 6, 7), (1, 2, 3, 4, 5, 6, 7)])
+def test_a_mobile_element_is_one_gap(cli: Cli, tmp_path: Path, preset: str, places: Sequence[int]) -> None:
+    """A genome has it after the pieces 1 to 6; another one lacks that after the fourth, and has one more."""
+    element = random_genome(59, 1300)
+    genome, other = with_elements(element, (1, 2, 3, 4, 5, 6)), with_elements(element, places)
+    assert parts(cli, tmp_path, [preset], {"genome": genome}, other) == [(0, len(other), "genome", 0, 60)]
+
+
+def test_a_tandem_duplication_is_two_records(cli: Cli, tmp_path: Path) -> None:
+    one = CONTIGS["one"]
+    read = with_errors(1, one[20_000:27_000] + one[25_000:32_000], 0.005)
+    first, second = parts(cli, tmp_path, ["hifi"], {"one": one}, read)
+    assert (first[0], *first[2:]) == (0, "one", 20_000, 60)
+    assert (second[1:3], second[4]) == ((len(read), "one"), 60)
+    # each record may have the duplicated bases up to where they begin or end
+    assert first[1] == pytest.approx(second[0], abs=30)
+    assert second[3] - second[0] == pytest.approx(20_000 - 2000, abs=60)
+
+
+def test_bases_from_one_other_locus_have_a_record(cli: Cli, tmp_path: Path) -> None:
+    one, two = CONTIGS["one"], CONTIGS["two"]
+    read = one[20_000:24_000] + two[5000:8000] + one[24_000:28_000]
+    found = [part[2:] for part in parts(cli, tmp_path, ["hifi"], {"one": one, "two": two}, read)]
+    starts = pytest.approx(5000, abs=3), pytest.approx(24_000, abs=3)
+    assert found == [("one", 20_000, 60), ("two", starts[0], 60), ("one", starts[1], 60)]

@@ -3,7 +3,8 @@
 // Li 2018 (minimap2), section 2.1: f(i) = max(max_j f(j) + new(j, i) - gap(j, i), k), where `new` counts the bases that
 // anchor i adds to a chain that ends in anchor j, and `gap` grows with the difference of the two distances between the
 // anchors: linearly, and with half its logarithm. All of the last kLookBack anchors are tried, side by side (as in mm2-fast,
-// Kalikar et al. 2022), so that no result depends on an order of tries.
+// Kalikar et al. 2022), so that no result depends on an order of tries. Before a repeat whose other copies have more anchors than
+// that the best anchors of kFar classes of diagonals stay, so that a chain has a gap there and does not end.
 //
 // Anchors further apart than a chain's gaps make clusters, of which a repeat has thousands: a lane chains a cluster of a few anchors,
 // and all lanes together a larger one.
@@ -13,7 +14,7 @@
 
 namespace gpualign {
 
-constexpr uint32_t kLookBack = 64;
+constexpr uint32_t kLookBack = 64, kFar = 16;
 constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of one that may be cut: of each piece some
 
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
@@ -42,18 +43,19 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
 }
 
 // A chain that ends in an anchor after one that ends so far before it, on the reference and on the read; 0: they do not join.
-GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known) {
+GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known,
+                                 int32_t max_nearer) {
     const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
-    const bool joins = known & (nearer > 0) & (further <= rules.max_gap) & (apart <= rules.max_difference);
+    const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= rules.max_difference);
     const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(min(apart, rules.max_difference), rate);
     return joined & -int32_t(joins);  // without branches, so that the CPU has vectors of it
 }
 
-// The last kLookBack anchors, spread over the lanes.
+// The last kLookBack anchors and the best ones before them, spread over the lanes.
 template <class Group>
 class LookBack {
 public:
-    static constexpr uint32_t kPerLane = kLookBack / Group::kLanes;
+    static constexpr uint32_t kLast = kLookBack / Group::kLanes, kPerLane = kLast + (kFar + Group::kLanes - 1) / Group::kLanes;
 
     GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
         for (uint32_t p = 0; p < kPerLane; p++) index_[p] = -1;
@@ -64,7 +66,8 @@ public:
         const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
         int32_t scores[kPerLane];
         for (uint32_t p = 0; p < kPerLane; p++)
-            scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0);
+            scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0,
+                                     p < kLast ? rules.max_gap : rules.query_gap);
         int32_t mine = alone;
         for (uint32_t p = 0; p < kPerLane; p++) mine = max(mine, scores[p]);
         best = group_.largest(mine);
@@ -75,16 +78,37 @@ public:
         predecessor = group_.largest(nearest);
     }
 
-    GPUALIGN_HD void add(int32_t index, uint32_t reference, int32_t query, int32_t score) {
-        const uint32_t slot = uint32_t(index) % kLookBack;
-        if (slot % Group::kLanes != group_.lane()) return;
-        if (Group::kLanes == 1) return set(slot, index, reference, query, score);
-        GPUALIGN_UNROLL  // so that the arrays can be registers
-        for (uint32_t p = 0; p < kPerLane; p++)
-            if (p == slot / Group::kLanes) set(p, index, reference, query, score);
+    GPUALIGN_HD void add(const ChainRules& rules, int32_t index, uint32_t reference, int32_t query, int32_t score) {
+        const uint32_t slot = uint32_t(index) % kLookBack, owner = slot % Group::kLanes;
+        visit(slot / Group::kLanes, [&](uint32_t p) {
+            keep(rules, owner, p, reference);
+            if (owner == group_.lane()) set(p, index, reference, query, score);
+        });
     }
 
 private:
+    // Calls visit(p), with a p that the compiler knows where there are few, so that the arrays can be registers.
+    template <class Visit>
+    static GPUALIGN_HD void visit(uint32_t p, Visit&& visit) {
+        if (Group::kLanes == 1) return visit(p);
+        GPUALIGN_UNROLL
+        for (uint32_t q = 0; q < kPerLane; q++)
+            if (q == p) visit(q);
+    }
+    // An anchor of a long read whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
+    GPUALIGN_HD void keep(const ChainRules& rules, uint32_t owner, uint32_t p, uint32_t reference) {
+        if (rules.min_anchors == 1) return;
+        const int32_t index = group_.from(index_[p], owner);
+        if (index < 0) return;
+        const uint32_t at = group_.from(reference_[p], owner);
+        const int32_t query = group_.from(query_[p], owner), score = group_.from(score_[p], owner);
+        const uint32_t of = ((at - uint32_t(query)) / kLookBack * 0x9E3779B1u >> 16) % kFar;
+        if (of % Group::kLanes != group_.lane()) return;
+        visit(kLast + of / Group::kLanes, [&](uint32_t far) {
+            if (index_[far] < 0 || score >= score_[far] || int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
+                set(far, index, at, query, score);
+        });
+    }
     GPUALIGN_HD void set(uint32_t p, int32_t index, uint32_t reference, int32_t query, int32_t score) {
         reference_[p] = reference;
         query_[p] = query;
@@ -108,7 +132,7 @@ GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& ru
         const uint32_t reference = uint32_t(anchor_reference(anchor));
         int32_t best, predecessor;
         last.best(rules, reference, anchor_query(anchor), best, predecessor);
-        last.add(int32_t(from + i), reference, anchor_query(anchor), best);
+        last.add(rules, int32_t(from + i), reference, anchor_query(anchor), best);
         if (i % Group::kLanes == group.lane()) {
             my_best = best;
             my_predecessor = predecessor;
@@ -136,7 +160,8 @@ GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const Chain
         int32_t best = alone, predecessor = -1;
         for (uint32_t j = i; j-- > from;) {  // of equal ones the nearest
             const int32_t on_reference = int32_t(anchor_reference(anchor) - anchor_reference(nodes.anchors[j]));
-            const int32_t score = joined_score(rules, rate, on_reference, anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true);
+            const int32_t score = joined_score(rules, rate, on_reference, anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true,
+                                               rules.max_gap);
             if (score <= best) continue;
             best = score;
             predecessor = int32_t(j);

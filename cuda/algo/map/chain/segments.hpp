@@ -267,9 +267,18 @@ private:
             const ChosenChain& other = batch_.chains.items[c];
             const int32_t first = anchor_query(other.anchors[0]), last = anchor_query(other.anchors[other.anchor_count - 1]) + rules_.k;
             const bool within = other.reverse ? length_ - last >= begin && length_ - first <= end : first >= begin && last <= end;
-            if (within && int64_t(other.score) * rules_.scores.match > points_[s].after.score + rules_.min_score) return true;
+            const bool better = int64_t(other.score) * rules_.scores.match > points_[s].after.score + rules_.min_score;
+            if (within && better && !is_inserted(s, other)) return true;
         }
         return false;
+    }
+    // Whether another chain's bases are inserted, as a mobile element's are: the reference has less than half as many bases as the read.
+    // Where they come from next to it, a tandem duplication, or from one locus alone, they have a record of their own.
+    GPUALIGN_HD bool is_inserted(uint32_t s, const ChosenChain& other) const {
+        const int64_t from = points_[s].reference, to = points_[s + 1].reference, inserted = points_[s + 1].query - points_[s].query - (to - from);
+        const int64_t first = anchor_reference(other.anchors[0]), last = anchor_reference(other.anchors[other.anchor_count - 1]) + rules_.k;
+        const bool tandem = other.contig == chain_.contig && first - inserted <= to && from <= last + inserted;
+        return inserted > to - from && !tandem && !(other.alone && 4 * (last - first) > inserted);
     }
     GPUALIGN_HD int32_t left_score() const { return chain_.left == kNoItem ? 0 : task(chain_.left).score; }
     GPUALIGN_HD int32_t right_score() const { return task(chain_.right).score; }

@@ -50,6 +50,7 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
         out.score = chain.score;
         out.unaligned = chain.unaligned;
         out.reverse = chain.reverse;
+        out.alone = !chain.secondary && !chain.aligned && 4 * int64_t(chain.unaligned) < chain.score;
     }
     if (group.lane() == 0) {
         state.first_chosen = first;
