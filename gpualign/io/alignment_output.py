@@ -24,6 +24,8 @@ from gpualign.io.record_sorter import Records, RecordSorter, usual_memory
 from gpualign.sequences.reference import Reference
 
 FORMATS = ("sam", "bam", "cram", "paf")
+#: what an index's name adds to that of its file
+_INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
 #: batches' records that may wait to be written
 _TEXTS = 4
 
@@ -76,6 +78,10 @@ class AlignmentLayout:
         if layout.write_index and not is_file(path):
             raise UsageError("an index needs an output file (give -o)")
         return layout
+
+    def indexes(self, path: str | None) -> tuple[str, ...]:
+        """Paths of an index next to the output ``path``: the lengths of the contigs say which of them is written."""
+        return tuple(f"{path}{ending}" for ending in _INDEXES[str(self.format)]) if self.write_index else ()
 
     @property
     def held(self) -> bool:

@@ -55,6 +55,8 @@ class Sample:
             raise ValueError("records are held where duplicates are marked")
         if self.files.coverage is not None and not self.layout.sort:
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
+        if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
+            raise UsageError("two outputs go to standard output (give each a file of its own)")
 
     @property
     def name(self) -> str:
