@@ -100,6 +100,14 @@ class Lanes:
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None
+        if (
+            records.duplicates is not None
+            and records.duplicates.barcode_tags
+            and not (self.tagged or records.copy_comments)
+        ):
+            raise UsageError(
+                "reads of FASTA and FASTQ files have no tags for --barcode-tag (-C copies them from comments)"
+            )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def items(self, batch_bases: int, unparsed: bool = False) -> Iterator[Reads]:

@@ -160,6 +160,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),
         (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
         (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
+        (["--mark-duplicates", "--barcode-tag", "RX"], "have no tags for --barcode-tag (-C copies them"),
         (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),
         (["--coverage", "x.bg"], "coverage needs records in the order of coordinates (add --sort)"),
         (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are named x.bg"),
