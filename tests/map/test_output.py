@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -200,7 +201,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(
     for threads, batch_size, memory in ((1, 1 << 22, 1 << 30), (3, 20_000, 1 << 20)):
         out = tmp_path / f"{threads}.out"
         options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
-        form = AlignmentLayout(layout.format, layout.sort, memory)
+        form = replace(layout, sort_memory=memory if layout.sort else None)
         run_map(MapFiles(str(GENOMES), str(some_reads)), MapParams(), options, form)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
@@ -234,6 +235,7 @@ def test_no_records_give_a_header(cli: Cli, tmp_path: Path, options: list[str]) 
         (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
         (["--output-format", "vcf"], "'vcf' is not one of"),
         (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
+        (["--sort-memory", "1G", "-o", "x.bam"], "memory for sorting is of no use without sorting"),
         (["--compression-level", "10", "-o", "x.bam"], "compression level must be from 0 to 9, not 10"),
         (["--compression-level", "5"], "only BAM and CRAM have a compression level"),
     ],
