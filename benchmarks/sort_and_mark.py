@@ -34,6 +34,7 @@ _OURS = _MAP + " --sort --mark-duplicates --write-index"
 COMMANDS = {
     "gpualign": _OURS + " -o {out}",
     "gpualign, with runs on disk": _OURS + " --sort-memory 32M -o {out}",
+    "gpualign, as small as samtools": _OURS + " --compression-level 5 -o {out}",
     "gpualign to SAM": _MAP + " -o {out}",
     "gpualign | samtools": _MAP + _SAMTOOLS,
     "minibwa | samtools": "minibwa map -t {threads} {index} {reads}" + _SAMTOOLS,
@@ -62,9 +63,11 @@ def main() -> None:
             subprocess.run(build.split(), check=True, capture_output=True)
         outputs = {case: scratch / f"{i}.{'sam' if 'SAM' in case else 'bam'}" for i, case in enumerate(COMMANDS)}
         table = _measure({case: text.format(out=outputs[case], **values) for case, text in COMMANDS.items()}, settings)
+        for case, out in outputs.items():
+            table[case]["file_mib"] = round(out.stat().st_size / 2**20, 1)
         table["marked"] = {case: _marked(out) for case, out in outputs.items() if out.suffix == ".bam"}
         print(table["marked"])
-    facts = harness.machine(["minibwa", "bwa", "samtools"], ["pysam", "isal"])
+    facts = harness.machine(["minibwa", "bwa", "samtools"], ["pysam", "isal", "zlib-ng"])
     harness.save("sort-and-mark", facts, {**settings, **table})
 
 

@@ -26,7 +26,8 @@ from wheel import ROOT, run
 WORK = ROOT / "build" / "arm64"
 #: Debian 13's, with edlib; all other packages are PyPI's, which has no parasail for ARM
 SUITE, PYTHON, DEBIAN = "trixie", "3.13", ("python3", "python3-edlib")
-PACKAGES = ("pytest>=9", "hypothesis", "biopython", "click", "isal", "numpy", "pysam", "rapidfuzz", "tqdm", "zstandard")
+PACKAGES = ("pytest>=9", "hypothesis", "biopython", "click", "isal", "numpy", "pysam", "rapidfuzz", "tqdm")
+PACKAGES += ("zlib-ng", "zstandard")
 GLIBC = ("2014", "_2_17", "_2_24", "_2_26", "_2_27", "_2_28")
 TESTS = (
     "tests/map/test_map.py",

@@ -24,6 +24,8 @@ from gpualign.io.record_sorter import Records, RecordSorter, usual_memory
 from gpualign.sequences.reference import Reference
 
 FORMATS = ("sam", "bam", "cram", "paf")
+#: what an index's name adds to that of its file
+_INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
 #: batches' records that may wait to be written
 _TEXTS = 4
 
@@ -38,6 +40,7 @@ class AlignmentLayout:
         sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
             :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
+        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM, htslib's default for CRAM.
         hold: records are written when all of them are known, sorted or not; so duplicates can be marked.
     """
 
@@ -45,6 +48,7 @@ class AlignmentLayout:
     sort: bool = False
     sort_memory: int | None = None
     write_index: bool = False
+    compression_level: int | None = None
     hold: bool = False
 
     def __post_init__(self) -> None:
@@ -52,6 +56,8 @@ class AlignmentLayout:
             raise UsageError(f"output format must be one of {', '.join(FORMATS)}, not {self.format!r}")
         if self.write_index and not self.sort:
             raise UsageError("an index needs records in the order of coordinates (add --sort)")
+        if self.compression_level is not None and not 0 <= self.compression_level <= 9:
+            raise UsageError(f"compression level must be from 0 to 9, not {self.compression_level}")
         if self.sort_memory is not None and self.sort_memory < 1 << 20:
             raise UsageError(f"memory for sorting must be at least 1M, not {self.sort_memory}")
 
@@ -67,6 +73,12 @@ class AlignmentLayout:
             raise UsageError(f"{path} would not be what its name says: {layout.format} is asked for")
         if is_packed(path) and layout.format in ("bam", "cram"):
             raise UsageError(f"{layout.format.upper()} is compressed as it is (leave .gz out)")
+        if layout.sort_memory is not None and not layout.held:
+            raise UsageError(
+                "memory for sorting is of no use without sorting or marking (add --sort or --mark-duplicates)"
+            )
+        if layout.compression_level is not None and layout.format not in ("bam", "cram"):
+            raise UsageError("only BAM and CRAM have a compression level (write to a .bam or .cram file)")
         if layout.sort and layout.format == "paf":
             raise UsageError("PAF is not sorted (leave out --sort, or sort -k6,6 -k8,8n)")
         if layout.hold and layout.format == "paf":
@@ -77,6 +89,10 @@ class AlignmentLayout:
             raise UsageError("an index needs an output file (give -o)")
         return layout
 
+    def indexes(self, path: str | None) -> tuple[str, ...]:
+        """Paths of an index next to the output ``path``: the lengths of the contigs say which of them is written."""
+        return tuple(f"{path}{ending}" for ending in _INDEXES[str(self.format)]) if self.write_index else ()
+
     @property
     def held(self) -> bool:
         """Whether records are handed over sorted, batch by batch (:class:`RecordBatch`)."""
@@ -84,8 +100,13 @@ class AlignmentLayout:
 
     @property
     def deflates_batches(self) -> bool:
-        """Whether each batch's records are compressed by themselves, as BGZF blocks."""
-        return self.format == "bam" and not self.held
+        """Whether each batch's records may be compressed by themselves, as BGZF blocks."""
+        return self.format == "bam" and not self.held and self.bgzf_level is None
+
+    @property
+    def bgzf_level(self) -> int | None:
+        """The level of :func:`bgzf_writer`, where levels 1 and 2 are what is fast."""
+        return None if self.compression_level in (1, 2) else self.compression_level
 
     @property
     def records(self) -> str:
@@ -135,7 +156,7 @@ def open_alignments(
                 with _writer(write, path, layout, reference, threads, crai) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):
-                        _write_bam(held, sink, index)
+                        _write_bam(held, sink, index, layout.bgzf_level)
                     else:
                         _write_as(held, sink, _form(layout, reference))
     for made in (index, crai):
@@ -153,20 +174,20 @@ def _writer(
 ) -> AbstractContextManager[Sink]:
     """What takes header and records of the output in order."""
     if layout.format == "cram":
-        return cram_writer(write, path, reference, crai)
+        return cram_writer(write, path, reference, crai, layout.compression_level)
     if layout.format == "bam":
-        return bgzf_writer(write, threads, in_thread=is_file(path))
+        return bgzf_writer(write, threads, is_file(path), layout.bgzf_level)
     return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
 
 
-def _write_bam(held: HeldRecords, sink: BgzfWriter, index: BamIndex | None) -> None:
+def _write_bam(held: HeldRecords, sink: BgzfWriter, index: BamIndex | None, level: int | None) -> None:
     """The records after the header; the threads that merge them compress and index them, too."""
     header = len(held.header)
     if index is not None:
         index.start(header)
 
     def form(records: Records, before: int) -> tuple[CutBlocks, NDArray[np.uint64] | None]:
-        return CutBlocks.of(records, header + before), None if index is None else index.spans(records)
+        return CutBlocks.of(records, header + before, level), None if index is None else index.spans(records)
 
     for cut, spans in held.written(form):
         if index is not None and spans is not None:

@@ -1,7 +1,8 @@
 """BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), by ISA-L and by several threads.
 
 htslib compresses with zlib unless it was built with libdeflate, and zlib takes longer over a BAM file than the mapper.
-Here it is done 20 times as fast as by zlib's default, for files that are 5 to 15 % larger.
+Here it is done 20 times as fast as by zlib's default, for files that are 10 to 20 % larger; zlib-ng makes smaller ones,
+where a level is asked for.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
-from isal.isal_zlib import IsalError
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.io.bgzf_block import BLOCK_CONTENT, block_size, inflated_block, made_block
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -35,28 +37,12 @@ _DEVICE_GROUP_BYTES = 8 << 20
 DEVICE_CONTENT = 16 << 20
 #: text that is handed on at a time of such a group
 _PIECE_BYTES = 2 << 20
-_LARGEST_BLOCK = 1 << 16
-#: content of every block but the last, as htslib cuts it: it fits a block even where it cannot be compressed
-BLOCK_CONTENT = 0xFF00
 #: of the blocks that one thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 #: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
 _MAX_THREADS = 8
-#: one extra field, BC, whose value, two bytes after this, is the block's size less one; htslib writes the same
-_HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
-_HEADER_BYTES = len(_HEADER) + 2
-_LEVEL = 2
-_AHEAD = 512
-#: wbits of a gzip member: its checksum is made and compared in the same call, outside the interpreter's lock
-_GZIP = 31
-_GZIP_HEADER_BYTES = 10
 #: of ISA-L, in the isal package's own library
 _FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
-
-
-def is_bgzf(head: bytes) -> bool:
-    """Whether a file that begins so is BGZF."""
-    return head[:4] == _HEADER[:4] and head[len(_HEADER) - 6 : len(_HEADER)] == _HEADER[-6:]
 
 
 class Inflated(NamedTuple):
@@ -228,8 +214,8 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     contents, blocks = [], np.frombuffer(group, np.uint8).data
     at = 0
     while at < len(blocks):
-        size = _block_size(blocks, at)
-        contents.append(_inflate_block(blocks[at : at + size]))
+        size = block_size(blocks, at)
+        contents.append(inflated_block(blocks[at : at + size]))
         at += size
     return Inflated.of(b"".join(contents))
 
@@ -275,21 +261,6 @@ def unpacked(places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
     return _inflated(blocks).text if content is None else content
 
 
-def _inflate_block(block: memoryview) -> bytes:
-    try:
-        content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
-    except IsalError as error:  # type: ignore[misc]
-        raise zlib.error(str(error)) from None
-    if int.from_bytes(block[-4:], "little") != len(content):
-        raise zlib.error("a block ends elsewhere than it says")
-    return content
-
-
-def _block_size(data: bytes | memoryview, at: int) -> int:
-    """Bytes of the block that begins at ``at``."""
-    return int.from_bytes(data[at + len(_HEADER) : at + _HEADER_BYTES], "little") + 1
-
-
 class CutBlocks(NamedTuple):
     """A piece of a text with its whole blocks compressed, and what is left of it before them and after them."""
 
@@ -298,17 +269,22 @@ class CutBlocks(NamedTuple):
     tail: bytes
 
     @classmethod
-    def of(cls, content: NDArray[np.uint8], before: int) -> CutBlocks:
-        """``before``: bytes of the text that stand before it. From any thread; ``content`` may change afterwards."""
+    def of(cls, content: NDArray[np.uint8], before: int, level: int | None = None) -> CutBlocks:
+        """From any thread; ``content`` may change afterwards.
+
+        Args:
+            before: bytes of the text that stand before it.
+            level: as for :func:`bgzf_writer`.
+        """
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-        if (made := _by.deflated(content[begin:end], before)) is not None:
+        if level is None and (made := _by.deflated(content[begin:end], before)) is not None:
             return cls(content[:begin].tobytes(), made.data, content[end:].tobytes())
-        with STEPS.at("deflate"):
-            if (isal := _isal()) is not None:
+        if level is None and (isal := _isal()) is not None:
+            with STEPS.at("deflate"):
                 head, blocks, tail = isal.cut(content, before)
-                return cls(head, memoryview(blocks), tail)
-            return cls(content[:begin].tobytes(), _blocks(content[begin:end].tobytes()), content[end:].tobytes())
+            return cls(head, memoryview(blocks), tail)
+        return cls(content[:begin].tobytes(), _blocks(content[begin:end].data, level), content[end:].tobytes())
 
 
 class BgzfWriter:
@@ -318,10 +294,11 @@ class BgzfWriter:
     Args:
         out: takes the blocks.
         pool: compresses them; None: whoever writes does.
+        level: as for :func:`bgzf_writer`.
     """
 
-    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None) -> None:
-        self._out, self._pool = out, pool
+    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None, level: int | None) -> None:
+        self._out, self._pool, self._level = out, pool, level
         self._rest = b""
 
     def write(self, data: bytes | memoryview) -> int:
@@ -343,7 +320,7 @@ class BgzfWriter:
         """Hand on a piece whose ``before`` is the sum of all bytes before."""
         self._rest += cut.head
         if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
-            self._out.write(_blocks(self._rest[:whole]))  # seldom more than one
+            self._out.write(_blocks(self._rest[:whole], self._level))  # seldom more than one
             self._rest = self._rest[whole:]
         if len(cut.blocks):
             self._out.write(cut.blocks)
@@ -359,25 +336,27 @@ class BgzfWriter:
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
-        self._out.write(_block(b""))
+        self._out.write(made_block(b""))
 
     def _submit(self, content: bytes | memoryview) -> None:
-        self._out.write(_blocks(content) if self._pool is None else self._pool.submit(_blocks, content))
+        made = partial(_blocks, content, self._level)
+        self._out.write(made() if self._pool is None else self._pool.submit(made))
 
 
 @contextlib.contextmanager
 def bgzf_writer(
-    write: Callable[[bytes | memoryview], object], threads: int, in_thread: bool = False
+    write: Callable[[bytes | memoryview], object], threads: int, in_thread: bool = False, level: int | None = None
 ) -> Iterator[BgzfWriter]:
     """What is written comes out of ``write`` as one BGZF file, unless the block ends with an exception.
 
     Args:
         threads: that compress, at most; 1: the calling one.
         in_thread: as for :func:`part_writer`.
+        level: of zlib-ng, from 0, not compressed, to 9; None: by ISA-L, or by a device, which are faster.
     """
     if threads == 1:
         with part_writer(write, 0, in_thread=False) as out:
-            writer = BgzfWriter(out, None)
+            writer = BgzfWriter(out, None, level)
             yield writer
             writer.finish()
         return
@@ -385,7 +364,7 @@ def bgzf_writer(
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
         with part_writer(write, 2 * threads, in_thread) as out:
-            writer = BgzfWriter(out, pool)
+            writer = BgzfWriter(out, pool, level)
             yield writer
             writer.finish()
     finally:
@@ -393,14 +372,7 @@ def bgzf_writer(
 
 
 @STEPS.at("deflate")
-def _blocks(content: bytes | memoryview) -> bytes | memoryview:
-    if (isal := _isal()) is not None:
+def _blocks(content: bytes | memoryview, level: int | None = None) -> bytes | memoryview:
+    if level is None and (isal := _isal()) is not None:
         return memoryview(isal.compress(np.frombuffer(content, np.uint8)))
-    return b"".join(_block(content[at : at + BLOCK_CONTENT]) for at in range(0, len(content), BLOCK_CONTENT))
-
-
-def _block(content: bytes | memoryview) -> bytes:
-    # ISA-L looks beyond the end, and its choices depend on what is there
-    padded = memoryview(b"".join((content, bytes(_AHEAD))))[: len(content)]
-    member = memoryview(isal_zlib.compress(padded, _LEVEL, _GZIP))[_GZIP_HEADER_BYTES:]
-    return b"".join((_HEADER, (_HEADER_BYTES + len(member) - 1).to_bytes(2, "little"), member))
+    return b"".join(made_block(content[at : at + BLOCK_CONTENT], level) for at in range(0, len(content), BLOCK_CONTENT))

@@ -53,13 +53,18 @@ class CramIndex:
 
 @contextlib.contextmanager
 def cram_writer(
-    write: Callable[[bytes | memoryview], object], path: str | None, reference: Reference, index: CramIndex | None
+    write: Callable[[bytes | memoryview], object],
+    path: str | None,
+    reference: Reference,
+    index: CramIndex | None,
+    level: int | None = None,
 ) -> Iterator[Sink]:
     """What is written as BAM comes out of ``write`` as CRAM.
 
     Args:
         path: of the output; the reference's copy for samtools lies next to it.
         index: what is indexed, of records by coordinate; None: nothing is.
+        level: of compression; None: htslib's default.
 
     Raises:
         GpualignError: samtools failed, or the reference cannot be copied.
@@ -72,7 +77,9 @@ def cram_writer(
 
     with _private_folder(path) as folder:
         _write_reference(reference, folder)
-        output = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
+        output: tuple[str, ...] = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
+        if level is not None:
+            output = ("--output-fmt-option", f"level={level}", *output)
         with run_samtools((*_ARGUMENTS, *output, "-"), drain, folder) as samtools:
             yield samtools
         if index is not None:

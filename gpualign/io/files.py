@@ -140,7 +140,8 @@ class InputFile:
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
-            from gpualign.io.bgzf import BgzfReader, is_bgzf
+            from gpualign.io.bgzf import BgzfReader
+            from gpualign.io.bgzf_block import is_bgzf
 
             self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
 

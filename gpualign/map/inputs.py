@@ -56,6 +56,8 @@ class MapFiles:
         if self.mate_files and len(self.mate_files) != len(self.read_files):
             files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
+        if self.coverage == "-":
+            raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

@@ -30,6 +30,13 @@ output_options = together(
         "[default: 768M a thread, at most a quarter of the memory that is free]",
     ),
     click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
+    click.option(
+        "--compression-level",
+        type=int,
+        metavar="INT",
+        help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
+        "[default: 1 for BAM, htslib's for CRAM]",
+    ),
 )
 
 
@@ -43,6 +50,7 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
         sort=values.pop("sort"),
         sort_memory=values.pop("sort_memory"),
         write_index=values.pop("write_index"),
+        compression_level=values.pop("compression_level"),
     )
 
 

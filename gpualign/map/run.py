@@ -62,7 +62,8 @@ def run_map(
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
-    run = RunContext(command, options, (files.reference, *files.files), files.written)
+    written = (*files.written, *sample.layout.indexes(options.output))
+    run = RunContext(command, options, (files.reference, *files.files), written)
     report = run.report
     with (
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,

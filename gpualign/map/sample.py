@@ -55,6 +55,8 @@ class Sample:
             raise ValueError("records are held where duplicates are marked")
         if self.files.coverage is not None and not self.layout.sort:
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
+        if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
+            raise UsageError("two outputs go to standard output (give each a file of its own)")
 
     @property
     def name(self) -> str:
@@ -98,6 +100,14 @@ class Lanes:
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None
+        if (
+            records.duplicates is not None
+            and records.duplicates.barcode_tags
+            and not (self.tagged or records.copy_comments)
+        ):
+            raise UsageError(
+                "reads of FASTA and FASTQ files have no tags for --barcode-tag (-C copies them from comments)"
+            )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def items(self, batch_bases: int, unparsed: bool = False) -> Iterator[Reads]:

@@ -16,6 +16,7 @@ from isal import igzip_lib
 
 from gpualign import _native
 from gpualign.io import bgzf
+from gpualign.io.bgzf_block import BLOCK_CONTENT
 
 TEXTS = [
     b"",
@@ -53,7 +54,7 @@ def test_native_blocks_hold_what_pythons_do(monkeypatch: pytest.MonkeyPatch, tex
     assert contents(blocks(text)) == contents(blocks(text, 1)) == contents(native)
     assert gzip.decompress(native) == text
     ends = _native.bgzf_block_ends(np.frombuffer(native, np.uint8), 7).tolist()
-    assert len(ends) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    assert len(ends) == -(-len(text) // BLOCK_CONTENT) + 1
     assert [7 + found.start() for found in re.finditer(rb"\x1f\x8b\x08\x04.{8}BC", native, re.DOTALL)] == [
         7,
         *ends[:-1],
@@ -99,6 +100,23 @@ def test_pieces_that_are_cut_where_they_are_made(
             piece = np.frombuffer(text[at : at + pieces], np.uint8)
             writer.write_cut(bgzf.CutBlocks.of(piece, len(header) + at))
     assert b"".join(parts) == blocks(header + text)
+
+
+@pytest.mark.parametrize("level", range(10))
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_levels(text: bytes, level: int) -> None:
+    """Whole pieces, and those that are cut where they are made, in blocks of the usual content."""
+    made = []
+    for threads in (1, 2):
+        parts: list[bytes] = []
+        with bgzf.bgzf_writer(lambda part, parts=parts: parts.append(bytes(part)), threads, level=level) as writer:
+            writer.write(b"header")
+            for at in range(0, len(text), 50_001):
+                piece = np.frombuffer(text[at : at + 50_001], np.uint8)
+                writer.write_cut(bgzf.CutBlocks.of(piece, len(b"header") + at, level))
+        made.append(contents(b"".join(parts)))
+    whole = b"header" + text
+    assert made[0] == made[1] == [whole[at : at + 65_280] for at in range(0, len(whole), 65_280)] + [b""]
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -12,7 +12,7 @@ import pytest
 from gpualign.errors import InputError
 from gpualign.io import packed_chunks as module
 from gpualign.io import packed_text
-from gpualign.io.bgzf import _block
+from gpualign.io.bgzf_block import made_block
 from gpualign.io.fastx import Chunk, UncountedLine, parse, read_chunks
 from gpualign.io.files import BGZF_END, InputFile
 from gpualign.io.packed_chunks import packed_chunks
@@ -38,7 +38,7 @@ def fasta_text(count: int) -> bytes:
 
 
 def write(path: Path, text: bytes, block: int, rest: bytes = b"") -> str:
-    blocks = b"".join(_block(text[at : at + block]) for at in range(0, len(text), block))
+    blocks = b"".join(made_block(text[at : at + block]) for at in range(0, len(text), block))
     path.write_bytes(blocks + (rest or BGZF_END))
     return str(path)
 

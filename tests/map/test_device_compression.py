@@ -19,7 +19,8 @@ from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf, record_sorter
-from gpualign.io.bgzf import BLOCK_CONTENT, CutBlocks, content_of, deflated_by, threads_for_device
+from gpualign.io.bgzf import CutBlocks, content_of, deflated_by, threads_for_device
+from gpualign.io.bgzf_block import BLOCK_CONTENT
 from gpualign.map import stage
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program

@@ -160,11 +160,18 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),
         (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
         (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
+        (["--mark-duplicates", "--barcode-tag", "RX"], "have no tags for --barcode-tag (-C copies them"),
         (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),
         (["--coverage", "x.bg"], "coverage needs records in the order of coordinates (add --sort)"),
         (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are named x.bg"),
         (["--sort", "--coverage", "x", "--json", "x.mosdepth.summary.txt"], "two outputs are named x.mosdepth"),
         (["--mark-duplicates", "-o", "x.bam", "--duplicate-metrics", "x.bam"], "two outputs are named x.bam"),
+        (["--sort", "--write-index", "-o", "x.bam", "--json", "x.bam.bai"], "two outputs are named x.bam.bai"),
+        (["--sort", "--write-index", "-o", "x.bam", "--un", "x.bam.csi"], "two outputs are named x.bam.csi"),
+        (["--sort", "--write-index", "-o", "x.cram", "--report", "x.cram.crai"], "two outputs are named x.cram.crai"),
+        (["--mark-duplicates", "--duplicate-metrics", "-"], "two outputs go to standard output"),
+        (["-o", "-", "--json", "-"], "two outputs go to standard output"),
+        (["--sort", "--coverage", "-", "-o", "x.bam"], "coverage goes to files"),
     ],
 )
 def test_options_that_do_not_go_together(

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,7 @@ from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
+from tests.helpers.bam import parsed_index
 from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records
@@ -123,6 +125,34 @@ def test_sorted_bam_and_its_index(cli: Cli, tmp_path: Path, some_reads: Path, sa
     assert os.stat(path).st_mode & 0o777 == os.stat(sam).st_mode & 0o777
 
 
+@pytest.mark.parametrize("level", ["0", "1", "2", "3", "6", "9"])
+@pytest.mark.parametrize("sort", [[], ["--sort", "--write-index"]])
+def test_compression_level(cli: Cli, tmp_path: Path, some_reads: Path, sam: Path, level: str, sort: list[str]) -> None:
+    usual, path = tmp_path / "usual.bam", tmp_path / "out.bam"
+    group = ["-R", r"@RG\tID:x\tSM:y"]
+    assert cli("map", GENOMES, some_reads, *group, *sort, "-o", usual)[0] == 0
+    assert cli("map", GENOMES, some_reads, *group, *sort, "--compression-level", level, "-o", path)[0] == 0
+    assert body(path) == (by_coordinate(sam) if sort else body(sam))
+    pysam.samtools.quickcheck(str(path))
+    size, usual_size = path.stat().st_size, usual.stat().st_size
+    if level == "0":
+        assert size > len(gzip.decompress(path.read_bytes()))
+    else:
+        assert size == usual_size if level in "12" else size < usual_size
+    if sort:
+        pysam.samtools.index("-o", str(tmp_path / "theirs"), str(path))
+        assert parsed_index(tmp_path / "out.bam.bai") == parsed_index(tmp_path / "theirs")
+
+
+def test_compression_level_of_cram(cli: Cli, tmp_path: Path, some_reads: Path) -> None:
+    outputs = [tmp_path / f"{level}.cram" for level in (0, 9)]
+    for level, path in zip((0, 9), outputs, strict=True):
+        options = ["--sort", "--write-index", "--compression-level", level]
+        assert cli("map", GENOMES, some_reads, *options, "-o", path)[0] == 0
+    assert body(outputs[0], "-T", str(GENOMES)) == body(outputs[1], "-T", str(GENOMES))
+    assert outputs[0].stat().st_size > 1.5 * outputs[1].stat().st_size
+
+
 def as_dict(fields: list[str]) -> dict[str, object]:
     keys = ["name", "flag", "ref_name", "ref_pos", "map_quality", "cigar", "next_ref_name", "next_ref_pos", "length"]
     return {**dict(zip(keys, fields, strict=False)), "seq": fields[9], "qual": fields[10], "tags": fields[11:]}
@@ -171,7 +201,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(
     for threads, batch_size, memory in ((1, 1 << 22, 1 << 30), (3, 20_000, 1 << 20)):
         out = tmp_path / f"{threads}.out"
         options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
-        form = AlignmentLayout(layout.format, layout.sort, memory)
+        form = replace(layout, sort_memory=memory if layout.sort else None)
         run_map(MapFiles(str(GENOMES), str(some_reads)), MapParams(), options, form)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
@@ -205,6 +235,9 @@ def test_no_records_give_a_header(cli: Cli, tmp_path: Path, options: list[str]) 
         (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
         (["--output-format", "vcf"], "'vcf' is not one of"),
         (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
+        (["--sort-memory", "1G", "-o", "x.bam"], "memory for sorting is of no use without sorting"),
+        (["--compression-level", "10", "-o", "x.bam"], "compression level must be from 0 to 9, not 10"),
+        (["--compression-level", "5"], "only BAM and CRAM have a compression level"),
     ],
 )
 def test_contradicting_options(cli: Cli, some_reads: Path, options: list[str], sentence: str) -> None:
