@@ -46,6 +46,9 @@ class StoredText:
         return self.size
 
 
+ChunkData = NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Whole records of one file, unparsed.
@@ -60,7 +63,7 @@ class Chunk:
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
-    data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
+    data: ChunkData
     kind: FastxFormat
     path: str
     line: int | None

@@ -33,15 +33,15 @@ class PairedParts:
     """As many records of each of two files, still to be joined: whoever maps them does that, not the one reader.
 
     Attributes:
-        first, second: hold them.
+        first, second: hold them; chunks are still to be parsed, too.
         starts: the number of the first of them in each.
         pairs: how many they are.
         check_names: the two mates of a pair must have one name (but for /1 and /2).
         paths: of the files, for messages.
     """
 
-    first: SequenceBatch
-    second: SequenceBatch
+    first: SequenceBatch | Chunk
+    second: SequenceBatch | Chunk
     starts: tuple[int, int]
     pairs: int
     check_names: bool
@@ -51,23 +51,24 @@ class PairedParts:
         """The two mates of each pair as neighbours.
 
         Raises:
-            InputError: names differ.
+            InputError: a record is malformed, or names differ.
         """
-        ends = (self.first.native, self.second.native)
+        first, second = to_batch(self.first), to_batch(self.second)
         try:
+            ends = (first.native, second.native)
             joined = SequenceBatch(*_native.join_pairs(*ends, *self.starts, self.pairs, self.check_names))
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
         check_count("reads of pairs", 2 * self.pairs, len(joined))
-        sides = zip((self.first.flags, self.second.flags), self.starts, strict=True)
+        sides = zip((first.flags, second.flags), self.starts, strict=True)
         flags = [flags[start : start + self.pairs] for flags, start in sides if flags is not None]
         return replace(joined, flags=np.stack(flags, axis=1).reshape(-1)) if len(flags) == 2 else joined
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process goes what is joined alone."""
         first, second = (
-            batch.part(start, start + self.pairs)
-            for batch, start in zip((self.first, self.second), self.starts, strict=True)
+            reads if isinstance(reads, Chunk) else reads.part(start, start + self.pairs)
+            for reads, start in zip((self.first, self.second), self.starts, strict=True)
         )
         return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
 
@@ -138,7 +139,12 @@ def parsed(item: Reads) -> SequenceBatch | LaneReads:
     return replace(item, reads=to_reads(item)) if isinstance(item, LaneReads) else to_reads(item)
 
 
-def _text_or_batch(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
+def _for_device(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
+    """Devices know no comments."""
+    return to_text(item) if isinstance(item, Chunk) and not item.comments else to_batch(item)
+
+
+def _to_travel(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
     return to_text(item) if isinstance(item, Chunk) else to_batch(item)
 
 
@@ -153,23 +159,25 @@ def paired_parts(
     check_names: bool = True,
     threads: int = 1,
     unparsed: bool = False,
+    far: bool = False,
 ) -> Iterator[PairedParts | UnparsedReads]:
     """Record i of one file with record i of the other; both files are parsed by ``threads`` threads.
 
     Args:
         unparsed: text that devices can parse comes as it is.
+        far: and so does text for other machines, as it is stored.
 
     Raises:
         InputError: the files differ in their number of records.
     """
-    work = _text_or_batch if unparsed else to_batch
+    work = _to_travel if far else _for_device if unparsed else to_batch
     with contextlib.ExitStack() as stack:  # the threads of both end here, whatever happens
         first_batches, second_batches = (
             stack.enter_context(contextlib.closing(run_ordered(source.reads(max(1, batch_bases // 2)), work, threads)))
             for source in (first, second)
         )
-        at_first = _FIRST_PAIRS if unparsed else None
-        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first)
+        at_first = _FIRST_PAIRS if unparsed or far else None
+        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first, far)
 
 
 def _pairs(
@@ -177,6 +185,7 @@ def _pairs(
     paths: tuple[str, str],
     check_names: bool,
     at_first: int | None,
+    far: bool,
 ) -> Iterator[PairedParts | UnparsedReads]:
     """As many of both as there are; ``at_first``: of the first item, at most."""
     held: list[FastqText | SequenceBatch | None] = [None, None]
@@ -195,7 +204,10 @@ def _pairs(
         if at_first is not None and pairs == 0:
             count = min(count, at_first)
         starts = (used[0], used[1])
-        if isinstance(a, FastqText) and isinstance(b, FastqText):
+        if far and isinstance(a, FastqText) and isinstance(b, FastqText):
+            chunks = a.part(starts[0], count), b.part(starts[1], count)
+            yield PairedParts(*chunks, (0, 0), count, check_names, paths)
+        elif isinstance(a, FastqText) and isinstance(b, FastqText):
             yield UnparsedReads((a, b), starts, count, check_names, paths)
         else:
             parts = _batch_of(a), _batch_of(b)
@@ -233,7 +245,7 @@ def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamCh
 
 def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[UnparsedReads | SequenceBatch]:
     """The reads of a FASTA or FASTQ file; text that devices can parse comes as it is."""
-    for item in run_ordered(source.items(batch_bases), _text_or_batch, threads):
+    for item in run_ordered(source.items(batch_bases), _for_device, threads):
         yield UnparsedReads((item,), (0,), len(item)) if isinstance(item, FastqText) else item
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
 from gpualign.streaming.clock import STEPS
@@ -46,6 +47,18 @@ class PackedText:
             InputError: the blocks are damaged; ``path``: of the file.
         """
         return inflated(self.blocks, path)[self.begin : self.begin + self.size]
+
+    def part(self, begin: int, size: int) -> PackedText:
+        """``size`` bytes of it, in the blocks that hold them."""
+        blocks = np.frombuffer(self.blocks, np.uint8)
+        ends = np.append(0, _native.bgzf_block_ends(blocks, 0)).astype(np.int64)
+        sizes = blocks[ends[1:, None] - np.arange(4, 0, -1)].view("<u4")[:, 0]  # a block's last four bytes
+        text_ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        start = self.begin + begin
+        first = int(np.searchsorted(text_ends, start, "right")) - 1
+        last = int(np.searchsorted(text_ends, start + size, "left"))
+        held = blocks[ends[first] : ends[max(first, last)]]
+        return PackedText(held, start - int(text_ends[first]), size, self.before + begin, self.at_home)
 
 
 def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:

@@ -72,13 +72,13 @@ class Lanes:
 
     Args:
         by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
-        far: whether that is on other machines.
+        far: whether that may be on other machines.
     """
 
     def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
-        far = far and not (files.mate_files or files.interleaved)  # pairs are joined here
+        self.far = far
 
         def open_reads(path: str) -> ReadSource:
             source = ReadSource(
@@ -88,7 +88,7 @@ class Lanes:
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
                 by_parser=by_parser(path),
-                far=far,
+                far=far and not files.interleaved,  # whose pairs are found here
             )
             return stack.enter_context(closing(source))
 
@@ -117,7 +117,9 @@ class Lanes:
     def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Any]:
         first = self.first[lane]
         if self.second:
-            return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed)
+            return paired_parts(
+                first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed, self.far
+            )
         if self.paired:
             return interleaved_batches(first, batch_bases, self._threads, self.check_names)
         return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
@@ -184,7 +186,7 @@ def map_sample(
         observing(files, records, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer) as out,
         closing(
-            compute(items, Mapping(formatter(observer.take)))
+            compute(items, Mapping(formatter(observer.take), lanes.far))
         ) as mapped,  # before the devices, on which its threads wait
     ):
         out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))

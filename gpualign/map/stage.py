@@ -13,6 +13,7 @@ from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.io.bgzf import packed
 from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -64,10 +65,15 @@ class Parsed:
 
 
 class Mapping:
-    """What a run does with each chunk; pickles with the index."""
+    """What a run does with each chunk; pickles with the index.
 
-    def __init__(self, formatter: RecordFormatter) -> None:
+    Args:
+        far: it may be done on other machines: what can be compressed comes back compressed.
+    """
+
+    def __init__(self, formatter: RecordFormatter, far: bool = False) -> None:
         self.formatter = formatter
+        self._deflates = far and formatter.layout.deflates_batches
 
     @property
     def stage(self) -> HostedStage[Reads, Mapped]:
@@ -206,6 +212,9 @@ class Mapping:
     def _written(
         self, parsed: Parsed, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks
     ) -> Mapped:
+        if self._deflates and isinstance(records, np.ndarray) and len(records):
+            blocks = packed(records, np.array([len(records)], np.uint64))
+            records = BgzfBlocks(np.frombuffer(blocks, np.uint8))
         text = self.formatter.text(job, records)
         parsed.clock.ended("format")
         return text, replace(statistics, seconds=parsed.clock.seconds)
