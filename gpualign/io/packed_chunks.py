@@ -65,7 +65,7 @@ def _blocks(file: InputFile) -> Iterator[NDArray[np.uint8] | None]:
             yield None
             return
         rest = data[end:]
-    if rest:
+    if rest.strip(b"\0"):
         raise InputError("compressed file ended early (copy or download it again)", file.path)
 
 
