@@ -15,8 +15,10 @@ from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.bam_reads import BamChunk
 from gpualign.io.fastq_text import FastqText, to_text
 from gpualign.io.fastx import Chunk
+from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 #: SAM's flags
@@ -110,6 +112,9 @@ class UnparsedReads:
         return PairedParts(first, second, (0, 0), self.count, self.check_names, (self.paths[0], self.paths[1])).joined()
 
 
+LaneItem = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
+
+
 @dataclass(frozen=True)
 class LaneReads:
     """Reads of a lane that has a read group of its own.
@@ -118,11 +123,11 @@ class LaneReads:
         read_group: its ID.
     """
 
-    reads: Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
+    reads: LaneItem
     read_group: str
 
 
-Reads = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch | LaneReads
+Reads = LaneItem | LaneReads
 
 
 def to_reads(item: Reads) -> SequenceBatch:
@@ -132,6 +137,31 @@ def to_reads(item: Reads) -> SequenceBatch:
     if isinstance(item, UnparsedReads):
         return item.parsed()
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
+
+
+def to_device_text(item: Reads) -> Reads:
+    """Chunks that came as they are stored as text for a device here, where that can parse it."""
+    if isinstance(item, LaneReads):
+        return replace(item, reads=_device_text(item.reads))
+    return _device_text(item)
+
+
+def _device_text(item: LaneItem) -> LaneItem:
+    chunks = (item.first, item.second) if isinstance(item, PairedParts) else (item,)
+    found = tuple(_inflated_text(chunk) for chunk in chunks if isinstance(chunk, Chunk))
+    texts = tuple(text for text in found if text is not None)
+    if len(texts) < len(chunks):
+        return item
+    if isinstance(item, PairedParts):
+        return UnparsedReads(texts, item.starts, item.pairs, item.check_names, item.paths)
+    return UnparsedReads(texts, (0,), len(texts[0]))
+
+
+@STEPS.at("parse")
+def _inflated_text(chunk: Chunk) -> FastqText | None:
+    if isinstance(chunk.data, PackedText):
+        chunk = replace(chunk, data=replace(chunk.data, content=chunk.data.text(chunk.path)))
+    return FastqText.of(chunk)
 
 
 def parsed(item: Reads) -> SequenceBatch | LaneReads:

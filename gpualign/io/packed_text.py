@@ -24,6 +24,7 @@ class PackedText:
         begin, size: of the part.
         before: bytes of the file's text before the part.
         at_home: the file is where it was read, under its path.
+        content: the part's text where it has been inflated; it does not travel.
     """
 
     blocks: NDArray[np.uint8] | bytes
@@ -31,6 +32,7 @@ class PackedText:
     size: int
     before: int
     at_home: bool = True
+    content: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return self.size
@@ -46,6 +48,8 @@ class PackedText:
         Raises:
             InputError: the blocks are damaged; ``path``: of the file.
         """
+        if self.content is not None:
+            return self.content
         return inflated(self.blocks, path)[self.begin : self.begin + self.size]
 
     def part(self, begin: int, size: int) -> PackedText:

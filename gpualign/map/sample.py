@@ -167,6 +167,7 @@ def map_sample(
     compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
     progress: Callable[[int], None] = lambda reads: None,
     all_mapped: Callable[[], None] = lambda: None,
+    unparsed: bool = False,
 ) -> tuple[MapStatistics, dict[str, Any]]:
     """Map and write all reads; returns counts, and fields of the report on what is written.
 
@@ -174,6 +175,7 @@ def map_sample(
         compute: yields each item's text and counts, in order.
         progress: told of the reads that were mapped.
         all_mapped: called where records that are held begin to be written.
+        unparsed: devices on other machines parse reads.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
@@ -186,7 +188,7 @@ def map_sample(
         observing(files, records, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer) as out,
         closing(
-            compute(items, Mapping(formatter(observer.take), lanes.far))
+            compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
         ) as mapped,  # before the devices, on which its threads wait
     ):
         out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))

@@ -14,7 +14,7 @@ from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
-from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_reads
+from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_device_text, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
@@ -69,10 +69,11 @@ class Mapping:
 
     Args:
         far: it may be done on other machines: what can be compressed comes back compressed.
+        unparsed: devices there parse chunks.
     """
 
-    def __init__(self, formatter: RecordFormatter, far: bool = False) -> None:
-        self.formatter = formatter
+    def __init__(self, formatter: RecordFormatter, far: bool = False, unparsed: bool = False) -> None:
+        self.formatter, self._unparsed = formatter, unparsed
         self._deflates = far and formatter.layout.deflates_batches
 
     @property
@@ -101,6 +102,7 @@ class Mapping:
 
     def prepare(self, item: Reads) -> tuple[Parsed, SequenceBatch | UnparsedReads]:
         """The same for a device, which parses what can be left to it."""
+        item = to_device_text(item) if self._unparsed else item
         reads = item.reads if isinstance(item, LaneReads) else item
         if not isinstance(reads, UnparsedReads):
             return self.parse(item)
