@@ -59,6 +59,7 @@ class Chunk:
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what follows the names is wanted.
+        paired: neighbours of one name are mates, and none of them is in another chunk.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
@@ -68,6 +69,7 @@ class Chunk:
     path: str
     line: int | None
     comments: bool = False
+    paired: bool = False
     offset: int | None = None
     stored_at: str | None = None
 

@@ -134,6 +134,8 @@ def to_reads(item: Reads) -> SequenceBatch:
     """Parse a chunk, join two parts; a batch stays as it is."""
     if isinstance(item, LaneReads):
         item = item.reads
+    if isinstance(item, Chunk) and item.paired:
+        return _pair(to_batch(item))
     if isinstance(item, UnparsedReads):
         return item.parsed()
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
@@ -148,7 +150,7 @@ def to_device_text(item: Reads) -> Reads:
 
 def _device_text(item: LaneItem) -> LaneItem:
     chunks = (item.first, item.second) if isinstance(item, PairedParts) else (item,)
-    found = tuple(_inflated_text(chunk) for chunk in chunks if isinstance(chunk, Chunk))
+    found = tuple(_inflated_text(chunk) for chunk in chunks if isinstance(chunk, Chunk) and not chunk.paired)
     texts = tuple(text for text in found if text is not None)
     if len(texts) < len(chunks):
         return item
@@ -279,12 +281,11 @@ def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> It
         yield UnparsedReads((item,), (0,), len(item)) if isinstance(item, FastqText) else item
 
 
-def interleaved_batches(
+def interleaved_items(
     source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
-) -> Iterator[SequenceBatch]:
-    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
-
-    A batch's last record is kept back for the next one: its mate may come first there.
+) -> Iterator[Chunk | SequenceBatch]:
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks whose pairs are whole come
+    as they are, but for the first ones, at which this looks.
 
     Args:
         with_pairs: a file without a pair is an error.
@@ -293,9 +294,26 @@ def interleaved_batches(
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
-    rest: SequenceBatch | None = None
     beginning = _Beginning(source, with_pairs)
-    for batch in run_ordered(source.reads(batch_bases), to_batch, threads):
+    items = source.reads(batch_bases)
+    for item in items:
+        if not (isinstance(item, Chunk) and item.paired):
+            yield from _interleaved_batches(itertools.chain((item,), items), source.path, threads, beginning)
+        elif beginning.seen:
+            yield item
+        else:
+            batch = to_reads(item)
+            beginning.look_at(batch)
+            yield batch
+    beginning.ended()
+
+
+def _interleaved_batches(
+    items: Iterator[Chunk | BamChunk | SequenceBatch], path: str, threads: int, beginning: _Beginning
+) -> Iterator[SequenceBatch]:
+    """A batch's last record is kept back for the next one: its mate may come first there."""
+    rest: SequenceBatch | None = None
+    for batch in run_ordered(items, to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None
@@ -303,12 +321,11 @@ def interleaved_batches(
         ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1))
         if len(ready):
             beginning.look_at(ready)
-            yield _first_ends_first(ready, source.path)
+            yield _first_ends_first(ready, path)
     if rest is not None:
         last = _pair(rest)
         beginning.look_at(last)
-        yield _first_ends_first(last, source.path)
-    beginning.ended()
+        yield _first_ends_first(last, path)
 
 
 def _pair(batch: SequenceBatch) -> SequenceBatch:
@@ -349,9 +366,14 @@ class _Beginning:
         self._flagged = source.paired or not with_pairs  # in SAM, BAM and CRAM each record says what it is
         self._singles: set[str] = set()
 
+    @property
+    def seen(self) -> bool:
+        """Whether there is no more to look at."""
+        return self._flagged or self._seen >= _BEGINNING
+
     def look_at(self, batch: SequenceBatch) -> None:
         """Raise InputError where two reads of one template are not neighbours, or none are."""
-        if self._flagged or self._seen >= _BEGINNING:
+        if self.seen:
             return
         assert batch.mates is not None
         mates = batch.mates[: _BEGINNING - self._seen]

@@ -16,7 +16,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import sequence_tags
-from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items, unparsed_items
+from gpualign.io.mates import LaneReads, Reads, interleaved_items, paired_parts, single_items, unparsed_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -88,7 +88,8 @@ class Lanes:
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
                 by_parser=by_parser(path),
-                far=far and not files.interleaved,  # whose pairs are found here
+                far=far,
+                interleaved=files.interleaved,
             )
             return stack.enter_context(closing(source))
 
@@ -121,7 +122,7 @@ class Lanes:
                 first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed, self.far
             )
         if self.paired:
-            return interleaved_batches(first, batch_bases, self._threads, self.check_names)
+            return interleaved_items(first, batch_bases, self._threads, self.check_names)
         return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
 
 

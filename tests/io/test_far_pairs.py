@@ -1,7 +1,8 @@
-"""Pairs of two files for workers on other machines: text as it is stored, cut at the same records of both."""
+"""Pairs for workers on other machines: text as it is stored, two files cut at the same records, one between pairs."""
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import random
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import mates
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, StoredText, UncountedLine
 from gpualign.io.files import InputFile
-from gpualign.io.mates import PairedParts, paired_parts
+from gpualign.io.mates import PairedParts, interleaved_items, paired_parts, parsed, to_reads
 from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource
+from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.files import write_bgzf
 
 TILE = _native.FASTQ_TILE
@@ -161,3 +164,84 @@ def test_parts_at_every_record(tmp_path: Path) -> None:
                     end = ends[min(61, start + count)]
                     assert bytes(part.text()) == text[ends[start] : end]
                     assert part.offset == ends[start]
+
+
+def named(names: list[str], fasta: bool = False) -> bytes:
+    rng = random.Random(len(names))
+    made = []
+    for name in names:
+        bases = "".join(rng.choices("ACGT", k=rng.randrange(1, 30)))
+        made.append(f">{name}\n{bases}\n" if fasta else f"@{name} x\n{bases}\n+\n{'@' * len(bases)}\n")
+    return "".join(made).encode()
+
+
+def runs_of_names() -> list[str]:
+    """Mostly pairs, with one, three or more neighbours of a name here and there."""
+    rng = random.Random(7)
+    names = []
+    for i in range(300):
+        count = rng.choice((2,) * 12 + (1, 1, 3, 4, 5))
+        names += [f"r{i}/1", f"r{i}/2"] if count == 2 and i % 3 else [f"r{i}"] * count
+    return names
+
+
+def mates_of(names: list[str]) -> list[int]:
+    """By the rule: of neighbours of one name the first two are mates, then the next two."""
+    mates: list[int] = []
+    for number, name in enumerate(names):
+        before = names[number - 1].removesuffix("/1").removesuffix("/2") if number else None
+        same = name.removesuffix("/1").removesuffix("/2") == before
+        if same and mates[-1] == 0:
+            mates[-1:] = [1, 2]
+        else:
+            mates.append(0)
+    return mates
+
+
+@pytest.mark.parametrize("block", [1, 30, 64, 500, 60_000])
+@pytest.mark.parametrize("chunk", [1, 40, 300, 4000])
+@pytest.mark.parametrize("fasta", [False, True])
+def test_no_pair_of_one_file_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, chunk: int, fasta: bool
+) -> None:
+    monkeypatch.setattr(mates, "_BEGINNING", 50)
+    names = runs_of_names()
+    text = named(names, fasta)
+    path = write_bgzf(tmp_path / "x.gz", text, block)
+    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+        items = list(interleaved_items(source, -(-chunk // 2)))
+    found = [to_reads(pickle.loads(pickle.dumps(item, protocol=5))) for item in items]
+    assert [batch.name(i) for batch in found for i in range(len(batch))] == [
+        name.removesuffix("/1").removesuffix("/2") for name in names
+    ]
+    assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
+    packed = [isinstance(item, Chunk) and isinstance(item.data, PackedText) for item in items]
+    assert sum(packed) > len(packed) / 2 or len(packed) < 6
+    assert all(isinstance(parsed(item), SequenceBatch) for item in items)
+
+
+def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
+    """They are read here, where their pairs are found."""
+    names = runs_of_names()
+    text = named(names)
+    half = text.index(b"@", len(text) // 2)
+    path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
+    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+        found = [to_reads(item) for item in interleaved_items(source, 500, with_pairs=False)]
+    assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
+
+
+def test_a_file_of_one_name(tmp_path: Path) -> None:
+    path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
+    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+        found = [to_reads(item) for item in interleaved_items(source, 100, with_pairs=False)]
+    assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
+
+
+def test_a_file_that_is_not_interleaved(tmp_path: Path) -> None:
+    path = write_bgzf(tmp_path / "x.gz", named([f"r{i}" for i in range(400)]), 700)
+    with (
+        closing(ReadSource(path, far=True, interleaved=True)) as source,
+        pytest.raises(InputError, match="not interleaved"),
+    ):
+        list(interleaved_items(source, 500))

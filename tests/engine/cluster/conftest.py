@@ -56,6 +56,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (folder / f"{mate}.fq").write_bytes(text)
         (folder / f"{mate}.fq.gz").write_bytes(gzip.compress(text))
         write_bgzf(folder / f"{mate}.bgz", text, block)
+    mates = [(folder / f"{mate}.fq").read_text().splitlines(keepends=True) for mate in (1, 2)]
+    pairs = [line for i in range(0, len(mates[0]), 4) for records in mates for line in records[i : i + 4]]
+    write_bgzf(folder / "pairs.bgz", "".join(pairs).encode(), 7000)
     reads = [(lines[i][1:].split()[0], lines[i + 1].strip()) for i in range(0, len(lines), 4)]
     (folder / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in reads[:60]))
     (folder / "query.fa").write_text(">q\n" + reads[3][1] + "\n")

@@ -45,6 +45,7 @@ COMMANDS = {
     "map, pairs": "map genomes.fa 1.fq 2.fq --batch-size 20K",
     "map, pairs in gzip": "map genomes.fa 1.fq.gz 2.fq.gz --batch-size 20K",
     "map, pairs in bgzf": "map genomes.fa 1.bgz 2.bgz --batch-size 20K -C --insert-size 300,50",
+    "map, interleaved bgzf": "map genomes.fa -p pairs.bgz --batch-size 20K",
     "map, pairs of lanes": "map genomes.fa -1 1.bgz -1 1.fq -2 2.bgz -2 2.fq --batch-size 20K --paf",
     "map, bgzf": "map genomes.fa reads.bgz --batch-size 20K",
     "mems, bgzf": "mems -maxmatch -b -l 12 genomes.fa reads.bgz --batch-size 10K",
