@@ -22,7 +22,7 @@ from gpualign.index.file import load_index
 from gpualign.io.alignment import sam_header
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.mates import interleaved_batches
+from gpualign.io.mates import interleaved_items, to_reads
 from gpualign.io.matrices import load_matrix
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.reads import ReadSource, to_batch
@@ -61,7 +61,7 @@ def reads(path: str) -> None:
 
 def pairs(path: str) -> None:
     with ReadSource(path) as source:
-        for batch in interleaved_batches(source, 100):
+        for batch in map(to_reads, interleaved_items(source, 100)):
             assert batch.mates is not None
             assert len(batch.mates) == len(batch)
 

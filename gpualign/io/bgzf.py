@@ -167,6 +167,12 @@ class BgzfReader(io.RawIOBase):
         count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
         return data[: len(rest) + count]
 
+    def _after_zeros(self, rest: bytes) -> bytes:
+        """``rest`` without zeros, which may stand after members of gzip."""
+        while rest and not (begin := rest.lstrip(b"\0")):
+            rest = self._stream.read(_GROUP_BYTES)
+        return begin if rest else b""
+
     def _groups(self) -> Iterator[NDArray[np.uint8]]:
         """Whole blocks, about a MiB at a time, to the end or to the first member that is not a block."""
         rest = np.zeros(0, np.uint8)
@@ -176,9 +182,10 @@ class BgzfReader(io.RawIOBase):
             if end:
                 yield data[:end]
             if other:
-                self._rest = self._open_rest(Rewound(rest.tobytes(), self._stream))
+                if begin := self._after_zeros(rest.tobytes()):
+                    self._rest = self._open_rest(Rewound(begin, self._stream))
                 return
-        if len(rest):
+        if rest.any():
             raise EOFError("a block is cut short")
 
 

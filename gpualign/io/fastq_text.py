@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, StoredText, parse
+from gpualign.io.fastx import Chunk, ChunkData, StoredText, parse
+from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
@@ -43,11 +44,13 @@ class FastqText:
             InputError: it cannot be read (any more).
         """
         size = _size(chunk)
-        if chunk.kind != "fastq" or chunk.comments or not 0 < size < _MAX_BYTES:
+        if chunk.kind != "fastq" or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
         if isinstance(chunk.data, StoredText):
             lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
+        elif isinstance(chunk.data, PackedText):
+            lines, blank = _native.count_fastq_lines(chunk.text(), lines_before)
         else:
             chunk = replace(chunk, data=_joined(chunk))  # pieces may lie in memory that is wanted back soon
             lines, blank = _native.count_fastq_lines(chunk.data, lines_before)
@@ -82,22 +85,46 @@ class FastqText:
         Raises:
             InputError: one is malformed.
         """
-        if start == 0 and count == self.records:
-            return parse(self.chunk)
-        tiles = self.tiles(start, count)
-        text = np.empty(self.bytes_of(tiles), np.uint8)
-        self.copy_into(text, tiles)
-        begin = int(_native.line_begin(text, 4 * start - int(self.lines_before[tiles.start])))
-        end = begin + int(_native.line_begin(text[begin:], 4 * count))
         try:
-            return parse(replace(self.chunk, data=text[begin:end]))
-        except InputError:  # which the whole chunk has, and the number of its line, and what is before it
+            return parse(self.part(start, count))
+        except InputError:  # which the whole chunk has, and what is before it
             parse(self.chunk)
             raise
+
+    def part(self, start: int, count: int) -> Chunk:
+        """``count`` records from ``start`` on as a chunk of their own."""
+        if start == 0 and count == self.records:
+            return self.chunk
+        chunk, begin, end = self.chunk, self._begin_of(start), self._begin_of(start + count)
+        line = None if chunk.line is None else chunk.line + 4 * start
+        offset = None if chunk.offset is None else chunk.offset + begin
+        return replace(chunk, data=_part_of(chunk.data, begin, end), line=line, offset=offset)
+
+    def _begin_of(self, record: int) -> int:
+        """Bytes of the text before a record."""
+        if record == self.records:
+            return _size(self.chunk)
+        tile = int(np.searchsorted(self.lines_before, 4 * record, "left")) - 1
+        if tile < 0:
+            return 0
+        begin: int = tile * _native.FASTQ_TILE
+        data = _part_of(self.chunk.data, begin, min(begin + _native.FASTQ_TILE, _size(self.chunk)))
+        text = replace(self.chunk, data=data).text()
+        return begin + int(_native.line_begin(text, 4 * record - int(self.lines_before[tile])))
 
 
 def _size(chunk: Chunk) -> int:
     return sum(map(len, chunk.data)) if isinstance(chunk.data, tuple) else len(chunk.data)
+
+
+def _part_of(data: ChunkData, begin: int, end: int) -> ChunkData:
+    """Bytes of a chunk whose text is in one piece."""
+    if isinstance(data, StoredText):
+        return replace(data, offset=data.offset + begin, size=end - begin)
+    if isinstance(data, PackedText):
+        return data.part(begin, end - begin)
+    assert not isinstance(data, tuple)
+    return data[begin:end]
 
 
 def _joined(chunk: Chunk) -> NDArray[np.uint8]:
@@ -107,7 +134,7 @@ def _joined(chunk: Chunk) -> NDArray[np.uint8]:
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:
-    """A chunk's records counted, or parsed where they are not for a device."""
+    """A chunk's records counted, or parsed where that is not enough to cut it."""
     with STEPS.at("parse"):
         text = FastqText.of(chunk)
     return parse(chunk, comments=chunk.comments) if text is None else text

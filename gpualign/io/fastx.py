@@ -46,6 +46,9 @@ class StoredText:
         return self.size
 
 
+ChunkData = NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Whole records of one file, unparsed.
@@ -56,15 +59,17 @@ class Chunk:
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what follows the names is wanted.
+        paired: neighbours of one name are mates, and none of them is in another chunk.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
-    data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
+    data: ChunkData
     kind: FastxFormat
     path: str
     line: int | None
     comments: bool = False
+    paired: bool = False
     offset: int | None = None
     stored_at: str | None = None
 

@@ -11,6 +11,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
+from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.prefixed_stream import Rewound
-from gpualign.io.zstd import ZstdReader, is_zstd
 from gpualign.streaming.clock import STEPS
 
 Argument = TypeVar("Argument")
@@ -31,6 +32,8 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+#: of zstd, which refuses it as well without an option
+_LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
 #: an empty block of bgzf
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _READ_SIZE = 1 << 18
@@ -160,16 +163,16 @@ class InputFile:
 
     def _unpacked(self, head: bytes) -> Any:
         if head.startswith(_BZIP2_MAGIC):
-            return bz2.BZ2File(self._raw)
+            return MemberReader(self._raw, bz2.BZ2Decompressor)
         if head.startswith(_XZ_MAGIC):
-            return lzma.LZMAFile(self._raw)
+            return MemberReader(self._raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))
         try:
-            stream = ZstdReader(self._raw)
+            new, damage = zstd_decompressor()
         except ImportError:
             self.close()
             raise InputError("is compressed with zstd (pip install zstandard to read it)", self.path) from None
-        self._damage = (*_DAMAGE, stream.damage)
-        return stream
+        self._damage = (*_DAMAGE, damage)
+        return MemberReader(self._raw, new)
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
@@ -223,7 +226,8 @@ class InputFile:
         except EOFError as error:
             raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:
-            raise InputError(f"compressed data is damaged: {error}", self.path) from error
+            what = _LARGE_WINDOW if "too much memory" in str(error) else f"compressed data is damaged: {error}"
+            raise InputError(what, self.path) from error
         except OSError as error:
             # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
             what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"

@@ -15,8 +15,10 @@ from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.bam_reads import BamChunk
 from gpualign.io.fastq_text import FastqText, to_text
 from gpualign.io.fastx import Chunk
+from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 #: SAM's flags
@@ -33,15 +35,15 @@ class PairedParts:
     """As many records of each of two files, still to be joined: whoever maps them does that, not the one reader.
 
     Attributes:
-        first, second: hold them.
+        first, second: hold them; chunks are still to be parsed, too.
         starts: the number of the first of them in each.
         pairs: how many they are.
         check_names: the two mates of a pair must have one name (but for /1 and /2).
         paths: of the files, for messages.
     """
 
-    first: SequenceBatch
-    second: SequenceBatch
+    first: SequenceBatch | Chunk
+    second: SequenceBatch | Chunk
     starts: tuple[int, int]
     pairs: int
     check_names: bool
@@ -51,23 +53,24 @@ class PairedParts:
         """The two mates of each pair as neighbours.
 
         Raises:
-            InputError: names differ.
+            InputError: a record is malformed, or names differ.
         """
-        ends = (self.first.native, self.second.native)
+        first, second = to_batch(self.first), to_batch(self.second)
         try:
+            ends = (first.native, second.native)
             joined = SequenceBatch(*_native.join_pairs(*ends, *self.starts, self.pairs, self.check_names))
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
         check_count("reads of pairs", 2 * self.pairs, len(joined))
-        sides = zip((self.first.flags, self.second.flags), self.starts, strict=True)
+        sides = zip((first.flags, second.flags), self.starts, strict=True)
         flags = [flags[start : start + self.pairs] for flags, start in sides if flags is not None]
         return replace(joined, flags=np.stack(flags, axis=1).reshape(-1)) if len(flags) == 2 else joined
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process goes what is joined alone."""
         first, second = (
-            batch.part(start, start + self.pairs)
-            for batch, start in zip((self.first, self.second), self.starts, strict=True)
+            reads if isinstance(reads, Chunk) else reads.part(start, start + self.pairs)
+            for reads, start in zip((self.first, self.second), self.starts, strict=True)
         )
         return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
 
@@ -109,6 +112,9 @@ class UnparsedReads:
         return PairedParts(first, second, (0, 0), self.count, self.check_names, (self.paths[0], self.paths[1])).joined()
 
 
+LaneItem = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
+
+
 @dataclass(frozen=True)
 class LaneReads:
     """Reads of a lane that has a read group of its own.
@@ -117,20 +123,47 @@ class LaneReads:
         read_group: its ID.
     """
 
-    reads: Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
+    reads: LaneItem
     read_group: str
 
 
-Reads = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch | LaneReads
+Reads = LaneItem | LaneReads
 
 
 def to_reads(item: Reads) -> SequenceBatch:
     """Parse a chunk, join two parts; a batch stays as it is."""
     if isinstance(item, LaneReads):
         item = item.reads
+    if isinstance(item, Chunk) and item.paired:
+        return _pair(to_batch(item))
     if isinstance(item, UnparsedReads):
         return item.parsed()
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
+
+
+def to_device_text(item: Reads) -> Reads:
+    """Chunks that came as they are stored as text for a device here, where that can parse it."""
+    if isinstance(item, LaneReads):
+        return replace(item, reads=_device_text(item.reads))
+    return _device_text(item)
+
+
+def _device_text(item: LaneItem) -> LaneItem:
+    chunks = (item.first, item.second) if isinstance(item, PairedParts) else (item,)
+    found = tuple(_inflated_text(chunk) for chunk in chunks if isinstance(chunk, Chunk) and not chunk.paired)
+    texts = tuple(text for text in found if text is not None)
+    if len(texts) < len(chunks):
+        return item
+    if isinstance(item, PairedParts):
+        return UnparsedReads(texts, item.starts, item.pairs, item.check_names, item.paths)
+    return UnparsedReads(texts, (0,), len(texts[0]))
+
+
+@STEPS.at("parse")
+def _inflated_text(chunk: Chunk) -> FastqText | None:
+    if isinstance(chunk.data, PackedText):
+        chunk = replace(chunk, data=replace(chunk.data, content=chunk.data.text(chunk.path)))
+    return FastqText.of(chunk)
 
 
 def parsed(item: Reads) -> SequenceBatch | LaneReads:
@@ -138,7 +171,12 @@ def parsed(item: Reads) -> SequenceBatch | LaneReads:
     return replace(item, reads=to_reads(item)) if isinstance(item, LaneReads) else to_reads(item)
 
 
-def _text_or_batch(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
+def _for_device(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
+    """Devices know no comments."""
+    return to_text(item) if isinstance(item, Chunk) and not item.comments else to_batch(item)
+
+
+def _to_travel(item: Chunk | BamChunk | SequenceBatch) -> FastqText | SequenceBatch:
     return to_text(item) if isinstance(item, Chunk) else to_batch(item)
 
 
@@ -153,23 +191,25 @@ def paired_parts(
     check_names: bool = True,
     threads: int = 1,
     unparsed: bool = False,
+    far: bool = False,
 ) -> Iterator[PairedParts | UnparsedReads]:
     """Record i of one file with record i of the other; both files are parsed by ``threads`` threads.
 
     Args:
         unparsed: text that devices can parse comes as it is.
+        far: and so does text for other machines, as it is stored.
 
     Raises:
         InputError: the files differ in their number of records.
     """
-    work = _text_or_batch if unparsed else to_batch
+    work = _to_travel if far else _for_device if unparsed else to_batch
     with contextlib.ExitStack() as stack:  # the threads of both end here, whatever happens
         first_batches, second_batches = (
             stack.enter_context(contextlib.closing(run_ordered(source.reads(max(1, batch_bases // 2)), work, threads)))
             for source in (first, second)
         )
-        at_first = _FIRST_PAIRS if unparsed else None
-        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first)
+        at_first = _FIRST_PAIRS if unparsed or far else None
+        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first, far)
 
 
 def _pairs(
@@ -177,6 +217,7 @@ def _pairs(
     paths: tuple[str, str],
     check_names: bool,
     at_first: int | None,
+    far: bool,
 ) -> Iterator[PairedParts | UnparsedReads]:
     """As many of both as there are; ``at_first``: of the first item, at most."""
     held: list[FastqText | SequenceBatch | None] = [None, None]
@@ -195,7 +236,10 @@ def _pairs(
         if at_first is not None and pairs == 0:
             count = min(count, at_first)
         starts = (used[0], used[1])
-        if isinstance(a, FastqText) and isinstance(b, FastqText):
+        if far and isinstance(a, FastqText) and isinstance(b, FastqText):
+            chunks = a.part(starts[0], count), b.part(starts[1], count)
+            yield PairedParts(*chunks, (0, 0), count, check_names, paths)
+        elif isinstance(a, FastqText) and isinstance(b, FastqText):
             yield UnparsedReads((a, b), starts, count, check_names, paths)
         else:
             parts = _batch_of(a), _batch_of(b)
@@ -233,16 +277,15 @@ def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamCh
 
 def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[UnparsedReads | SequenceBatch]:
     """The reads of a FASTA or FASTQ file; text that devices can parse comes as it is."""
-    for item in run_ordered(source.items(batch_bases), _text_or_batch, threads):
+    for item in run_ordered(source.items(batch_bases), _for_device, threads):
         yield UnparsedReads((item,), (0,), len(item)) if isinstance(item, FastqText) else item
 
 
-def interleaved_batches(
+def interleaved_items(
     source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
-) -> Iterator[SequenceBatch]:
-    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
-
-    A batch's last record is kept back for the next one: its mate may come first there.
+) -> Iterator[Chunk | SequenceBatch]:
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks whose pairs are whole come
+    as they are, but for the first ones, at which this looks.
 
     Args:
         with_pairs: a file without a pair is an error.
@@ -251,9 +294,26 @@ def interleaved_batches(
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
-    rest: SequenceBatch | None = None
     beginning = _Beginning(source, with_pairs)
-    for batch in run_ordered(source.reads(batch_bases), to_batch, threads):
+    items = source.reads(batch_bases)
+    for item in items:
+        if not (isinstance(item, Chunk) and item.paired):
+            yield from _interleaved_batches(itertools.chain((item,), items), source.path, threads, beginning)
+        elif beginning.seen:
+            yield item
+        else:
+            batch = to_reads(item)
+            beginning.look_at(batch)
+            yield batch
+    beginning.ended()
+
+
+def _interleaved_batches(
+    items: Iterator[Chunk | BamChunk | SequenceBatch], path: str, threads: int, beginning: _Beginning
+) -> Iterator[SequenceBatch]:
+    """A batch's last record is kept back for the next one: its mate may come first there."""
+    rest: SequenceBatch | None = None
+    for batch in run_ordered(items, to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None
@@ -261,12 +321,11 @@ def interleaved_batches(
         ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1))
         if len(ready):
             beginning.look_at(ready)
-            yield _first_ends_first(ready, source.path)
+            yield _first_ends_first(ready, path)
     if rest is not None:
         last = _pair(rest)
         beginning.look_at(last)
-        yield _first_ends_first(last, source.path)
-    beginning.ended()
+        yield _first_ends_first(last, path)
 
 
 def _pair(batch: SequenceBatch) -> SequenceBatch:
@@ -307,9 +366,14 @@ class _Beginning:
         self._flagged = source.paired or not with_pairs  # in SAM, BAM and CRAM each record says what it is
         self._singles: set[str] = set()
 
+    @property
+    def seen(self) -> bool:
+        """Whether there is no more to look at."""
+        return self._flagged or self._seen >= _BEGINNING
+
     def look_at(self, batch: SequenceBatch) -> None:
         """Raise InputError where two reads of one template are not neighbours, or none are."""
-        if self._flagged or self._seen >= _BEGINNING:
+        if self.seen:
             return
         assert batch.mates is not None
         mates = batch.mates[: _BEGINNING - self._seen]

@@ -13,20 +13,24 @@ from gpualign.io.blocks import is_blank
 from gpualign.io.fastx import Chunk, FastxFormat, lines_before, read_chunks, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.packed_text import PackedText, inflated
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
 _READ_BYTES = 1 << 20
 
 
-def packed_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+def packed_chunks(file: InputFile, chunk_bytes: int, paired: bool = False) -> Iterator[Chunk]:
     """A FASTA or FASTQ file in bgzf, as :func:`gpualign.io.fastx.read_chunks` cuts it but in whole blocks. What follows
     the blocks, if anything does, is inflated here.
+
+    Args:
+        paired: no neighbours of one name that are mates are cut apart, in blocks.
 
     Raises:
         InputError: neither FASTA nor FASTQ, or cut short.
     """
     kind: FastxFormat | None = None
-    held = _Held(file.path)
+    held = _Held(file.path, paired)
     for block in _blocks(file):
         if block is None:
             break
@@ -65,7 +69,7 @@ def _blocks(file: InputFile) -> Iterator[NDArray[np.uint8] | None]:
             yield None
             return
         rest = data[end:]
-    if rest:
+    if rest.strip(b"\0"):
         raise InputError("compressed file ended early (copy or download it again)", file.path)
 
 
@@ -82,8 +86,8 @@ class _Held:
         size: bytes of what is held.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, paired: bool) -> None:
+        self._path, self._paired = path, paired
         self._blocks: list[NDArray[np.uint8]] = []
         self._begin = 0  # of what is held, in the text of the first block
         self._looked_at, self._next_look = 1, 0  # so many blocks at the end, when there are so many
@@ -102,7 +106,10 @@ class _Held:
             return None
         first = max(0, len(self._blocks) - self._looked_at)
         skipped = self._begin if first == 0 else 0
-        border = int(_native.last_record_border(self._text_from(first)[skipped:], kind == "fastq"))
+        text = self._text_from(first)[skipped:]
+        border = int(_native.last_record_border(text, kind == "fastq"))
+        if self._paired:
+            border = _end_of_pair(text, border, kind, first == 0)
         if border == 0:  # a long record: twice as many blocks next time, so that the work stays linear
             self._next_look = len(self._blocks) + self._looked_at
             self._looked_at *= 2
@@ -135,4 +142,32 @@ class _Held:
         self._blocks = self._blocks[count:] if ends_in_block else self._blocks[count + 1 :]
         self._begin = end - passed if ends_in_block else 0
         self._looked_at, self._next_look = 1, 0
-        return Chunk(data, kind, self._path, None)
+        return Chunk(data, kind, self._path, None, paired=self._paired)
+
+
+def _end_of_pair(text: NDArray[np.uint8], border: int, kind: FastxFormat, from_pair: bool) -> int:
+    """``border``, or that before its last record where this is the first one of its name: of neighbours of one name the
+    first two are a pair, then the next two. 0: that is not seen.
+
+    Args:
+        from_pair: the text begins at such a border.
+    """
+    borders, of_one_name = [border], 0  # from the last one backwards, and the records between the first of them
+    while borders[-1]:
+        borders.append(int(_native.last_record_border(text[: borders[-1] - 1], kind == "fastq")))
+        if borders[-1] == 0 and not from_pair:
+            return 0
+        if len(borders) > 2 and not _of_one_name(text[borders[-1] : borders[-3]], kind):
+            break
+        of_one_name += 1
+    return borders[of_one_name % 2]
+
+
+def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
+    """Whether they are mates. What is wrong with them is said where all are parsed."""
+    try:
+        fields = _native.parse_fastx(two_records, kind == "fastq", False, False)
+    except ValueError:
+        return False
+    *_, mates = _native.pair_neighbours(SequenceBatch(*fields).native)
+    return bool(mates[0] == 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
 from gpualign.streaming.clock import STEPS
@@ -23,6 +24,7 @@ class PackedText:
         begin, size: of the part.
         before: bytes of the file's text before the part.
         at_home: the file is where it was read, under its path.
+        content: the part's text where it has been inflated; it does not travel.
     """
 
     blocks: NDArray[np.uint8] | bytes
@@ -30,6 +32,7 @@ class PackedText:
     size: int
     before: int
     at_home: bool = True
+    content: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return self.size
@@ -45,7 +48,21 @@ class PackedText:
         Raises:
             InputError: the blocks are damaged; ``path``: of the file.
         """
+        if self.content is not None:
+            return self.content
         return inflated(self.blocks, path)[self.begin : self.begin + self.size]
+
+    def part(self, begin: int, size: int) -> PackedText:
+        """``size`` bytes of it, in the blocks that hold them."""
+        blocks = np.frombuffer(self.blocks, np.uint8)
+        ends = np.append(0, _native.bgzf_block_ends(blocks, 0)).astype(np.int64)
+        sizes = blocks[ends[1:, None] - np.arange(4, 0, -1)].view("<u4")[:, 0]  # a block's last four bytes
+        text_ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        start = self.begin + begin
+        first = int(np.searchsorted(text_ends, start, "right")) - 1
+        last = int(np.searchsorted(text_ends, start + size, "left"))
+        held = blocks[ends[first] : ends[max(first, last)]]
+        return PackedText(held, start - int(text_ends[first]), size, self.before + begin, self.at_home)
 
 
 def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from gpualign.streaming.clock import STEPS
+
 #: bytes that are remembered: end-of-file markers are shorter
 _REMEMBERED = 64
 
@@ -28,6 +30,7 @@ class Rewound(io.RawIOBase):
             buffer[:count] = self._head[:count]
             self._head = self._head[count:]
         else:
-            count = int(self._rest.readinto(buffer))
+            with STEPS.at("read"):  # also of what is inflated
+                count = int(self._rest.readinto(buffer))
         self.last = (self.last + bytes(buffer[max(0, count - _REMEMBERED) : count]))[-_REMEMBERED:]
         return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 from gpualign.errors import InputError, shown_input
@@ -29,10 +30,12 @@ _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
-def reader_of(file: InputFile, by_parser: bool, far: bool = False) -> Callable[[InputFile, int], Iterator[Chunk]]:
-    """What cuts a FASTA or FASTQ file; ``by_parser`` and ``far`` as for :class:`ReadSource`."""
+def reader_of(
+    file: InputFile, by_parser: bool, far: bool = False, interleaved: bool = False
+) -> Callable[[InputFile, int], Iterator[Chunk]]:
+    """What cuts a FASTA or FASTQ file; ``by_parser``, ``far`` and ``interleaved`` as for :class:`ReadSource`."""
     if far and file.regular and file.bgzf:
-        return packed_chunks
+        return partial(packed_chunks, paired=interleaved)
     if by_parser and file.size > _HELD:
         return stored_chunks
     if by_parser and file.in_pieces:
@@ -55,7 +58,8 @@ class ReadSource:
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf or decode CRAM.
         by_parser: the text is read or joined where it is parsed.
-        far: which is on other machines: bgzf goes there as it is, where its records need not be counted first.
+        far: which is on other machines: bgzf goes there as it is.
+        interleaved: where pairs are not cut apart.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
@@ -74,8 +78,10 @@ class ReadSource:
         threads: int = 1,
         by_parser: bool = False,
         far: bool = False,
+        interleaved: bool = False,
     ) -> None:
-        self.path, self._comments, self._by_parser, self._far = path, comments, by_parser, far
+        self.path, self._comments, self._by_parser = path, comments, by_parser
+        self._far, self._interleaved = far, interleaved
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
@@ -123,7 +129,8 @@ class ReadSource:
             read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
             yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            for chunk in reader_of(self._file, self._by_parser, self._far)(self._file, batch_bases * _BYTES_PER_BASE):
+            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved)
+            for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 
     def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:

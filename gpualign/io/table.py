@@ -21,7 +21,12 @@ class Names:
 
     def column(self, index: NDArray[Any], prefix: str = "") -> Column:
         """The names that ``index`` (p,) points at."""
-        return ("text", prefix, self._text, self._offsets, np.ascontiguousarray(index, np.int64))
+        return texts(self._text, self._offsets, index, prefix)
+
+
+def texts(text: NDArray[np.uint8], offsets: NDArray[np.int64], index: NDArray[Any], prefix: str = "") -> Column:
+    """Those that ``index`` (p,) points at, of several, joined."""
+    return ("text", prefix, text, offsets, np.ascontiguousarray(index, np.int64))
 
 
 def integers(values: NDArray[Any], prefix: str = "") -> Column:
@@ -37,6 +42,11 @@ def constant(text: str, rows: int) -> Column:
 def fixed(values: NDArray[Any], decimals: int, prefix: str = "") -> Column:
     """Numbers (p,) with a fixed count of decimals, half rounded up."""
     return ("fixed", prefix, np.ascontiguousarray(values, np.float64), decimals)
+
+
+def percents(parts: NDArray[Any], wholes: NDArray[Any], prefix: str = "") -> Column:
+    """``parts`` of ``wholes`` (p,) with two decimals, as Python rounds them; ``*`` of nothing."""
+    return ("percent", prefix, *(np.ascontiguousarray(values, np.int64) for values in (parts, wholes)))
 
 
 def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign.errors import check_count
+from gpualign.io import table
 from gpualign.io.table_output import Kind, TableSink
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: what would break a table's line, as text
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
@@ -51,6 +58,27 @@ class Query(Protocol):
 Row = tuple["int | None", Query, Hit]
 
 
+@dataclass(frozen=True)
+class Passed:
+    """All hits of a batch where nothing is ranked, by subject, then by query.
+
+    Attributes:
+        batch: the subjects.
+        query, subject: int64 (h,), which query, and which of the batch.
+        lcs: int32 (h,).
+        minus: bool (h,), the query's strand.
+    """
+
+    batch: SequenceBatch
+    query: NDArray[np.int64]
+    subject: NDArray[np.int64]
+    lcs: NDArray[np.int32]
+    minus: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}" if whole else "*"
 
@@ -76,18 +104,42 @@ def columns_of(params: LcsFilterParams) -> dict[str, Kind]:
 class LcsWriter:
     """Formats rows; ``rows`` counts them."""
 
-    def __init__(self, out: TableSink, params: LcsFilterParams, files: LcsFilterFiles) -> None:
+    def __init__(
+        self, out: TableSink, params: LcsFilterParams, files: LcsFilterFiles, queries: Sequence[Query]
+    ) -> None:
         self._out, self._params, self._files = out, params, files
+        self._names = table.Names([query.name for query in queries])
+        self._lengths = np.array([query.length for query in queries], np.int64)
         self.rows = 0
 
-    def write(self, rows: Sequence[Row]) -> None:
-        """Write (rank or None, query, hit) rows."""
+    def write(self, rows: Sequence[Row] | Passed) -> None:
+        """Write (rank or None, query, hit) rows, or hits that have no rank."""
         if rows:
-            line, lines_a_row = (self._record, 2) if self._params.whole_records else (self._line, 1)
-            text = "".join(line(*row) for row in rows)
-            check_count("lines", lines_a_row * len(rows), text.count("\n"))
-            self._out.write(text.encode("latin-1"))
+            with STEPS.at("format"):
+                text = self._lines(rows) if isinstance(rows, Passed) else self._text(rows)
+            check_count("lines", (1 + self._params.whole_records) * len(rows), text.count(b"\n"))
+            self._out.write(text)
             self.rows += len(rows)
+
+    def _lines(self, hits: Passed) -> bytes:
+        batch, query_lengths, lengths = hits.batch, self._lengths[hits.query], hits.batch.lengths[hits.subject]
+        columns = [
+            table.constant("*", len(hits)),
+            self._names.column(hits.query),
+            table.texts(batch.names, batch.name_offsets, hits.subject),
+            table.integers(hits.lcs),
+            table.integers(query_lengths),
+            table.integers(lengths),
+            table.percents(hits.lcs, query_lengths),
+            table.percents(hits.lcs, lengths),
+        ]
+        if self._params.strand == "both":
+            columns.append(table.signs(hits.minus))
+        return table.format_rows(columns, len(hits))
+
+    def _text(self, rows: Sequence[Row]) -> bytes:
+        line = self._record if self._params.whole_records else self._line
+        return "".join(line(*row) for row in rows).encode("latin-1")
 
     def _line(self, rank: int | None, query: Query, hit: Hit) -> str:
         fields = [

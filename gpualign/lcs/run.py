@@ -22,13 +22,14 @@ from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import reader_of
 from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import ScoredBatch, Winners
-from gpualign.lcs.output import Hit, LcsWriter, Row, columns_of
+from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 _PROTEINS = "--alphabet protein"
@@ -155,10 +156,11 @@ class LcsFilter:
         self.subjects = self.residues = 0
         self._collectors = [Collector(query, params) for query in queries]
         self._trace = partial(_trace, threads) if params.subsequence else _keep
+        self._as_arrays = params.streams and not (params.subsequence or params.whole_records)
 
     def run(
         self, backend: Backend, items: Iterable[Any], read: Callable[[Any], SequenceBatch]
-    ) -> Iterator[tuple[list[Row], int]]:
+    ) -> Iterator[tuple[list[Row] | Passed, int]]:
         """Compare; yields for each item, in order, the rows to be written at once and the residues it had.
 
         Args:
@@ -168,14 +170,31 @@ class LcsFilter:
         wanted = partial(_candidates, self._collectors) if self._remote else None
         for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read, wanted)):
             check_count("subjects", len(scored.batch), scored.lengths.shape[1])
-            groups = [
-                (collector.query, list(collector.add(scored, self.subjects, rows)))
-                for collector, rows in _rows_of(self._collectors, scored)
-            ]
-            rows = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
+            with STEPS.at("compute"):
+                rows = self._passed(scored) if self._as_arrays else self._rows(scored)
             self.subjects += scored.subjects
             self.residues += scored.residues
-            yield sorted(rows, key=lambda row: row[2].number), scored.residues  # by subject, then by query
+            yield rows, scored.residues
+
+    def _rows(self, scored: ScoredBatch) -> list[Row]:
+        """Those to be written at once, by subject, then by query."""
+        groups = [
+            (collector.query, list(collector.add(scored, self.subjects, rows)))
+            for collector, rows in _rows_of(self._collectors, scored)
+        ]
+        found = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
+        return sorted(found, key=lambda row: row[2].number)
+
+    def _passed(self, scored: ScoredBatch) -> Passed:
+        """The same without an object for each."""
+        parts = []
+        for number, (collector, rows) in enumerate(_rows_of(self._collectors, scored)):
+            best, minus = collector.best_strand(rows)
+            subjects = np.flatnonzero(collector.wanted(best, scored.batch.lengths))
+            parts.append((np.full(len(subjects), number), subjects, best[subjects], minus[subjects]))
+        query, subject, lcs, minus = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(subject, kind="stable")
+        return Passed(scored.batch, query[order], subject[order], lcs[order], minus[order])
 
     def ranked(self, backend: Backend | None = None) -> Iterator[Row]:
         """The rows that had to wait for the last subject, query by query.
@@ -213,7 +232,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
         for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):
                 run.warn(f"query '{query.name}' has no symbol that can match")
-        writer = LcsWriter(out, params, files)
+        writer = LcsWriter(out, params, files, lcs.queries)
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory()

@@ -15,7 +15,7 @@ from gpualign import _native
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError
 from gpualign.io.in_memory import as_batch, parts_of, symbols_in
-from gpualign.io.mates import Reads, interleaved_batches, paired_parts, single_items
+from gpualign.io.mates import Reads, interleaved_items, paired_parts, single_items
 from gpualign.io.reads import ReadSource
 from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
 from gpualign.map.tuning import KERNELS
@@ -71,7 +71,7 @@ class Given:
             return self._paired(bases, stack), True
         if is_path(self.reads):
             source = stack.enter_context(ReadSource(os.fspath(self.reads)))
-            return (interleaved_batches if source.paired else single_items)(source, bases), source.paired
+            return (interleaved_items if source.paired else single_items)(source, bases), source.paired
         if isinstance(self.reads, SequenceBatch):
             return parts_of(self.reads, bases), False
         return self._batches(bases), False

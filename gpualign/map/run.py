@@ -80,10 +80,10 @@ def run_map(
             reuse_memory(one_heap=True)
             backend.load(partial(load_index, index=index))
         report.stage("device")
+        unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
             larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1
-            unparsed = backend.on_gpu and parsed_by_devices(sample, params, index)
-            reads = lanes.items(options.batch_size * larger, unparsed)
+            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed)
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
@@ -98,6 +98,7 @@ def run_map(
                 lambda items, mapping: backend.run(items, _in_flight(mapping, sample, params, backend.device_memory)),
                 progress.update,
                 lambda: _begin_to_write(run, backend, sample, stack),
+                unparsed and lanes.far,
             )
         report.stage("output")
         host, wall = STEPS.since(before), time.perf_counter() - start

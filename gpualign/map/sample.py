@@ -16,7 +16,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import sequence_tags
-from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items, unparsed_items
+from gpualign.io.mates import LaneReads, Reads, interleaved_items, paired_parts, single_items, unparsed_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -74,13 +74,13 @@ class Lanes:
 
     Args:
         by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
-        far: whether that is on other machines.
+        far: whether that may be on other machines.
     """
 
     def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
-        far = far and not (files.mate_files or files.interleaved)  # pairs are joined here
+        self.far = far
 
         def open_reads(path: str) -> ReadSource:
             source = ReadSource(
@@ -91,6 +91,7 @@ class Lanes:
                 sample.options.threads,
                 by_parser=by_parser(path),
                 far=far,
+                interleaved=files.interleaved,
             )
             return stack.enter_context(closing(source))
 
@@ -127,9 +128,11 @@ class Lanes:
     def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Any]:
         first = self.first[lane]
         if self.second:
-            return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed)
+            return paired_parts(
+                first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed, self.far
+            )
         if self.paired:
-            return interleaved_batches(first, batch_bases, self._threads, self.check_names)
+            return interleaved_items(first, batch_bases, self._threads, self.check_names)
         return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
 
 
@@ -175,6 +178,7 @@ def map_sample(
     compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
     progress: Callable[[int], None] = lambda reads: None,
     all_mapped: Callable[[], None] = lambda: None,
+    unparsed: bool = False,
 ) -> tuple[MapStatistics, dict[str, Any]]:
     """Map and write all reads; returns counts, and fields of the report on what is written.
 
@@ -182,6 +186,7 @@ def map_sample(
         compute: yields each item's text and counts, in order.
         progress: told of the reads that were mapped.
         all_mapped: called where records that are held begin to be written.
+        unparsed: devices on other machines parse reads.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
@@ -194,7 +199,7 @@ def map_sample(
         observing(files, records, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer) as out,
         closing(
-            compute(items, Mapping(formatter(observer.take)))
+            compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
         ) as mapped,  # before the devices, on which its threads wait
     ):
         out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))

@@ -13,7 +13,8 @@ from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_reads
+from gpualign.io.bgzf import packed
+from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_device_text, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
@@ -64,10 +65,16 @@ class Parsed:
 
 
 class Mapping:
-    """What a run does with each chunk; pickles with the index."""
+    """What a run does with each chunk; pickles with the index.
 
-    def __init__(self, formatter: RecordFormatter) -> None:
-        self.formatter = formatter
+    Args:
+        far: it may be done on other machines: what can be compressed comes back compressed.
+        unparsed: devices there parse chunks.
+    """
+
+    def __init__(self, formatter: RecordFormatter, far: bool = False, unparsed: bool = False) -> None:
+        self.formatter, self._unparsed = formatter, unparsed
+        self._deflates = far and formatter.layout.deflates_batches
 
     @property
     def stage(self) -> HostedStage[Reads, Mapped]:
@@ -95,6 +102,7 @@ class Mapping:
 
     def prepare(self, item: Reads) -> tuple[Parsed, SequenceBatch | UnparsedReads]:
         """The same for a device, which parses what can be left to it."""
+        item = to_device_text(item) if self._unparsed else item
         reads = item.reads if isinstance(item, LaneReads) else item
         if not isinstance(reads, UnparsedReads):
             return self.parse(item)
@@ -206,6 +214,9 @@ class Mapping:
     def _written(
         self, parsed: Parsed, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks
     ) -> Mapped:
+        if self._deflates and isinstance(records, np.ndarray) and len(records):
+            blocks = packed(records, np.array([len(records)], np.uint64))
+            records = BgzfBlocks(np.frombuffer(blocks, np.uint8))
         text = self.formatter.text(job, records)
         parsed.clock.ended("format")
         return text, replace(statistics, seconds=parsed.clock.seconds)

@@ -34,3 +34,6 @@ def test_what_computes_is_in_the_timeline(command: str, tmp_path: Path) -> None:
     assert {"read", "inflate", "parse", "copy", "format", "deflate", "write"} < set(timeline["host"])
     assert timeline["host"][step]["seconds"] > 0
     assert 0 < timeline["host"][step]["busy"] <= 1.01
+    if READS in words:  # which are compressed
+        assert timeline["host"]["read"]["seconds"] > 0
+        assert timeline["host"]["inflate"]["seconds"] > 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from gpualign.io.bgzf import _block
 from gpualign.io.fastx import read_batches
+from gpualign.io.files import BGZF_END
 
 Record = tuple[str, str, str]  # name, sequence, qualities
 
@@ -35,6 +37,13 @@ def write_fasta(
 def write_fastq(path: Path, *reads: Record) -> Path:
     path.write_bytes(fastq(reads))
     return path
+
+
+def write_bgzf(path: Path, text: bytes, block: int, rest: bytes = b"") -> str:
+    """In blocks of so many bytes; ``rest``: what follows them instead of the empty block."""
+    blocks = b"".join(_block(text[at : at + block]) for at in range(0, len(text), block))
+    path.write_bytes(blocks + (rest or BGZF_END))
+    return str(path)
 
 
 def read_fasta(path: Path) -> dict[str, str]:

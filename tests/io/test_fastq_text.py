@@ -6,18 +6,23 @@ from __future__ import annotations
 import random
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import blocks
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, parse
+from gpualign.io.fastx import Chunk, inflated_chunks, parse, read_chunks, stored_chunks
+from gpualign.io.files import InputFile
 from gpualign.io.mates import UnparsedReads
+from gpualign.io.packed_chunks import packed_chunks
 from gpualign.map.device.batch import MapBatch
-from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.batch import SequenceBatch, join_batches
 from tests.helpers.fastq import read_in_scalar_code
+from tests.helpers.files import write_bgzf
 from tests.helpers.paths import ROOT
 
 TILE = _native.FASTQ_TILE
@@ -85,12 +90,60 @@ def test_parts_at_every_record_and_border_of_a_tile() -> None:
             if start + count <= 120:
                 assert check(UnparsedReads((first,), (start,), count))
                 assert check(UnparsedReads((first, second), (start, start), count, True, ("1.fq", "2.fq")))
-    for shift in range(1, 600):  # each byte of a record at the border of a tile
-        text = f"@{'x' * 200}\n{'A' * (TILE - 700 + shift)}\n+\n{'I' * (TILE - 700 + shift)}\n".encode() + texts[0]
-        counted = FastqText.of(chunk_of(text, (TILE,)))
-        assert counted is not None
-        assert check(UnparsedReads((counted,), (0,), 121))
-        assert check(UnparsedReads((counted,), (1,), 4))
+    for ends in ("\n", "\r\n"):
+        after = texts[0].replace(b"\n", ends.encode())
+        for shift in range(1, 600):  # each byte of a record at the border of a tile
+            length = TILE - 700 + shift
+            text = f"@{'x' * 200}{ends}{'A' * length}{ends}+{ends}{'I' * length}{ends}".encode() + after
+            counted = FastqText.of(chunk_of(text, (TILE,)))
+            assert counted is not None
+            assert check(UnparsedReads((counted,), (0,), 121))
+            assert check(UnparsedReads((counted,), (1,), 4))
+
+
+FEW = ("@one a b\nACGTNacgtn\n+\n@+I!~@+I!~\n", "@two\nA\n+two\n@\n", "@3/1\nNNNN\n+\n++++\n", "@4\nac\n+\n>;")
+
+
+@pytest.mark.parametrize("reader", [stored_chunks, inflated_chunks, read_chunks, packed_chunks])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_chunk_borders_at_every_byte_of_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: Callable[..., Iterator[Chunk]], ends: str
+) -> None:
+    """However much of a file is read at a time, what is read ends at any of its bytes."""
+    monkeypatch.setattr(blocks, "MIN_READ", 1)
+    text = "".join(FEW).replace("\n", ends).encode()
+    expected = parse(chunk_of(text))
+    assert len(expected) == len(FEW)
+    packed = reader in (inflated_chunks, packed_chunks)
+    cuts = set()
+    for size in range(1, len(text) + 2):
+        path = tmp_path / "reads"
+        path.write_bytes(text)
+        if packed:
+            write_bgzf(path, text, size)
+        with InputFile(str(path), threads=2) as file:
+            counted = [FastqText.of(chunk) for chunk in reader(file, size)]
+        parts = []
+        for one in counted:
+            assert one is not None
+            found = read_in_scalar_code(UnparsedReads((one,), (0,), one.records))
+            assert found is not None
+            parts.append(found.batch)
+        cuts.add(tuple(map(len, parts)))
+        assert same(join_batches(parts), expected)
+    assert len(cuts) > 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 253, 254, 255, 256, 1000, TILE, 10_000])
+@pytest.mark.parametrize("mates", [("", ""), ("/1", "/2")])
+def test_names_of_any_length(size: int, mates: tuple[str, str]) -> None:
+    """Longer ones than BAM holds are the host's."""
+    name = ("name" * size)[:size]
+    texts = [f"@{name}{mate} x\nACGT\n+\nIIII\n@a{mate}\nA\n+\n!\n".encode() for mate in mates]
+    counted = [FastqText.of(chunk_of(text)) for text in texts]
+    reads = UnparsedReads(tuple(one for one in counted if one), (0, 0), 2, paths=("1.fq", "2.fq"))
+    assert check(reads) == (size + len(mates[0]) <= 254)
+    assert [reads.parsed().name(i) for i in range(4)] == [name, name, "a", "a"]
 
 
 @pytest.mark.parametrize(

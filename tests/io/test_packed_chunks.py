@@ -12,11 +12,11 @@ import pytest
 from gpualign.errors import InputError
 from gpualign.io import packed_chunks as module
 from gpualign.io import packed_text
-from gpualign.io.bgzf_block import made_block
 from gpualign.io.fastx import Chunk, UncountedLine, parse, read_chunks
-from gpualign.io.files import BGZF_END, InputFile
+from gpualign.io.files import InputFile
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.io.packed_text import PackedText
+from tests.helpers.files import write_bgzf
 
 
 def symbols(rng: np.random.Generator, among: bytes, count: int) -> bytes:
@@ -37,12 +37,6 @@ def fasta_text(count: int) -> bytes:
     return b"".join(b">r%d\n%s\n%s\n" % (i, symbols(rng, b"ACGT", 9), symbols(rng, b"ACGT", 4)) for i in range(count))
 
 
-def write(path: Path, text: bytes, block: int, rest: bytes = b"") -> str:
-    blocks = b"".join(made_block(text[at : at + block]) for at in range(0, len(text), block))
-    path.write_bytes(blocks + (rest or BGZF_END))
-    return str(path)
-
-
 def chunks_of(path: str, size: int) -> list[Chunk]:
     with InputFile(path, threads=2) as file:
         return list(packed_chunks(file, size))
@@ -59,7 +53,7 @@ def elsewhere(chunk: Chunk) -> Chunk:
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 19, 20, 21, 64, 500, 60_000])
 @pytest.mark.parametrize("size", [1, 50, 333, 100_000])
 def test_chunks_are_whole_records(tmp_path: Path, text: bytes, block: int, size: int) -> None:
-    path = write(tmp_path / "x.gz", text, block)
+    path = write_bgzf(tmp_path / "x.gz", text, block)
     chunks = chunks_of(path, size)
     assert b"".join(bytes(elsewhere(chunk).text()) for chunk in chunks) == text
     assert [chunk.first_line() for chunk in chunks] == [
@@ -76,7 +70,7 @@ def test_chunks_are_whole_records(tmp_path: Path, text: bytes, block: int, size:
 
 def test_few_blocks_are_inflated_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = fastq_text(3000)
-    path = write(tmp_path / "x.gz", text, 1000)
+    path = write_bgzf(tmp_path / "x.gz", text, 1000)
     asked: list[int] = []
 
     def inflated(blocks: bytes, path: str) -> np.ndarray:
@@ -92,7 +86,7 @@ def test_few_blocks_are_inflated_here(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
     text, more = fastq_text(100), fastq_text(30)
-    path = write(tmp_path / "x.gz", text, 64, rest=gzip.compress(more))
+    path = write_bgzf(tmp_path / "x.gz", text, 64, rest=gzip.compress(more))
     chunks = chunks_of(path, 500)
     assert b"".join(bytes(chunk.text()) for chunk in chunks) == text + more
     lines = 1
@@ -103,15 +97,15 @@ def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("blank", [b"", b"\n", b" \n\n"])
 def test_nothing_but_white_space(tmp_path: Path, blank: bytes) -> None:
-    assert chunks_of(write(tmp_path / "x.gz", blank, 1), 10) == []
+    assert chunks_of(write_bgzf(tmp_path / "x.gz", blank, 1), 10) == []
     text = fastq_text(5)
-    chunks = chunks_of(write(tmp_path / "y.gz", text + blank.replace(b" ", b""), 16), 10)
+    chunks = chunks_of(write_bgzf(tmp_path / "y.gz", text + blank.replace(b" ", b""), 16), 10)
     assert sum(len(parse(chunk)) for chunk in chunks) == 5
 
 
 def test_a_file_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
-    write(path, fastq_text(100), 64)
+    write_bgzf(path, fastq_text(100), 64)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(InputError, match=r"x\.gz: compressed file ended early"):
         chunks_of(str(path), 500)
@@ -119,7 +113,7 @@ def test_a_file_cut_short(tmp_path: Path) -> None:
 
 def test_a_damaged_block_is_told_by_who_inflates_it(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
-    write(path, fastq_text(100), 256)
+    write_bgzf(path, fastq_text(100), 256)
     data = bytearray(path.read_bytes())
     data[40] ^= 0xFF
     path.write_bytes(data)
@@ -128,7 +122,7 @@ def test_a_damaged_block_is_told_by_who_inflates_it(tmp_path: Path) -> None:
 
 
 def test_lines_are_counted_where_the_file_is(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.gz", fastq_text(100) + b"@bad\nA!\n+\nII\n" + fastq_text(9), 64)
+    path = write_bgzf(tmp_path / "x.gz", fastq_text(100) + b"@bad\nA!\n+\nII\n" + fastq_text(9), 64)
     *_, chunk = (chunk for chunk in chunks_of(path, 500) if b"@bad" in bytes(chunk.text()))
     with pytest.raises(InputError) as here:
         parse(chunk)

@@ -14,6 +14,7 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign.cli import main
 from gpualign.errors import UsageError
+from gpualign.io import table
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from tests.helpers.commands import program
 from tests.helpers.files import rows_of, write_fasta
@@ -212,6 +213,38 @@ def test_several_queries_streamed(tmp_path: Path) -> None:
         assert run("-Q", *paths, "-o", out, *options) == 0
         expected = [(q, s, LCSseq.similarity(a, b)) for s, b in subjects for q, a in queries]
         assert [(row["query"], row["subject"], int(row["lcs"])) for row in rows_of(out)] == expected
+
+
+def test_lines_of_what_is_not_ranked(tmp_path: Path) -> None:
+    """All columns, with an empty subject and an empty query, strands and a cut."""
+    rng = np.random.default_rng(11)
+    queries = [("q1", random_text(rng, 40)), ("nothing", ""), ("q2", random_text(rng, 7))]
+    subjects = [(f"s{i}", random_text(rng, int(size))) for i, size in enumerate(rng.integers(0, 90, 150))]
+    paths = write_fasta(tmp_path / "q.fa", queries), write_fasta(tmp_path / "s.fa", [*subjects, ("none", "")])
+    expected = []
+    for subject, text in [*subjects, ("none", "")]:
+        for query, bases in queries:
+            plus, minus = (LCSseq.similarity(strand, text) for strand in (bases, reverse_complement(bases)))
+            best = max(plus, minus)
+            shares = (f"{100 * best / len(whole):.2f}" if whole else "*" for whole in (bases, text))
+            row = ("*", query, subject, best, len(bases), len(text), *shares, "-" if minus > plus else "+")
+            if best >= 3:
+                expected.append("\t".join(map(str, row)) + "\n")
+    out = tmp_path / "o.tsv"
+    options = ("--multi-query", "-n", 0, "--input-order", "--strand", "both", "--no-header", "--min-length", 3)
+    for batch in ("1", "1K"):
+        assert run("-Q", *paths, "-o", out, "--batch-size", batch, *options) == 0
+        assert out.read_text() == "".join(expected)
+
+
+def test_percentages_are_rounded_as_python_does() -> None:
+    """Also those half way, of which some are numbers and some are not."""
+    wholes, parts = (values.ravel() for values in np.meshgrid(np.arange(1701), np.arange(0, 1701, 7)))
+    wholes, parts = np.append(wholes, [10**12, 3, 800, 0]), np.append(parts, [10**12 - 1, 10**10, 97, 0])
+    expected = [f"{100 * part / whole:.2f}" if whole else "*" for part, whole in zip(parts, wholes, strict=True)]
+    assert expected[-2] == "12.12"
+    text = table.format_rows([table.percents(parts, wholes)], len(parts))
+    assert text.decode().splitlines() == expected
 
 
 def test_several_subject_files_and_gzip(

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu import deflate
+from gpualign.engine.gpu import deflate, nvcomp
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
@@ -38,10 +38,8 @@ def random_reference(rng: random.Random) -> Reference:
     for _ in range(rng.randrange(6)):
         at, size = rng.randrange(len(changed)), rng.randrange(1, 40)
         changed = changed[:at] + (rng.choice("NRYKM") * size)[: len(changed) - at] + changed[at + size :]
-    packer = _native.ReferencePacker()
-    packer.append(np.frombuffer(changed.encode(), np.uint8))
     names = [f"c{i}{'é' * rng.randrange(3)}" for i in range(len(lengths))]
-    return Reference(names, np.cumsum([0, *lengths]).astype(np.int64), *packer.finish())
+    return Reference(names, np.cumsum([0, *lengths]).astype(np.int64), *packed(changed))
 
 
 def random_reads(rng: random.Random, count: int, longest_name: int) -> SequenceBatch:
@@ -163,6 +161,42 @@ def test_random_records(seed: int) -> None:
         assert text_in_scalar_code(reference, item) == (of_lines.tobytes(), count)
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 253, 254, 255, 256, 1000, 10_000])
+def test_records_of_names_of_any_length(size: int) -> None:
+    """Next to a read without bases, lower-case ones and N; the expected lines are written by hand."""
+    reference = Reference(["c"], np.array([0, 20], np.int64), *packed("ACGTACGTACGTACGTACGT"))
+    name = ("name" * size)[:size]
+    reads = [(name, "ACGTN", "IIII!"), ("empty", "", ""), (name, "CGTA", "!~I+")]
+    batch = SequenceBatch.from_records(reads)
+    alignments = Alignments(
+        np.array([4, 4, 0], np.uint16),
+        np.array([-1, -1, 0], np.int32),
+        np.array([0, 0, 1], np.int64),
+        np.array([0, 0, 60], np.uint8),
+        np.array([0, 0, 4], np.int32),
+        np.array([-1, -1, 0], np.int32),
+        np.array([4 << 4], np.uint32),
+        np.array([0, 0, 0, 1], np.int64),
+        np.array([0, 1, 2, 3], np.int64),
+    )
+    form = TextForm(bam=False, deflate=False)
+    text, count = text_in_scalar_code(
+        reference, TextBatch.of(batch, alignments, None, RecordOptions().native(""), form)
+    )
+    unmapped, shown = "4\t*\t0\t0\t*\t*\t0\t0", name or "*"
+    assert text.decode() == (
+        f"{shown}\t{unmapped}\tACGTN\tIIII!\nempty\t{unmapped}\t*\t*\n"
+        f"{shown}\t0\tc\t2\t60\t4M\t*\t0\t0\tCGTA\t!~I+\tNM:i:0\tMD:Z:4\tAS:i:4\ted:i:0\n"
+    )
+    assert count == 3
+
+
+def packed(bases: str) -> tuple[np.ndarray, ...]:
+    packer = _native.ReferencePacker()
+    packer.append(np.frombuffer(bases.encode(), np.uint8))
+    return packer.finish()
+
+
 def test_parts_of_a_batch() -> None:
     """Halves, pairs whole, have the records of the whole."""
     rng = random.Random(3)
@@ -223,6 +257,20 @@ def test_other_versions_and_broken_libraries(fake_nvcomp: Callable[..., str], tm
         Nvcomp(str(broken))
     with pytest.raises(NvcompError, match="cannot be loaded"):
         Nvcomp(str(tmp_path / "absent.so"))
+
+
+def test_the_first_library_that_can_be_used(
+    fake_nvcomp: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Absent, broken and other ones are passed by; without any the CPU compresses."""
+    broken = tmp_path / "libnvcomp.so.6"
+    broken.write_bytes(b"no library")
+    useless = [str(tmp_path / "absent.so"), str(broken), fake_nvcomp(VERSION=7000)]
+    good = fake_nvcomp()
+    for paths, found in ((useless, None), ([*useless, good], good), ([], None)):
+        monkeypatch.setattr(nvcomp, "library_paths", lambda paths=paths: paths)
+        library = nvcomp.load_nvcomp.__wrapped__()
+        assert (None if library is None else library._library._name) == found
 
 
 def test_a_library_that_fails(

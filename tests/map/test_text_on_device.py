@@ -6,8 +6,9 @@ from __future__ import annotations
 import bz2
 import gc
 import gzip
+import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,14 @@ import pysam
 import pytest
 
 from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.opening import Opening
 from gpualign.io import fastq_text, fastx
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
+from gpualign.io.mates import Reads
 from gpualign.map.device import fastq
 from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
+from gpualign.map.sample import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
@@ -275,6 +279,45 @@ def test_the_host_parses_what_it_looks_at_alone(
     assert sam_of(cli, *paths, "--device", "cuda") == expected
     assert parsed == [5000, 5000]
     assert sum(found_in_text) == 2000
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("pack", [bytes, bgzf, gzip.compress], ids=["plain", "bgzf", "gzip"])
+def test_chunks_that_come_to_a_worker(
+    cli: Cli,
+    use,
+    texts: tuple[str, str],
+    tmp_path: Path,
+    found_in_text: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    pack: Callable[[bytes], bytes],
+    files: int,
+) -> None:
+    """As a client cuts and pickles them, to a device of the worker, which reads them as on one machine."""
+    paths = written(tmp_path, texts[:files], pack)
+    words = (*paths, "-I", "300,20")
+    expected = sam_of(cli, *words, "--device", "cpu")
+    items = Lanes.items
+    travelled: list[int] = []
+
+    def sent(self: Lanes, bases: int, unparsed: bool = False) -> Iterator[Reads]:
+        for item in items(self, bases):
+            travelled.append(len(pickle.dumps(item, protocol=5)))
+            yield pickle.loads(pickle.dumps(item, protocol=5)) if pack is bgzf else item
+
+    monkeypatch.setattr(Lanes, "items", sent)
+    monkeypatch.setattr(Opening, "far", property(lambda self: True))
+    use(FakeDriver())
+    assert sam_of(cli, *words, "--device", "cuda", *SIZE) == expected
+    assert sum(found_in_text) == 400 * files
+    assert len(travelled) > 1
+    lines = [text.splitlines(keepends=True) for text in texts[:files]]
+    lines[-1][4 * 237 : 4 * 238] = [BROKEN["quality"]]
+    written(tmp_path, tuple(map("".join, lines)), pack)
+    status, _, error = cli("map", GENOMES, *words, "-q", *SIZE, "--device", "cuda")
+    assert status == 3
+    assert f"{files}.fq" in error
+    assert "record" in error
 
 
 @pytest.mark.parametrize(("devices", "kept"), [(1, 8), (2, 8), (1, 0)])

@@ -10,11 +10,12 @@ namespace gpualign {
 namespace {
 
 struct Column {
-    enum Kind { text, integer, fixed, cigar, character } kind;
+    enum Kind { text, integer, fixed, percent, cigar, character } kind;
     std::string prefix;  // before each value, as in NM:i:
     const uint8_t* bytes = nullptr;
     const int64_t* offsets = nullptr;
     const int64_t* integers = nullptr;
+    const int64_t* wholes = nullptr;
     const double* reals = nullptr;
     const uint32_t* operations = nullptr;
     int decimals = 0;
@@ -30,12 +31,7 @@ void append_integer(std::string& out, int64_t value) {
     out.append(p, size_t(buffer + sizeof buffer - p));
 }
 
-void append_fixed(std::string& out, double value, int decimals) {
-    // rounded half up on a decimal grid, so that no C library's rounding shows
-    int64_t unit = 1;
-    for (int d = 0; d < decimals; d++) unit *= 10;
-    const int64_t scaled = int64_t(std::floor(std::fabs(value) * double(unit) + 0.5));
-    if (value < 0 && scaled > 0) out += '-';
+void append_decimal(std::string& out, int64_t scaled, int64_t unit, int decimals) {
     append_integer(out, scaled / unit);
     if (decimals == 0) return;
     std::string digits;
@@ -43,6 +39,27 @@ void append_fixed(std::string& out, double value, int decimals) {
     out += '.';
     out.append(size_t(decimals) - digits.size(), '0');
     out += digits;
+}
+
+void append_fixed(std::string& out, double value, int decimals) {
+    // rounded half up on a decimal grid, so that no C library's rounding shows
+    int64_t unit = 1;
+    for (int d = 0; d < decimals; d++) unit *= 10;
+    const int64_t scaled = int64_t(std::floor(std::fabs(value) * double(unit) + 0.5));
+    if (value < 0 && scaled > 0) out += '-';
+    append_decimal(out, scaled, unit, decimals);
+}
+
+// As Python and C write it: the nearest of the number's own value, to even hundredths half way.
+void append_percent(std::string& out, int64_t part, int64_t whole) {
+    if (whole == 0) {
+        out += '*';
+        return;
+    }
+    const double value = 100.0 * double(part) / double(whole), product = value * 100.0;
+    const double lost = std::fma(value, 100.0, -product), below = std::floor(product), over = product - below - 0.5;
+    const bool up = over > 0 || (over == 0 && (lost > 0 || (lost == 0 && std::fmod(below, 2.0) != 0)));
+    append_decimal(out, int64_t(below) + up, 100, 2);
 }
 
 void append(std::string& out, const Column& column, int64_t row) {
@@ -60,6 +77,9 @@ void append(std::string& out, const Column& column, int64_t row) {
         case Column::fixed:
             append_fixed(out, column.reals[row], column.decimals);
             break;
+        case Column::percent:
+            append_percent(out, column.integers[row], column.wholes[row]);
+            break;
         case Column::character:
             out += char(column.bytes[row]);
             break;
@@ -75,7 +95,7 @@ void append(std::string& out, const Column& column, int64_t row) {
 }
 
 // A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
-// ("fixed", prefix, values, decimals), ("character", prefix, bytes), ("cigar", prefix, operations, offsets).
+// ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("character", prefix, bytes), ("cigar", prefix, operations, offsets).
 Column read_column(nb::handle item, std::vector<nb::object>& owners) {
     const nb::tuple fields = nb::cast<nb::tuple>(item);
     const std::string kind = nb::cast<std::string>(fields[0]);
@@ -94,6 +114,10 @@ Column read_column(nb::handle item, std::vector<nb::object>& owners) {
         column.kind = Column::fixed;
         column.reals = nb::cast<Input<double>>(fields[2]).data();
         column.decimals = nb::cast<int>(fields[3]);
+    } else if (kind == "percent") {
+        column.kind = Column::percent;
+        column.integers = nb::cast<Input<int64_t>>(fields[2]).data();
+        column.wholes = nb::cast<Input<int64_t>>(fields[3]).data();
     } else if (kind == "character") {
         column.kind = Column::character;
         column.bytes = nb::cast<Input<uint8_t>>(fields[2]).data();

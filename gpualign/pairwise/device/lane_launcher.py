@@ -45,7 +45,7 @@ class LaneLauncher:
         slot.download(f"scores {strand}", len(block), np.int32)
 
     def submit_tile(self, slot: Slot, tile: ScoreTile, order: NDArray[np.int64]) -> None:
-        """The same for a tile, its targets in ``order`` (by length), into an array of the tile's shape."""
+        """The same for a tile and its targets in ``order`` (by length, none empty), into an array of that shape."""
         n, targets = self._problem.query_lengths[tile.first : tile.last], tile.targets
         launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self._launcher.processors)
         queries = self._launcher.strands[0].copy()
@@ -53,8 +53,8 @@ class LaneLauncher:
         codes = slot.upload_once("target codes", targets.codes, targets)
         offsets = slot.upload_once("target offsets", targets.offsets, targets)
         sequences = queries, filled("DeviceSequences", codes=codes, offsets=offsets)
-        self._launch(slot, launches, sequences, order.astype(np.int32), " 0", (len(tile), len(order)))
-        slot.download("scores 0", tile.shape, np.int32)
+        self._launch(slot, launches, sequences, order.astype(np.int32), " 0", (len(n) * len(order), len(order)))
+        slot.download("scores 0", (len(n), len(order)), np.int32)
 
     def _launch(
         self,

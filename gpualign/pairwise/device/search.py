@@ -27,7 +27,7 @@ class SearchKernel:
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
-        self._orders: dict[int, NDArray[np.int64]] = {}  # of the tiles in flight
+        self._orders: dict[int, NDArray[np.int64]] = {}  # of the tiles in flight: their targets by length
         self._others: OrderedDict[int, PairwiseKernel] = OrderedDict()  # by the identity of their targets
 
     def submit(self, slot: Slot, item: ScoreTile) -> None:
@@ -38,7 +38,7 @@ class SearchKernel:
         lengths = item.targets.lengths[item.first_target : item.last_target]
         order = np.argsort(lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable")
         order += item.first_target
-        self._lanes.submit_tile(slot, item, order)
+        self._lanes.submit_tile(slot, item, order[np.count_nonzero(lengths == 0) :])
         self._orders[id(item)] = order
 
     def collect(self, slot: Slot, item: ScoreTile) -> TileScores:
@@ -47,13 +47,17 @@ class SearchKernel:
         if order is None:
             found = self._kernel_of(item).collect(slot, item.block)
             return TileScores(found.score.reshape(item.shape), np.arange(item.first_target, item.last_target))
-        scores = slot.pinned("scores 0", item.shape, np.int32).copy()
+        empty = int(np.count_nonzero(item.targets.lengths[order] == 0))
+        scores = np.zeros(item.shape, np.int32)
+        scores[:, empty:] = slot.pinned("scores 0", (len(scores), len(order) - empty), np.int32)
+        left = np.broadcast_to(np.arange(len(order)) < empty, scores.shape)
         if self.problem.mode == "local":
-            rows, columns = np.nonzero(scores < 0)  # beyond half a word
-            if len(rows):
-                block = PairBlock((rows + item.first).astype(np.int32), order[columns].astype(np.int32))
-                problem = replace(self.problem, targets=item.targets)
-                scores[rows, columns] = strand_on_cores(problem, Candidates(block), 0).score
+            left = scores < 0  # beyond half a word; nothing scores 0
+        rows, columns = np.nonzero(left)
+        if len(rows):
+            block = PairBlock((rows + item.first).astype(np.int32), order[columns].astype(np.int32))
+            problem = replace(self.problem, targets=item.targets)
+            scores[rows, columns] = strand_on_cores(problem, Candidates(block), 0).score
         return TileScores(scores, order)
 
     def split(self, item: ScoreTile) -> list[ScoreTile]:
@@ -83,7 +87,7 @@ class SearchKernel:
             return False
         rows = self.problem.query_lengths[item.first : item.last]
         offsets = item.targets.offsets[item.first_target : item.last_target + 1]
-        return bool(rows.min() > 0 and (np.diff(offsets) > 0).all())
+        return bool(rows.min() > 0 and (np.diff(offsets) > 0).any())
 
     def _kernel_of(self, item: ScoreTile) -> PairwiseKernel:
         """That of a part of the database; those of parts that went by are dropped."""

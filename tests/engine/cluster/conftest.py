@@ -13,6 +13,7 @@ import pytest
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.params import RunOptions
 from tests.helpers.cluster import DASK, QUIET, Cluster
+from tests.helpers.files import write_bgzf
 from tests.helpers.paths import EXAMPLES
 
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "reads.fq.gz").write_bytes(gzip.compress("".join(lines).encode()))
     with open(folder / "reads.bgz", "wb") as out, bgzf_writer(out.write, 1) as packed:
         packed.write("".join(lines).encode())
+    for mate, block in ((1, 5000), (2, 30_000)):  # every other read is its neighbour's mate
+        records = ("".join(lines[i + 1 : i + 4]) for i in range(4 * mate - 4, len(lines), 8))
+        text = "".join(f"@p{i}\n{record}" for i, record in enumerate(records)).encode()
+        (folder / f"{mate}.fq").write_bytes(text)
+        (folder / f"{mate}.fq.gz").write_bytes(gzip.compress(text))
+        write_bgzf(folder / f"{mate}.bgz", text, block)
+    mates = [(folder / f"{mate}.fq").read_text().splitlines(keepends=True) for mate in (1, 2)]
+    pairs = [line for i in range(0, len(mates[0]), 4) for records in mates for line in records[i : i + 4]]
+    write_bgzf(folder / "pairs.bgz", "".join(pairs).encode(), 7000)
     reads = [(lines[i][1:].split()[0], lines[i + 1].strip()) for i in range(0, len(lines), 4)]
     (folder / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in reads[:60]))
     (folder / "query.fa").write_text(">q\n" + reads[3][1] + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
+from gpualign.io import bgzf
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
 from gpualign.pairwise import run as pairwise
@@ -40,6 +42,11 @@ COMMANDS = {
     "map": "map genomes.fa reads.fq --batch-size 20K",
     "map, sorted and marked": "map genomes.fa reads.fq --batch-size 20K --sort --mark-duplicates",
     "map in one batch": "map genomes.fa reads.fq.gz",
+    "map, pairs": "map genomes.fa 1.fq 2.fq --batch-size 20K",
+    "map, pairs in gzip": "map genomes.fa 1.fq.gz 2.fq.gz --batch-size 20K",
+    "map, pairs in bgzf": "map genomes.fa 1.bgz 2.bgz --batch-size 20K -C --insert-size 300,50",
+    "map, interleaved bgzf": "map genomes.fa -p pairs.bgz --batch-size 20K",
+    "map, pairs of lanes": "map genomes.fa -1 1.bgz -1 1.fq -2 2.bgz -2 2.fq --batch-size 20K --paf",
     "map, bgzf": "map genomes.fa reads.bgz --batch-size 20K",
     "mems, bgzf": "mems -maxmatch -b -l 12 genomes.fa reads.bgz --batch-size 10K",
     "lcs-filter, bgzf": "lcs-filter -Q query.fa reads.bgz -n 20 --batch-size 10K",
@@ -94,6 +101,34 @@ def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str
     assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
     assert f"cluster {cluster.address}, 2 workers, 2 threads" in on_cluster[2]
+
+
+@pytest.mark.parametrize("reads", [("reads.bgz",), ("1.bgz", "2.bgz")])
+def test_bam_is_compressed_by_the_workers(
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Any
+) -> None:
+    """The same content, of which the client compresses the header alone."""
+    words = ["map", inputs["genomes.fa"], *(inputs[name] for name in reads), "--batch-size", "20K", "-o"]
+    assert cli(*words, tmp_path / "alone.bam")[0] == 0
+    here: list[int] = []
+    blocks = bgzf._blocks
+
+    def counted(content: bytes) -> bytes | memoryview:
+        here.append(len(content))
+        return blocks(content)
+
+    monkeypatch.setattr(bgzf, "_blocks", counted)
+    code, _, message = cli(*words, tmp_path / "far.bam", "--cluster", cluster.address)
+    assert code == 0, message
+    alone, far = (gzip.decompress((tmp_path / name).read_bytes()) for name in ("alone.bam", "far.bam"))
+    assert len(alone) > 300_000
+    assert sum(here) < 10_000
+    assert without_header(alone) == without_header(far)
+
+
+def without_header(bam: bytes) -> bytes:
+    """Of BAM's content, whose @PG lines differ."""
+    return bam[8 + int.from_bytes(bam[4:8], "little") :]
 
 
 def test_saved_index_is_read_by_the_workers(

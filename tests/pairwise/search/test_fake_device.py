@@ -47,6 +47,7 @@ class Lanes:
 
     def __init__(self) -> None:
         self.pairs = self.beyond = 0
+        self.score = parasail.sw_striped_sat
 
     def set_attribute(self, *_: Any) -> None:
         pass
@@ -58,10 +59,11 @@ class Lanes:
         for query, first, pairs, _ in tasks.data[: LAZY_TASK.itemsize * int(count)].view(LAZY_TASK).tolist():
             for pair in range(first, first + pairs):
                 texts = _sequence(queries, query), _sequence(targets, numbers[pair])
-                score = parasail.sw_striped_sat(*texts, 12, 1, parasail.blosum62).score
+                score = self.score(*texts, 12, 1, parasail.blosum62).score
+                beyond = score >= BEYOND and self.score == parasail.sw_striped_sat
                 self.pairs += 1
-                self.beyond += score >= BEYOND
-                written[query * int(stride) + pair] = -1 if score >= BEYOND else score
+                self.beyond += beyond
+                written[query * int(stride) + pair] = -1 if beyond else score
 
 
 class Strips:
@@ -95,15 +97,17 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
     return made
 
 
+@pytest.mark.parametrize("empty", [0, 1, 40])
 @pytest.mark.parametrize("batch_size", [1 << 20, 200])
 @pytest.mark.parametrize("search", [SearchParams(top=4), SearchParams(evalue=0.5), SearchParams(min_score=30.0, top=9)])
 def test_the_cpus_bytes(
-    tmp_path: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch, search: SearchParams, batch_size: int
+    tmp_path: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch, search: SearchParams, batch_size: int, empty: int
 ) -> None:
     rng = random.Random(5)
     queries = ["".join(rng.choices(AMINO_ACIDS, k=k)) for k in (30, 140, 90)]
     targets = ["".join(rng.choices(AMINO_ACIDS, k=rng.randrange(1, 200))) for _ in range(150)]
     targets += [mutate(rng, rng.choice(queries), 0.1, AMINO_ACIDS) for _ in range(50)]
+    targets += [""] * empty
     rng.shuffle(targets)
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     params = PairwiseParams(mode="local", matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True)
@@ -114,3 +118,27 @@ def test_the_cpus_bytes(
     assert (tmp_path / "cuda:0").read_bytes() == (tmp_path / "cpu").read_bytes()
     assert lanes.pairs >= 600  # and the hits again
     assert lanes.beyond > 5
+
+
+def test_global_scores_with_empty_targets(tmp_path: Path, lanes: Lanes) -> None:
+    """Which are of a gap as long as the query, by hand, and the best here."""
+    lanes.score = parasail.nw_striped_sat
+    rng = random.Random(6)
+    queries = ["WWW", "WWWWW"]
+    targets = ["", *("".join(rng.choices("GPS", k=rng.randrange(40, 60))) for _ in range(30)), ""]
+    a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
+    params = PairwiseParams(mode="global", matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True)
+    output = PairwiseOutput(header=False)
+    for device in ("cpu", "cuda:0"):
+        options = RunOptions(quiet=True, device=device, output=str(tmp_path / device))
+        run_search(PairFiles(a, b), params, SearchParams(top=3), output, options)
+    written = (tmp_path / "cuda:0").read_bytes()
+    assert written == (tmp_path / "cpu").read_bytes()
+    rows = [line.split("\t") for line in written.decode().splitlines()]
+    assert [(row[0], row[1], row[2]) for row in rows if row[1] in ("s0", "s31")] == [
+        ("s0", "s0", "-14"),
+        ("s0", "s31", "-14"),
+        ("s1", "s0", "-16"),
+        ("s1", "s31", "-16"),
+    ]
+    assert lanes.pairs == 60

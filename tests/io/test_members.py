@@ -1,0 +1,145 @@
+"""Members of bzip2, xz and zstd: in small pieces, what may follow them, large expansion, a module that is missing."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import sys
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from gpualign.errors import InputError
+from gpualign.io.fastx import Chunk
+from gpualign.io.files import InputFile
+from gpualign.io.members import MemberReader
+from gpualign.io.reads import reader_of
+from tests.helpers.files import write_bgzf
+from tests.helpers.paths import GENOMES
+
+Cli = Callable[..., tuple[int, bytes, str]]
+
+
+class Drops(io.RawIOBase):
+    """A stream that gives a few bytes at a time, as a pipe may."""
+
+    def __init__(self, data: bytes, seed: int) -> None:
+        self._data, self._random = data, random.Random(seed)
+
+    def read(self, size: int = -1) -> bytes:
+        count = min(size, self._random.randint(1, 9))
+        taken, self._data = self._data[:count], self._data[count:]
+        return taken
+
+
+NEW: dict[str, Callable[[], Any]] = {
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ),
+    "zstd": zstandard.ZstdDecompressor().decompressobj,
+}
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.compress,
+    "gzip": gzip.compress,
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", NEW)
+def test_members_in_any_pieces(kind: str, seed: int) -> None:
+    rng = random.Random(seed)
+    texts = [rng.randbytes(rng.choice([0, 1, 1000, 70_000])) for _ in range(6)]
+    data = b"".join(COMPRESS[kind](text) + bytes(rng.choice([0, 0, 4, 5000])) for text in texts).rstrip(b"\0")
+    assert io.BufferedReader(MemberReader(Drops(data, seed), NEW[kind])).read() == b"".join(texts)
+    cut = data[: -rng.randint(1, 3)]
+    with pytest.raises(EOFError):
+        io.BufferedReader(MemberReader(Drops(cut, seed), NEW[kind])).read()
+
+
+TEXT = b">r\n" + b"ACGT" * 30_000 + b"\n"
+
+
+def read(path: Path, threads: int) -> bytes:
+    with InputFile(str(path), threads) as file:
+        return file.read(1 << 20)
+
+
+@pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("zeros", [1, 17, 18, 512, 3 << 20])
+def test_zeros_after_members(tmp_path: Path, kind: str, threads: int, zeros: int) -> None:
+    """As tapes pad files, and as xz may pad streams."""
+    path = tmp_path / "x"
+    write_bgzf(path, TEXT, 5000)
+    data = path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)
+    path.write_bytes(data + bytes(zeros))
+    assert read(path, threads) == TEXT
+    assert sum(len(chunk.text()) for chunk in chunks_far(path)) == len(TEXT)
+    path.write_bytes(data + bytes(zeros) + (gzip.compress(TEXT) if kind == "bgzf" else data))
+    assert read(path, threads) == 2 * TEXT
+    assert sum(len(chunk.text()) for chunk in chunks_far(path)) == 2 * len(TEXT)
+
+
+def chunks_far(path: Path) -> list[Chunk]:
+    """As they are cut for other machines."""
+    with InputFile(str(path)) as file:
+        return list(reader_of(file, by_parser=False, far=True)(file, 1 << 16))
+
+
+@pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("other", [b"\n", b"garbage after the end of everything", b">r\nACGT\n"])
+def test_what_follows_and_is_no_member(tmp_path: Path, kind: str, threads: int, other: bytes) -> None:
+    """Nothing is left out in silence: it may have been a member."""
+    path = tmp_path / "x"
+    write_bgzf(path, TEXT, 5000)
+    path.write_bytes((path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)) + other)
+    with pytest.raises(InputError, match=r"compressed (data is damaged|file ended early)"):
+        read(path, threads)
+
+
+@pytest.mark.parametrize(("window_log", "read_here"), [(27, True), (28, False), (31, False)])
+def test_windows_of_zstd(tmp_path: Path, window_log: int, read_here: bool) -> None:
+    """A frame made by hand: its window, and one raw block, the last."""
+    path = tmp_path / "x.zst"
+    header = bytes([0x28, 0xB5, 0x2F, 0xFD, 0, (window_log - 10) << 3])
+    path.write_bytes(header + (8 << 3 | 1).to_bytes(3, "little") + b">r\nACGT\n")
+    if read_here:
+        assert read(path, 1) == b">r\nACGT\n"
+        return
+    with pytest.raises(InputError, match=r"x\.zst: needs more than 128M to be decompressed \(pipe it: zstd -dc"):
+        read(path, 1)
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """A gigabyte of one byte takes 32 KB."""
+    (tmp_path / "x.zst").write_bytes(zstandard.compress(bytes(1 << 30)))
+    tracemalloc.start()
+    count = 0
+    with InputFile(str(tmp_path / "x.zst")) as file:
+        while part := file.read(1 << 20):
+            count += len(part)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 1 << 30
+    assert peak < 300 << 20
+
+
+def test_without_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.zst").write_bytes(zstandard.compress(b">r\nACGT\n"))
+    for module in ("compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    code, _, error = cli("map", GENOMES, tmp_path / "x.zst")
+    assert code == 3
+    assert (
+        error == f"gpualign map: error: {tmp_path}/x.zst: is compressed with zstd (pip install zstandard to read it)\n"
+    )
