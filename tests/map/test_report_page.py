@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,13 @@ def test_a_page_of_no_reads(cli: Cli, tmp_path: Path) -> None:
     reads, page = write_fasta(tmp_path / "none.fa"), tmp_path / "report.html"
     assert cli("map", GENOMES, reads, "-o", tmp_path / "o.sam", "--report", page)[0] == 0
     assert ElementTree.fromstring(page.read_text()).findtext(f".//{HTML}h1") == "gpualign map: none"
+
+
+def test_a_file_name_that_is_not_utf8(cli: Cli, tmp_path: Path, some_reads: Path) -> None:
+    reads, page = tmp_path / os.fsdecode(b"bee\xff.fq"), tmp_path / "report.html"
+    reads.write_bytes(some_reads.read_bytes())
+    assert cli("map", GENOMES, reads, "-o", tmp_path / "o.sam", "--report", page)[0] == 0
+    assert ElementTree.fromstring(page.read_text()).findtext(f".//{HTML}h1") == r"gpualign map: bee\udcff"
 
 
 def test_the_page_is_no_input(cli: Cli, some_reads: Path) -> None:
