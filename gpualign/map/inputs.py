@@ -56,6 +56,8 @@ class MapFiles:
         if self.mate_files and len(self.mate_files) != len(self.read_files):
             files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
+        if twice := next((one for one, two in zip(self.read_files, self.mate_files, strict=False) if one == two), None):
+            raise UsageError(f"{twice} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

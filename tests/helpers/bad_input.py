@@ -288,7 +288,7 @@ SITUATIONS = [
     Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
     Situation(
         "fewer second ends in a lane",
-        "map {folder}/ref.fa {folder}/one.fq,{folder}/reads.fq {folder}/one.fq,{folder}/one.fq",
+        "map {folder}/ref.fa {folder}/reads.fq,{folder}/reads.fq {folder}/mates.fq,{folder}/one.fq",
         3,
         "reads.fq: the files of a pair differ in length: 21 reads here, 1 in",
     ),
