@@ -66,7 +66,7 @@ class AlignmentLayout:
         if named is not None and layout.format != named:
             raise UsageError(f"{path} would not be what its name says: {layout.format} is asked for")
         if is_packed(path) and layout.format in ("bam", "cram"):
-            raise UsageError(f"{layout.format.upper()} is compressed as it is (leave .gz out)")
+            raise UsageError(f"{layout.format.upper()} is already compressed (leave .gz out)")
         if layout.sort and layout.format == "paf":
             raise UsageError("PAF is not sorted (leave out --sort, or sort -k6,6 -k8,8n)")
         if layout.hold and layout.format == "paf":
