@@ -85,7 +85,8 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
     uri = ""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         if file.read(1) == b">":
-            uri = f"\tUR:{os.path.abspath(path)}"
+            named = os.path.abspath(path)
+            uri = f"\tUR:{named}" if named.isprintable() else ""  # a header holds neither tabs nor what is not UTF-8
     return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 

@@ -200,7 +200,7 @@ def command(
     params = MapParams.of_preset(preset, **given)
     if sheet is None:
         if resume is not None:
-            raise click.UsageError("--resume wants --samples")
+            raise click.UsageError("--resume needs --samples")
         run_map(files, params, options, layout, records)
         return
     from gpualign.map.samples import SampleSheet, run_samples

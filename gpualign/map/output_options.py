@@ -103,7 +103,7 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
         "--duplicate-metrics": values["duplicate_metrics"] is not None,
     }
     for name in (name for name, is_given in options.items() if is_given):
-        raise click.UsageError(f"{name} wants --mark-duplicates or --remove-duplicates")
+        raise click.UsageError(f"{name} needs --mark-duplicates or --remove-duplicates")
     return None
 
 
@@ -187,5 +187,5 @@ def take_read_group(values: dict[str, Any]) -> str | None:
     if line is not None:
         raise click.UsageError("give the read group by -R or by --rg-id and --rg, not both")
     if identifier is None:
-        raise click.UsageError("--rg wants --rg-id")
+        raise click.UsageError("--rg needs --rg-id")
     return "\t".join(["@RG", f"ID:{identifier}", *rg_fields])

@@ -152,7 +152,7 @@ def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], No
 def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
     """Keep a shared index in memory, or say why not."""
     if index.shared is None:
-        warn("only a saved index is shared with other processes (--preload wants one)")
+        warn("only a saved index is shared with other processes (--preload needs one)")
     elif (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
 
