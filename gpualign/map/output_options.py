@@ -59,18 +59,18 @@ marking_options = together(
         "--optical-distance",
         type=int,
         metavar="INT",
-        help="Optical duplicates are so many pixels apart at most; 2500 for patterned flow cells, 0: none.  "
+        help="Maximum distance of optical duplicates, in pixels; 2500 for patterned flow cells, 0: none.  "
         f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
     ),
     click.option(
         "--barcode-tag",
         metavar="TAG[,TAG]",
-        help="Duplicates have the same text in this tag, such as RX (-C copies tags of FASTQ).",
+        help="Only reads with the same text in this tag, such as RX, are duplicates (-C copies tags of FASTQ).",
     ),
     click.option(
         "--barcode-name",
         is_flag=True,
-        help="Duplicates have the same UMI at the end of their names, after ':' or '_'.",
+        help="Only reads with the same UMI at the end of their names, after ':' or '_', are duplicates.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
