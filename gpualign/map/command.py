@@ -160,6 +160,7 @@ def command(
       ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
       asm5, asm10   contigs of genomes that differ by up to 5 % (10 %), by chaining: -k 19 -w 19 -A 1 -B 19 (9) -L 0
       asm20         the same up to 20 %: -k 19 -w 10 -A 1 -B 4 -L 0
+
     With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
     bases of a read. A saved index has its own -k and -w, which must be those of the preset.
 
