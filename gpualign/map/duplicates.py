@@ -203,7 +203,7 @@ class DuplicateMetrics(NamedTuple):
 
     def text(self, command_line: str) -> str:
         """A metrics file as Picard's MarkDuplicates writes it, without the time."""
-        lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {in_ascii(command_line)}", ""]
+        lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {' '.join(in_ascii(command_line).split())}", ""]
         lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
         lines += ["\t".join(_row(library)) for library in self.libraries]
         histogram = self._histogram()
