@@ -59,7 +59,7 @@ def proteins_want(what: str) -> Iterator[None]:
     except InputError as error:
         if not _RESIDUE.search(error.what):
             raise
-        raise InputError(f"{error.what} (proteins want {what})", error.path, error.line) from None
+        raise InputError(f"{error.what} (proteins need {what})", error.path, error.line) from None
 
 
 def check_count(what: str, read: int, written: int) -> None:

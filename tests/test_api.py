@@ -182,10 +182,10 @@ def test_symbols_other_than_nucleotides(call: str) -> None:
 
 def test_proteins_are_told_what_they_want() -> None:
     with pytest.raises(
-        gpualign.InputError, match=r"'L' is not a nucleotide \(proteins want matrix, such as BLOSUM62\)"
+        gpualign.InputError, match=r"'L' is not a nucleotide \(proteins need matrix, such as BLOSUM62\)"
     ):
         gpualign.pairwise(["MKLV"], ["MKLV"])
-    with pytest.raises(gpualign.InputError, match=r"\(proteins want alphabet=\"protein\"\)"):
+    with pytest.raises(gpualign.InputError, match=r"\(proteins need alphabet=\"protein\"\)"):
         gpualign.lcs_filter("MKLV", ["MKLV"])
 
 

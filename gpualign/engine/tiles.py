@@ -61,7 +61,7 @@ class Tiles(Generic[Result]):
         if "run.json" in names:
             self._check_run()
         elif names:
-            raise UsageError(f"{folder} has files but no tiles of a run (--resume wants a folder of its own)")
+            raise UsageError(f"{folder} has files but no tiles of a run (--resume needs a folder of its own)")
         else:
             with open_output(str(self._folder / "run.json")) as out:
                 out.write(json.dumps({"run": self._run, "version": __version__}).encode() + b"\n")

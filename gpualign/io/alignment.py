@@ -200,10 +200,14 @@ def sam_header(
     identifier = next(
         name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken
     )
-    shown = "".join(character if " " <= character <= "~" else " " for character in command_line)
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
-    lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
+    lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def in_ascii(text: str) -> str:
+    """What a header can hold of a command line: a space for each other character."""
+    return "".join(character if " " <= character <= "~" else " " for character in text)
 
 
 def with_lines(header: bytes, lines: Sequence[str]) -> bytes:

@@ -72,7 +72,7 @@ class AlignmentLayout:
         if named is not None and layout.format != named:
             raise UsageError(f"{path} would not be what its name says: {layout.format} is asked for")
         if is_packed(path) and layout.format in ("bam", "cram"):
-            raise UsageError(f"{layout.format.upper()} is compressed as it is (leave .gz out)")
+            raise UsageError(f"{layout.format.upper()} is already compressed (leave .gz out)")
         if layout.sort_memory is not None and not layout.held:
             raise UsageError(
                 "memory for sorting is of no use without sorting or marking (add --sort or --mark-duplicates)"

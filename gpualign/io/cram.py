@@ -92,7 +92,8 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
     uri = ""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         if file.read(1) == b">":
-            uri = f"\tUR:{os.path.abspath(path)}"
+            named = os.path.abspath(path)
+            uri = f"\tUR:{named}" if named.isprintable() else ""  # a header holds neither tabs nor what is not UTF-8
     return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 
@@ -101,15 +102,23 @@ def _private_folder(path: str | None) -> Iterator[str]:
     """A folder for temporary files next to the output, where there is space; removed at the end."""
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
     folder = os.path.join(folder_next_to(path), f".gpualign.{os.urandom(8).hex()}.tmp")
-    try:
+    with undone_at_the_end(lambda: _remove(folder)):
         try:
-            os.mkdir(folder, 0o700)
-        except OSError as error:
-            raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
-        with undone_at_the_end(lambda: shutil.rmtree(folder)):
+            try:
+                os.mkdir(folder, 0o700)
+            except OSError as error:
+                raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
             yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    """Two threads may, and another may still write into it: renamed, it gets no more files."""
+    renamed = f"{folder}.old"
+    with contextlib.suppress(OSError):
+        os.rename(folder, renamed)
+    shutil.rmtree(renamed, ignore_errors=True)
 
 
 def _digests(reference: Reference) -> list[str]:

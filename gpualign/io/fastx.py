@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
+from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
-
-FastxFormat = Literal["fasta", "fastq"]
 
 #: bytes of the end of a chunk in which its last border is looked for first
 _WINDOW = 1 << 16
@@ -137,24 +136,6 @@ def _newlines(file: InputFile, begin: int, end: int) -> int:
     """In a part of a plain file."""
     starts = range(begin, end, _COUNTED_AT_ONCE)
     return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
-
-
-def sniff(head: bytes, path: str) -> FastxFormat | None:
-    """The format of a decompressed text by its first byte; None when there is nothing but white space.
-
-    Raises:
-        InputError: the text is neither FASTA nor FASTQ.
-    """
-    text = head.lstrip()
-    if not text:
-        return None
-    if text[:1] == b">":
-        return "fasta"
-    if text[:1] == b"@":
-        return "fastq"
-    line = head[: len(head) - len(text)].count(b"\n") + 1
-    start = text[:20].split(b"\n")[0].decode("ascii", "backslashreplace")
-    raise InputError(f"neither FASTA nor FASTQ: begins with {start!r} (expected '>' or '@')", path, line)
 
 
 @overload

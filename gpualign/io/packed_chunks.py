@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import is_blank
-from gpualign.io.fastx import Chunk, FastxFormat, lines_before, read_chunks, sniff
+from gpualign.io.fastx import Chunk, lines_before, read_chunks
+from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.packed_text import PackedText, inflated
 from gpualign.sequences.batch import SequenceBatch

@@ -78,7 +78,7 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
                 yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
                 continue
             if chunk.kind == "fastq":
-                raise InputError("a FASTQ file where the reference should be (is the order REF READS?)", path, 1)
+                raise InputError("a FASTQ file where the reference should be (is it the first argument?)", path, 1)
             batch = parse(chunk)
             for i in range(len(batch)):
                 yield batch.name(i), (batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]],)

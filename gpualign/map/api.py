@@ -369,6 +369,8 @@ class Mapper:
         if isinstance(reference, str | os.PathLike):
             return open_index(os.fspath(reference), seeding.k, seeding.w, threads)
         whole = packed(as_batch(reference))
+        if not whole.lengths.all():
+            raise UsageError(f"contig {int(whole.lengths.argmin())} of the reference has no bases")
         return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w), threads)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpualign import _native
 from gpualign.engine.work import Work
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import as_batch, parts_of, symbols_in
 from gpualign.io.mates import Reads, interleaved_items, paired_parts, single_items
 from gpualign.io.reads import ReadSource
@@ -21,7 +21,7 @@ from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
-_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]+")
+_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]*")  # a read without bases, too
 #: longer texts of nucleotide codes are not file names
 _LONGEST_NAME = 64
 Item = Reads
@@ -113,7 +113,7 @@ class Given:
 
 def _check_mates(first: int, second: int) -> None:
     if first != second:
-        raise UsageError(f"{first} reads but {second} mates")
+        raise UsageError(f"{counted(first, 'read')} but {counted(second, 'mate')}")
 
 
 def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:

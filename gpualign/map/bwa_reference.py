@@ -32,7 +32,8 @@ def find_reference(name: str) -> str:
         return stem + ".gpi"
     there = [stem + end for end in _INDEXES if os.path.exists(stem + end)]
     if there:
-        raise InputError(f"{there[0]} is another program's index: put the FASTA file next to it, {stem}.fa", name)
+        fasta = stem if stem.endswith(_FASTA[1:]) else f"{stem}.fa"
+        raise InputError(f"{there[0]} is another program's index: put the FASTA file next to it, {fasta}", name)
     raise InputError("No such file or directory", name)
 
 

@@ -44,7 +44,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "for their outputs, SAMPLE.bam if the table names no output.",
 )
 @click.option(
-    "--resume", metavar="DIR", help="With --samples: keep in DIR what is finished, and skip it the next time."
+    "--resume", metavar="DIR", help="With --samples: record finished samples in DIR, and skip them next time."
 )
 @click.option(
     "-x",
@@ -61,9 +61,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     metavar="MEAN[,SD[,MAX[,MIN]]]",
     help="Insert size of pairs: the outer distance in bases.  [default: estimated from the first pairs]",
 )
-@click.option(
-    "--fr", is_flag=True, help="Mates face each other. Without it, --rf and --ff: as most of the first pairs do."
-)
+@click.option("--fr", is_flag=True, help="Mates face each other. Without --fr, --rf and --ff the first pairs decide.")
 @click.option("--rf", is_flag=True, help="Mates face away from each other.")
 @click.option("--ff", is_flag=True, help="Mates lie on the same strand.")
 @click.option("--no-check-names", is_flag=True, help="Do not compare the names of mates.")
@@ -72,7 +70,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-e",
     "--error-rate",
     metavar="RATE",
-    help="Edits allowed in an end-to-end alignment: a share of the read's length, rounded down.",
+    help="Edits allowed in an end-to-end alignment, as a fraction of the read's length, rounded down.",
 )
 @seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
@@ -83,7 +81,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "others; better hits on ALT contigs are supplementary.",
 )
 @click.option(
-    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+    "--preload",
+    is_flag=True,
+    help="Share a saved index with other processes that use --preload, and lock it in memory.",
 )
 @option_of(Scoring, "-A", "--match", help="Score of a match.")
 @option_of(Scoring, "-B", "--mismatch", help="Penalty for a mismatch.")
@@ -145,8 +145,8 @@ def command(
     """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
-    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold R1 and R2 of pairs. Give lanes
-    with commas between their files, or repeat -1 and -2; they are mapped as one input.
+    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold R1 and R2 of pairs.
+    Separate the files of several lanes by commas, or repeat -1 and -2; they are mapped as one input.
 
     Every candidate is verified by its edit distance. A read that needs more than RATE * length edits is clipped or
     split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
@@ -160,6 +160,7 @@ def command(
       ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
       asm5, asm10   contigs of genomes that differ by up to 5 % (10 %), by chaining: -k 19 -w 19 -A 1 -B 19 (9) -L 0
       asm20         the same up to 20 %: -k 19 -w 10 -A 1 -B 4 -L 0
+
     With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
     bases of a read. A saved index has its own -k and -w, which must be those of the preset.
 
@@ -200,7 +201,7 @@ def command(
     params = MapParams.of_preset(preset, **given)
     if sheet is None:
         if resume is not None:
-            raise click.UsageError("--resume wants --samples")
+            raise click.UsageError("--resume needs --samples")
         run_map(files, params, options, layout, records)
         return
     from gpualign.map.samples import SampleSheet, run_samples
@@ -221,7 +222,7 @@ def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
     for name, value in given.items():
         if value is not None:
-            raise click.UsageError(f"{name} is of one sample: leave it out with --samples")
+            raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
 
 
 def _take_orientation(values: dict[str, Any]) -> str | None:

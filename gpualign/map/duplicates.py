@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
+from gpualign.io.alignment import in_ascii
 from gpualign.streaming.clock import STEPS
 
 #: what Picard calls the library of reads whose read group names none
@@ -202,8 +203,7 @@ class DuplicateMetrics(NamedTuple):
 
     def text(self, command_line: str) -> str:
         """A metrics file as Picard's MarkDuplicates writes it, without the time."""
-        shown = " ".join(command_line.split())
-        lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {shown}", ""]
+        lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {' '.join(in_ascii(command_line).split())}", ""]
         lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
         lines += ["\t".join(_row(library)) for library in self.libraries]
         histogram = self._histogram()

@@ -58,6 +58,8 @@ class MapFiles:
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.coverage == "-":
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
+        if twice := next((one for one, two in zip(self.read_files, self.mate_files, strict=False) if one == two), None):
+            raise UsageError(f"{twice} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

@@ -139,12 +139,14 @@ _output = together(
 @click.option(
     "-K", "batch", type=click.IntRange(min=1), metavar="INT", help="Bases per batch; the output is the same for any."
 )
-@click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: errors alone.")
+@click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: only errors.")
 @click.option("--sort", is_flag=True, help="Sort by coordinate.")
 @click.option("--write-index", is_flag=True, help="With --sort: write an index next to the output.")
 @option_of(RunOptions, "--device", metavar="DEV", help="As for `map`.")
 @click.option(
-    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+    "--preload",
+    is_flag=True,
+    help="Share a saved index with other processes that use --preload, and lock it in memory.",
 )
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page.")

@@ -67,18 +67,18 @@ marking_options = together(
         "--optical-distance",
         type=int,
         metavar="INT",
-        help="Optical duplicates are so many pixels apart at most; 2500 for patterned flow cells, 0: none.  "
+        help="Maximum distance of optical duplicates, in pixels; 2500 for patterned flow cells, 0: none.  "
         f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
     ),
     click.option(
         "--barcode-tag",
         metavar="TAG[,TAG]",
-        help="Duplicates have the same text in this tag, such as RX (-C copies tags of FASTQ).",
+        help="Only reads with the same text in this tag, such as RX, are duplicates (-C copies tags of FASTQ).",
     ),
     click.option(
         "--barcode-name",
         is_flag=True,
-        help="Duplicates have the same UMI at the end of their names, after ':' or '_'.",
+        help="Only reads with the same UMI at the end of their names, after ':' or '_', are duplicates.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
@@ -111,7 +111,7 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
         "--duplicate-metrics": values["duplicate_metrics"] is not None,
     }
     for name in (name for name, is_given in options.items() if is_given):
-        raise click.UsageError(f"{name} wants --mark-duplicates or --remove-duplicates")
+        raise click.UsageError(f"{name} needs --mark-duplicates or --remove-duplicates")
     return None
 
 
@@ -195,5 +195,5 @@ def take_read_group(values: dict[str, Any]) -> str | None:
     if line is not None:
         raise click.UsageError("give the read group by -R or by --rg-id and --rg, not both")
     if identifier is None:
-        raise click.UsageError("--rg wants --rg-id")
+        raise click.UsageError("--rg needs --rg-id")
     return "\t".join(["@RG", f"ID:{identifier}", *rg_fields])

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from gpualign.io.output_file import open_output
+
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.05rem; margin: 0 0 .3rem; }
@@ -86,6 +88,12 @@ def page_of(title: str, summary: str, report: dict[str, Any], with_plots: bool =
 </body>
 </html>
 """
+
+
+def write_page(path: str, page: str) -> None:
+    """Save a page; file names in it need not be UTF-8."""
+    with open_output(path) as out:
+        out.write(page.encode(errors="backslashreplace"))
 
 
 def histograms(report: dict[str, Any]) -> list[Histogram]:

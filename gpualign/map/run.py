@@ -19,7 +19,6 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.mates import Reads
-from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
@@ -27,7 +26,7 @@ from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_fo
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
-from gpualign.map.report_page import report_page
+from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.stage import Mapped, Mapping, load_index
 from gpualign.map.tuning import work_of
@@ -109,8 +108,7 @@ def run_map(
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
     fields = run.finish(statistics.summary(pairs) + duplicates_summary(of_output))
     if files.report_page is not None:
-        with open_output(files.report_page) as page:
-            page.write(report_page(fields).encode())
+        write_page(files.report_page, report_page(fields))
 
 
 def _begin_to_write(run: RunContext, backend: Backend, sample: Sample, stack: ExitStack) -> None:
@@ -156,7 +154,7 @@ def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], No
 def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
     """Keep a shared index in memory, or say why not."""
     if index.shared is None:
-        warn("only a saved index is shared with other processes (--preload wants one)")
+        warn("only a saved index is shared with other processes (--preload needs one)")
     elif (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
 

@@ -26,7 +26,6 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import os_reason
 from gpualign.io.mates import Reads
-from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
@@ -39,6 +38,7 @@ from gpualign.map.output import RecordsJob
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
+from gpualign.map.report_page import write_page
 from gpualign.map.run import DEVICE_BATCH, lock_index
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
@@ -179,8 +179,7 @@ def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_p
         summary += f", {counted(skipped, 'sample')} finished before"
     fields = run.finish(summary, **whole, failed=len(failed), finished_before=skipped, samples=samples)
     if page_path is not None:
-        with open_output(page_path) as page:
-            page.write(samples_page(fields).encode())
+        write_page(page_path, samples_page(fields))
     if failed:
         raise SamplesFailed(failed, len(samples))
 

@@ -58,7 +58,7 @@ class _EitherDash(click.Command):
     "-n",
     "only_acgt",
     is_flag=True,
-    help="Match only a, c, g and t. Always so; without -n a warning says where it matters.",
+    help="Match only a, c, g and t. This is always so; -n silences the warning about it.",
 )
 @click.option("-F", "four_columns", is_flag=True, help="Write four columns even if there is only one reference record.")
 @click.option("-L", "lengths", is_flag=True, help="Write the length of the query in its header line.")

@@ -130,7 +130,7 @@ def command(**values: Any) -> None:
     left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as the inside.
 
     With --top, --evalue, --min-bits or --min-score, B.fa is a database to search: FASTA of any size, or a file of
-    `gpualign makedb`. Each query's hits come best first, of equal scores in input order, with E-values and bit scores
+    `gpualign makedb`. Each query's hits come best first, equal scores in input order, with E-values and bit scores
     where NCBI publishes the constants. BLAST's gap costs 11/1 are --gapopen 12 --gapext 1 here. Low complexity is not
     masked.
 

@@ -66,7 +66,7 @@ COMMANDS: dict[str, Callable[[Path, int], str]] = {
     "map": lambda folder, n: f"map {folder}/ref.fa {folder}/{n}.fq",
     "map to BAM": lambda folder, n: f"map --bam {folder}/ref.fa {folder}/{n}.fq.gz",
     "map, sorted": lambda folder, n: f"map --bam --sort --sort-memory 4M {folder}/ref.fa {folder}/{n}.fq",
-    "map, pairs": lambda folder, n: f"map --no-check-names {folder}/ref.fa {folder}/{n}.fq {folder}/{n}.fq",
+    "map, pairs": lambda folder, n: f"map --no-check-names {folder}/ref.fa {folder}/{n}.fq {folder}/{n}.fq.gz",
     "mems": lambda folder, n: f"mems -l 30 {folder}/ref.fa {folder}/{n}.fq",
     "verify": lambda folder, n: f"verify {folder}/{n}.fq {folder}/{n}.fq",
     "verify, places": lambda folder, n: f"verify {folder}/ref.fa {folder}/few.fq --candidates {folder}/{n}.tsv",

@@ -288,7 +288,7 @@ SITUATIONS = [
     Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
     Situation(
         "fewer second ends in a lane",
-        "map {folder}/ref.fa {folder}/one.fq,{folder}/reads.fq {folder}/one.fq,{folder}/one.fq",
+        "map {folder}/ref.fa {folder}/reads.fq,{folder}/reads.fq {folder}/mates.fq,{folder}/one.fq",
         3,
         "reads.fq: the files of a pair differ in length: 21 reads here, 1 in",
     ),
@@ -374,9 +374,9 @@ SITUATIONS = [
     Situation(
         "a number beyond all bounds", "mems -l 1000000000000 {folder}/ref.fa {folder}/reads.fq", 2, "2,147,483,647"
     ),
-    Situation("proteins as nucleotides", "pairwise {folder}/protein.fa", 3, "(proteins want --matrix"),
+    Situation("proteins as nucleotides", "pairwise {folder}/protein.fa", 3, "(proteins need --matrix"),
     Situation(
-        "proteins as nucleotides", "lcs-filter -Q {folder}/one.fq {folder}/protein.fa", 3, "want --alphabet protein"
+        "proteins as nucleotides", "lcs-filter -Q {folder}/one.fq {folder}/protein.fa", 3, "need --alphabet protein"
     ),
     Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
     Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),

@@ -123,6 +123,8 @@ def test_a_file_with_a_comma_goes_before_a_list(cli: Cli, here: Path, command: s
         ("L0_1.fq, L0_2.fq,", 2, "a file's name is empty"),
         ("L0_1.fq,L1_1.fq L0_2.fq", 2, "there are 2 files of R1, 1 of R2"),
         ("L0_1.fq L0_2.fq,L1_2.fq", 2, "there are 1 file of R1, 2 of R2"),
+        ("L0_1.fq L0_1.fq", 2, "L0_1.fq is given as R1 and as R2"),
+        ("L0_1.fq,L1_1.fq L0_2.fq,L1_1.fq", 2, "L1_1.fq is given as R1 and as R2"),
         ("L0_1.fq,-,-", 2, "only one of the reference and the reads can come from standard input"),
         ("-1 L0_1.fq", 2, "-1 and -2 go together"),
         ("-2 L0_1.fq", 2, "-1 and -2 go together"),

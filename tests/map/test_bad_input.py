@@ -33,6 +33,15 @@ def damaged_gzip() -> bytes:
 BAD_READS = {
     "text": (b"hello\nworld\n", "neither FASTA nor FASTQ: begins with 'hello'"),
     "html": (b"<html>\n", "neither FASTA nor FASTQ"),
+    "other bytes": (b"\x00\xffR\n", r"begins with '\x00\xffR' (expected '>' or '@')"),
+    "zip archive": (b"PK\x03\x04" + bytes(40), "neither FASTA nor FASTQ, but a zip archive (unpack it)"),
+    "tar archive": (
+        gzip.compress(b"r.fq".ljust(257, b"\0") + b"ustar\0" + bytes(249)),
+        "but a tar archive (unpack it)",
+    ),
+    "byte order mark": ("\ufeff>r\nACGT\n".encode(), "but text with a byte order mark (save it without one)"),
+    "UTF-16": (GOOD.decode().encode("utf-16"), "but UTF-16 text"),
+    "minimap2's index": (b"MMI\x02" + bytes(20), "but an index of minimap2 (give its FASTA file)"),
     "cut in the sequence": (GOOD + b"@r2\nAC", ":5: FASTQ record cut short (the last whole record is 'r1')"),
     "cut after the plus": (GOOD + b"@r2\nACGT\n+\n", ":5: FASTQ record cut short (the last whole record is 'r1')"),
     "cut in the qualities": (GOOD + b"@r2\nACGT\n+\nII", ":5: FASTQ record cut short"),
@@ -119,6 +128,7 @@ def test_line_numbers_count_through_chunks(cli: Cli, tmp_path: Path) -> None:
         (b">a\nACGT\n>a\nACGT\n", "two records are named 'a' (lines 1 and 3; rename one)"),
         (b">a\n>b\nACGT\n", "record 'a' has no sequence"),
         (GOOD, "a FASTQ file where the reference should be"),
+        (b"BAM\x01" + bytes(20), "neither FASTA nor FASTQ, but BAM (samtools fasta or samtools fastq converts it)"),
         (gzip.compress(b">a\n" + b"ACGT" * 1000, mtime=0)[:-9], "compressed file ended early"),
         (b"gpualign\x01\x00\x00\x00", "index"),
     ],

@@ -271,7 +271,7 @@ def test_read_group_by_fields(cli: Cli, reference: Path, pairs: tuple[Path, Path
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--rg", "SM:y"], "--rg wants --rg-id"),
+        (["--rg", "SM:y"], "--rg needs --rg-id"),
         (["--rg-id", "x", "-R", r"@RG\tID:x"], "not both"),
         (["--rg-id", "x", "--rg", "SM"], "is not TAG:VALUE"),
         (["--rg-id", ""], "read group field 'ID:' is not"),

@@ -92,7 +92,7 @@ def test_an_explicit_option_wins_over_the_preset(cli: Cli, reference: Path, tmp_
 
 def test_long_reads_have_no_pairs(cli: Cli, reference: Path, tmp_path: Path) -> None:
     path, _ = simulated(tmp_path, 0.0)
-    code, _, message = cli("map", "-x", "ont", reference, path, path)
+    code, _, message = cli("map", "-x", "ont", reference, path, reference)
     assert code == 2
     assert "no pairs" in message
 

@@ -98,6 +98,7 @@ def test_single_reads(mapper: gpualign.Mapper, contig: str, tmp_path: Path, monk
     for given in (text, text.lower(), text.encode(), bytearray(text.encode())):
         assert [hit.position for hit in mapper.map(given)] == [200]
     assert list(mapper.map("ACACACACGTGTGT" * 4)) == []
+    assert list(mapper.map("")) == []
     pair = mapper.map(text, reverse_complement(contig[400:480]))
     assert [(hit.read_num, hit.position) for hit in pair] == [(1, 200), (2, 400)]
     with pytest.raises(gpualign.InputError, match=r"no\.such\.file"):
@@ -217,6 +218,11 @@ def test_what_is_no_read(mapper: gpualign.Mapper, given: Any, error: type[Except
     for call in (mapper.map, lambda reads: list(mapper.stream(reads)), lambda reads: list(mapper.iter_map(reads))):
         with pytest.raises(error, match=re.escape(what)):
             call(given)
+
+
+def test_a_contig_without_bases(contig: str) -> None:
+    with pytest.raises(gpualign.UsageError, match="contig 1 of the reference has no bases"):
+        gpualign.Mapper([contig, ""])
 
 
 def test_stream_takes_no_files(mapper: gpualign.Mapper) -> None:

@@ -152,10 +152,10 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--optical-distance", "10"], "--optical-distance wants --mark-duplicates or --remove-duplicates"),
-        (["--barcode-tag", "RX"], "--barcode-tag wants --mark-duplicates"),
-        (["--barcode-name"], "--barcode-name wants --mark-duplicates"),
-        (["--duplicate-metrics", "m.txt"], "--duplicate-metrics wants --mark-duplicates"),
+        (["--optical-distance", "10"], "--optical-distance needs --mark-duplicates or --remove-duplicates"),
+        (["--barcode-tag", "RX"], "--barcode-tag needs --mark-duplicates"),
+        (["--barcode-name"], "--barcode-name needs --mark-duplicates"),
+        (["--duplicate-metrics", "m.txt"], "--duplicate-metrics needs --mark-duplicates"),
         (["--mark-duplicates", "--paf"], "PAF has no flags for duplicates"),
         (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),
         (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),

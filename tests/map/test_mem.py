@@ -242,7 +242,7 @@ class TestReference:
         ref.rename(ref.parent / "other.fa")
         (ref.parent / "ref.fa.pac").write_bytes(b"x")
         code, _, error = cli("mem", ref, reads[0])
-        assert (code, "put the FASTA file next to it" in error) == (3, True)
+        assert (code, error.endswith(f"put the FASTA file next to it, {ref}\n")) == (3, True)
         code, _, error = cli("mem", ref.parent / "nothing.fa", reads[0])
         assert (code, "No such file" in error) == (3, True)
 

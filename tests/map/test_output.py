@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -16,8 +17,10 @@ import pytest
 from Bio import SeqIO
 from Bio.Seq import Seq
 
+from gpualign.ending import undo_all
 from gpualign.errors import GpualignError
 from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.cram import _private_folder
 from gpualign.io.samtools import run_samtools
 from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
@@ -318,6 +321,23 @@ def test_a_reader_that_goes_away(some_reads: Path) -> None:
         error = process.stderr.read()
         assert process.wait(timeout=DEADLINE) == 141
     assert b"rror" not in error
+
+
+def test_a_signal_while_the_folder_is_removed_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest moment: a reference of many contigs takes longer to remove than a signal leaves time for."""
+    remove, removed = shutil.rmtree, []
+
+    def ended(path: str, ignore_errors: bool = False) -> None:
+        removed.append(path)
+        if len(removed) == 1:
+            undo_all()  # and the process is gone
+        else:
+            remove(path, ignore_errors)
+
+    monkeypatch.setattr("gpualign.io.cram.shutil.rmtree", ended)
+    with _private_folder(str(tmp_path / "a.cram")) as folder:
+        (Path(folder) / "contig").touch()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_signal_while_the_folder_is_made_leaves_none(

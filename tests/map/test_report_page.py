@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,22 @@ def test_a_page_of_no_reads(cli: Cli, tmp_path: Path) -> None:
     reads, page = write_fasta(tmp_path / "none.fa"), tmp_path / "report.html"
     assert cli("map", GENOMES, reads, "-o", tmp_path / "o.sam", "--report", page)[0] == 0
     assert ElementTree.fromstring(page.read_text()).findtext(f".//{HTML}h1") == "gpualign map: none"
+
+
+def test_a_file_name_that_is_not_utf8(
+    cli: Cli, tmp_path: Path, some_reads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for the page, nor for CRAM's UR, nor for the command line in the metrics."""
+    reads, page, metrics = tmp_path / os.fsdecode(b"bee\xff.fq"), tmp_path / "report.html", tmp_path / "metrics.txt"
+    genomes = tmp_path / os.fsdecode(b"genomes\xff.fa")
+    reads.write_bytes(some_reads.read_bytes())
+    genomes.write_bytes(GENOMES.read_bytes())
+    monkeypatch.setattr("sys.argv", ["gpualign", "map", str(genomes), str(reads)])
+    options = ["--report", page, "--mark-duplicates", "--duplicate-metrics", metrics]
+    code, _, error = cli("map", genomes, reads, "-o", tmp_path / "o.cram", *options)
+    assert code == 0, error
+    assert "bee .fq" in metrics.read_text()
+    assert ElementTree.fromstring(page.read_text()).findtext(f".//{HTML}h1") == r"gpualign map: bee\udcff"
 
 
 def test_the_page_is_no_input(cli: Cli, some_reads: Path) -> None:

@@ -164,8 +164,8 @@ def test_resume_skips_what_is_finished(cli: Cli, samples: Samples, library: Libr
     ("words", "says"),
     [
         (("READS",), "not by both"),
-        (("-R", r"@RG\tID:x"), "-R is of one sample"),
-        (("--un", "un.fq"), "--un is of one sample"),
+        (("-R", r"@RG\tID:x"), "-R is for one sample"),
+        (("--un", "un.fq"), "--un is for one sample"),
         (("--sensitivity", "full"), "one by one"),
     ],
 )

@@ -1,0 +1,42 @@
+"""Which of FASTA and FASTQ a text is, and what it is instead."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpualign.errors import InputError
+
+FastxFormat = Literal["fasta", "fastq"]
+
+#: what is given by mistake: a mark, where it stands, and what to do
+_OTHER_FILES = (
+    (b"BAM\1", 0, "BAM (samtools fasta or samtools fastq converts it)"),
+    (b"CRAM", 0, "CRAM (samtools fasta or samtools fastq converts it)"),
+    (b"PK\3\4", 0, "a zip archive (unpack it)"),
+    (b"ustar", 257, "a tar archive (unpack it)"),
+    (b"MMI\2", 0, "an index of minimap2 (give its FASTA file)"),
+    (b"gpaligdb", 0, "a database of `gpualign makedb` (for `gpualign pairwise --top`)"),
+    (b"\xef\xbb\xbf", 0, "text with a byte order mark (save it without one)"),
+    (b"\xff\xfe", 0, "UTF-16 text (save it as UTF-8 without a byte order mark)"),
+)
+
+
+def sniff(head: bytes, path: str) -> FastxFormat | None:
+    """The format of a decompressed text by its first byte; None when there is nothing but white space.
+
+    Raises:
+        InputError: the text is neither FASTA nor FASTQ.
+    """
+    text = head.lstrip()
+    if not text:
+        return None
+    if text[:1] == b">":
+        return "fasta"
+    if text[:1] == b"@":
+        return "fastq"
+    line = head[: len(head) - len(text)].count(b"\n") + 1
+    other = next((what for mark, at, what in _OTHER_FILES if head.startswith(mark, at)), None)
+    if other:
+        raise InputError(f"neither FASTA nor FASTQ, but {other}", path)
+    start = repr(text[:20].split(b"\n")[0])[1:]
+    raise InputError(f"neither FASTA nor FASTQ: begins with {start} (expected '>' or '@')", path, line)
