@@ -113,9 +113,9 @@ def test_bam_is_compressed_by_the_workers(
     here: list[int] = []
     blocks = bgzf._blocks
 
-    def counted(content: bytes) -> bytes | memoryview:
+    def counted(content: bytes, level: int | None = None) -> bytes | memoryview:
         here.append(len(content))
-        return blocks(content)
+        return blocks(content, level)
 
     monkeypatch.setattr(bgzf, "_blocks", counted)
     code, _, message = cli(*words, tmp_path / "far.bam", "--cluster", cluster.address)
