@@ -80,10 +80,10 @@ public:
     }
 
     // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
-    // `deep`: follow and keep several times as many.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, bool deep, std::vector<Candidate>& out) {
-        const bool hits_truncated = collect_hits(r, length, draw, deep);
-        const size_t max_candidates = size_t(params_.max_candidates) * size_t(deep ? kDepth : 1);
+    // `depth` times as many as the parameters say are followed and kept.
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, std::vector<Candidate>& out) {
+        const bool hits_truncated = collect_hits(r, length, draw, depth);
+        const size_t max_candidates = limit_at(params_.max_candidates, depth);
         uint32_t fewest;
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
         if (fewest && worth_verifying(fewest - 1, max_seed_hits(out))) add_candidates(list_.sorted(), length, limit, out);
@@ -141,8 +141,8 @@ public:
     }
 
     // Most hits of read r of the block, followed as for its candidates, that lie within a long gap of each other.
-    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
-        collect_hits(r, length, draw, deep);
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+        collect_hits(r, length, draw, depth);
         const SeedHits hits = list_.sorted();
         return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
     }
@@ -191,12 +191,12 @@ private:
     // a number.
     struct FollowedSeeds {
         size_t read = ~size_t(0);
-        int64_t max_hits = 0;
+        uint32_t max_hits = 0;
         bool hits_truncated = false;
         std::vector<uint32_t> seeds;
     };
 
-    void follow_seeds(size_t r, int64_t max_hits, FollowedSeeds& out) {
+    void follow_seeds(size_t r, uint32_t max_hits, FollowedSeeds& out) {
         out.read = r;
         out.max_hits = max_hits;
         out.seeds.clear();
@@ -208,32 +208,28 @@ private:
         out.hits_truncated = total > max_hits;
         if (!out.hits_truncated) return;
         rank_.clear();
-        for (const uint32_t s : out.seeds) rank_.push_back(uint64_t(count(s)) << 32 | s);  // algo/map/seeds.hpp: rarer
+        for (const uint32_t s : out.seeds) rank_.push_back(rarity_rank(count(s), s));
         std::sort(rank_.begin(), rank_.end());
-        out.seeds.clear();
-        total = 0;
-        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
-            const uint32_t s = uint32_t(rank_[rank]);
-            total += hits_to_follow(rank, count(s), uint32_t(max_hits));
-            if (total > max_hits) return;
-            out.seeds.push_back(s);
-        }
+        uint32_t hits;
+        out.seeds.resize(gpualign::follow_seeds(
+            OneLane(), uint32_t(rank_.size()), max_hits, hits, [&](uint32_t rank) { return count(uint32_t(rank_[rank])); },
+            [&](uint32_t rank, uint32_t) { out.seeds[rank] = uint32_t(rank_[rank]); }));
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
-        const int64_t max_hits = std::min<int64_t>(int64_t(params_.max_hits) * (deep ? kDepth : 1), 1 << 30);
+    bool collect_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+        const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, own_);
-        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && !deep) {  // the next read's hits are prefetched
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {  // the next read's hits are prefetched
             follow_seeds(r + 1, max_hits, next_);
             for (const uint32_t s : next_.seeds)
-                for (uint32_t e = 0; e < std::min(count(s), uint32_t(max_hits)); e += kEntriesPerLine)
+                for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)
                     __builtin_prefetch(&index_.entries[seeds_[s].first + e]);
         }
         list_.clear();
         for (const uint32_t s : own_.seeds) {
-            const uint32_t followed = std::min(count(s), uint32_t(max_hits));
+            const uint32_t followed = std::min(count(s), max_hits);
             add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
         }
         return own_.hits_truncated;
