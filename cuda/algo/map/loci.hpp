@@ -134,11 +134,12 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     if constexpr (Memory::kFewHits == 0)
         if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
     const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, workspace, read.draw, candidates, max_candidates);
+    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, candidates, max_candidates);
 }
 
 // The loci found so far.
-GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci, const FoundRead& found) {
+GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci,
+                                   const FoundRead& found) {
     return {target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, found.hits_truncated, {}};
 }
 

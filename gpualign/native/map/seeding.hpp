@@ -34,6 +34,22 @@ struct Candidate {
     int64_t end() const { return begin + columns; }
 };
 
+// As WindowCandidates (algo/map/candidates.hpp).
+struct CandidateList {
+    Candidate* list;
+
+    uint32_t seed_hits(uint32_t i) const { return uint32_t(list[i].seed_hits); }
+    template <class Wanted>
+    uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
+        return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) { return !wanted(uint32_t(c.seed_hits)); }) - list);
+    }
+    void scatter(const OneLane&, uint32_t draw, uint32_t count, uint32_t first) const {
+        std::nth_element(list, list + first, list + count, [draw](const Candidate& a, const Candidate& b) {
+            return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
+        });
+    }
+};
+
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
@@ -79,25 +95,17 @@ public:
         return first_seed_.size() - 2;
     }
 
-    // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
+    // Candidates of read r of the block; returns whether hits were left out.
     // `depth` times as many as the parameters say are followed and kept.
     bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, std::vector<Candidate>& out) {
         const bool hits_truncated = collect_hits(r, length, draw, depth);
-        const size_t max_candidates = limit_at(params_.max_candidates, depth);
+        const OneLane lane;
+        const auto all = [&] { return CandidateList{out.data()}; };
         uint32_t fewest;
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
-        if (fewest && worth_verifying(fewest - 1, max_seed_hits(out))) add_candidates(list_.sorted(), length, limit, out);
-        const auto better = [](const Candidate& a, const Candidate& b) {
-            return a.order != b.order ? a.order < b.order : a.contig < b.contig;
-        };
-        drop_unlikely(out);
-        if (out.size() > max_candidates) {
-            std::nth_element(out.begin(), out.begin() + int64_t(max_candidates), out.end(), [&](const Candidate& a, const Candidate& b) {
-                return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
-            });
-            out.resize(max_candidates);
-        }
-        std::sort(out.begin(), out.end(), better);
+        if (fewest && worth_verifying(fewest - 1, most_seed_hits(lane, all(), uint32_t(out.size()))))
+            add_candidates(list_.sorted(), length, limit, out);
+        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), limit_at(params_.max_candidates, depth)));
         return hits_truncated;
     }
 
@@ -260,18 +268,6 @@ private:
                                c.seed_hits = int32_t(seed_hits);
                                c.reverse = reverse;
                            });
-    }
-
-    static uint32_t max_seed_hits(const std::vector<Candidate>& candidates) {
-        int32_t maximum = 0;
-        for (const Candidate& c : candidates) maximum = std::max(maximum, c.seed_hits);
-        return uint32_t(maximum);
-    }
-
-    static void drop_unlikely(std::vector<Candidate>& candidates) {
-        const uint32_t maximum = max_seed_hits(candidates);
-        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), maximum); };
-        candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
     }
 
     // What the algorithms of algo/map need here of a target.
