@@ -58,7 +58,7 @@ GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
 
 // Whether the best locus of a read that has so many candidates has so many edits that loci a long gap apart may be better.
 template <class Loci>
-GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, size_t candidates) {
+GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {
     return candidates > 1 && loci.count && long_gap_costs_less(scores, loci.limit, loci.distance(0));
 }
 

@@ -137,7 +137,7 @@ public:
         }
     }
 
-    // Calls visit(Candidate) for all loci that there are, for reads that do not meet every locus.
+    // Calls visit(Candidate) for all loci that there are, for reads that may lie anywhere.
     template <class Visit>
     void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
