@@ -133,6 +133,22 @@ def test_one_lane_of_the_device_chooses_the_same(paired: bool, limits: dict[str,
     assert found.mapq.tolist() == expected.mapq.tolist()
 
 
+@pytest.mark.parametrize(("left", "contig"), [(49, 1), (50, 0), (51, 0)])
+def test_of_two_contigs_side_by_side_the_first(left: int, contig: int) -> None:
+    """Of reads across their border, each half of which is a candidate: the one with more k-mers, else the left one."""
+    ends = random_genome(8, 400), random_genome(9, 400)
+    index = build_index(make_reference(*ends), IndexParams(15, 1))
+    read = ends[0][400 - left :] + ends[1][: 100 - left]
+    batch = named([read.encode(), reverse_complement(read).encode()] * 20, [f"run:{i // 2}" for i in range(40)])
+    params = MapParams.of_preset(max_candidates=1, error_rate=0.51, end_to_end=True)
+    found = map_batch(index, batch, params)
+    assert set(found.contig.tolist()) == {contig}
+    on_device = map_scalar(index, batch, params).alignments(
+        batch, params, False, lambda left: map_batch(index, left, params)
+    )
+    assert on_device.contig.tolist() == found.contig.tolist()
+
+
 def test_output_does_not_depend_on_threads_or_batches(cli: Cli, tmp_path: Path) -> None:
     genome, rng = copies(3), random.Random(8)
     reference = write_fasta(tmp_path / "r.fa", g=genome)

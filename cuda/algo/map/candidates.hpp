@@ -13,7 +13,7 @@ constexpr uint32_t kMaxSeedHits = 0x1FFF;  // that count
 constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in the columns of a window that ends where its contig does
 constexpr int64_t kCandidateBias = 1 << 24;  // diagonals may be negative, by a read's length
 
-// The order in which candidates are verified, but for the contig.
+// The order of candidates. Those of a cluster on two contigs may be equal: the left contig's comes first, and has the lower window number.
 GPUALIGN_HD uint64_t candidate_order(uint32_t seed_hits, int64_t diagonal, bool reverse) {
     return uint64_t(kMaxSeedHits - seed_hits) << 34 | uint64_t(diagonal + kCandidateBias) << 1 | uint64_t(reverse);
 }
@@ -151,29 +151,48 @@ GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
     return times_locus(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
 }
 
-// The candidates worth a verification, moved to the front. Returns their number.
-template <class Group>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t draw, uint32_t count,
-                                       uint32_t max_candidates) {
+// A read's candidates in the workspace, to choose from.
+struct WindowCandidates {
+    uint64_t* list;
+
+    GPUALIGN_HD uint32_t seed_hits(uint32_t i) const { return candidate_seed_hits(list[i]); }
+    // Moves those with so many seed hits as are wanted to the front; returns their number.
+    template <class Group, class Wanted>
+    GPUALIGN_HD uint32_t keep(const Group& group, uint32_t count, Wanted&& wanted) const {
+        return keep_keys(group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
+    }
+    // Moves the first ones in scattered_order to the front.
+    template <class Group>
+    GPUALIGN_HD void scatter(const Group& group, uint32_t draw, uint32_t count, uint32_t first) const {
+        const auto each = [&](uint32_t n, auto&& changed) {
+            for (uint32_t i = group.lane(); i < n; i += Group::kLanes)
+                list[i] = changed(list[i] >> kWindowBits, draw) << kWindowBits | candidate_window(list[i]);
+            group.sync();
+        };
+        each(count, [](uint64_t order, uint32_t drawn) { return scattered_order(order, drawn); });
+        sort_keys(group, list, count);
+        each(first, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
+    }
+};
+
+template <class Group, class Candidates>
+GPUALIGN_HD uint32_t most_seed_hits(const Group& group, const Candidates& candidates, uint32_t count) {
     uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
-        const uint32_t seed_hits = candidate_seed_hits(workspace.candidates[i]);
+        const uint32_t seed_hits = candidates.seed_hits(i);
         maximum = seed_hits > maximum ? seed_hits : maximum;
     }
-    maximum = group.largest(maximum);
-    count = keep_keys(group, workspace.candidates, count,
-                      [&](uint64_t candidate) { return worth_verifying(candidate_seed_hits(candidate), maximum); });
+    return group.largest(maximum);
+}
+
+// The candidates worth a verification, moved to the front. Returns their number. `Candidates` as WindowCandidates.
+template <class Group, class Candidates>
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t draw, uint32_t count,
+                                       uint32_t max_candidates) {
+    const uint32_t maximum = most_seed_hits(group, candidates, count);
+    count = candidates.keep(group, count, [&](uint32_t seed_hits) { return worth_verifying(seed_hits, maximum); });
     if (count <= max_candidates) return count;
-    const auto each = [&](uint32_t n, auto&& changed) {
-        for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
-            const uint64_t candidate = workspace.candidates[i];
-            workspace.candidates[i] = changed(candidate >> kWindowBits, draw) << kWindowBits | candidate_window(candidate);
-        }
-        group.sync();
-    };
-    each(count, [](uint64_t order, uint32_t drawn) { return scattered_order(order, drawn); });
-    sort_keys(group, workspace.candidates, count);
-    each(max_candidates, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
+    candidates.scatter(group, draw, count, max_candidates);
     return max_candidates;
 }
 
@@ -205,7 +224,7 @@ GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read
     for (uint32_t from = 0, to = 0; from < count; from = to) {
         while (to < count && to - from < kHitsAtOnce) to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
         const uint32_t found = find_candidates(group, read, target, workspace, counter, hits + from, to - from, kept);
-        kept = choose_candidates(group, workspace, read.draw, found, max_candidates);
+        kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, found, max_candidates);
         move_windows(group, workspace, kept);
     }
     return kept;

@@ -72,9 +72,7 @@ private:
         if (state.left) return false;
         const uint64_t* const list = all_.loci + state.first_locus;
         const MapRules& rules = batch_.rules;
-        const int32_t distance = state.found.loci ? int32_t(locus_distance(list[0])) : -1;
-        if (wants_neighbours(state.length, state.unknown, rules.k, rules.w, distance)) return false;
-        if (wants_rivals(state.length, rules.k, distance, mates_ == 2)) return false;
+        if (neighbours_for(rules, all_.loci_of(batch_, first_ + uint32_t(mate)), mates_ == 2) != NeighboursFor::nothing) return false;
         return !(rules.local && state.found.wants_chaining(list, rules.scores, state.limit));
     }
 

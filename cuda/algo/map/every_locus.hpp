@@ -15,8 +15,11 @@ GPUALIGN_HD uint32_t min_path_hits(int32_t length, int32_t limit, int32_t k, int
     return uint32_t(max(1, length / (w + k - 1) - limit));
 }
 
-// Whether a read shares a seed with every locus within the limit: of limit + 1 pieces one has no edit.
-GPUALIGN_HD bool meets_every_locus(int32_t length, int32_t limit, int32_t k, int32_t w) { return length / (limit + 1) >= w + k - 1; }
+// Whether a read may share no seed with a locus within the limit: of limit + 1 pieces one has no edit, but it has too few bases. A
+// read of which no base need be right has no locus.
+GPUALIGN_HD bool may_lie_anywhere(int32_t length, int32_t limit, int32_t k, int32_t w) {
+    return length > limit && length / (limit + 1) < w + k - 1;
+}
 
 // The first diagonal about which not all is known where the hits before a position are.
 GPUALIGN_HD int64_t diagonals_done(int64_t position, int32_t length, int32_t limit) { return position - length - 2 * limit; }

@@ -120,12 +120,12 @@ template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                    const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
                                    uint32_t total, int32_t depth, SeedHits& hits, FoundRead& found) {
-    const uint32_t maximum = uint32_t(min(rules.max_hits, (1 << 30) / kDepth) * depth);
+    const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
     const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
-    const uint32_t max_candidates = uint32_t(min(rules.max_candidates, (1 << 30) / kDepth) * depth);
+    const uint32_t max_candidates = limit_at(rules.max_candidates, depth);
     const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // there may be too few windows
     found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
@@ -134,7 +134,13 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     if constexpr (Memory::kFewHits == 0)
         if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
     const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, workspace, read.draw, candidates, max_candidates);
+    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, candidates, max_candidates);
+}
+
+// The loci found so far.
+GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci,
+                                   const FoundRead& found) {
+    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, found.hits_truncated, {}};
 }
 
 // Candidates of a read and their loci.
@@ -158,7 +164,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     search_windows(group, read, target, workspace, shared, 0, candidates, read.limit, loci, found);
     found.loci = settle_loci(group, read.limit, loci, found.loci);
     found.near_hits = 0;
-    if (candidates > 1 && found.loci && long_gap_costs_less(rules.scores, read.limit, int32_t(locus_distance(loci[0]))))
+    if (near_hits_matter(rules.scores, packed_loci(target, rules, read, loci, found), candidates))
         found.near_hits = max_near_hits(group, hits.list, hits.count);
 }
 
@@ -173,8 +179,7 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, true, {}}))
-            return found;
+        if (depth == kDepth || found.too_many || !wants_more_hits(packed_loci(target, rules, read, loci, found))) return found;
     }
 }
 

@@ -50,9 +50,26 @@ GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
 
 // Whether more hits of a read that has too many are worth following: its best locus may be another.
 template <class Loci>
-GPUALIGN_HD bool in_doubt(const Loci& loci) {
+GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
+    if (!loci.hits_truncated) return false;
     if (loci.count == 0 || loci.seed_hits(0) < kManySeedHits) return true;
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
+}
+
+// Whether the best locus of a read that has so many candidates has so many edits that loci a long gap apart may be better.
+template <class Loci>
+GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {
+    return candidates > 1 && loci.count && long_gap_costs_less(scores, loci.limit, loci.distance(0));
+}
+
+// What the neighbours of a read (neighbours.hpp) are looked up for: its locus, which its own seeds may not show, or loci beside its
+// own.
+enum class NeighboursFor { nothing, locus, rivals };
+template <class Loci>
+GPUALIGN_HD NeighboursFor neighbours_for(const MapRules& rules, const Loci& loci, bool paired) {
+    const int32_t distance = loci.count ? loci.distance(0) : -1;
+    if (wants_rivals(loci.length, rules.k, distance, paired)) return NeighboursFor::rivals;
+    return wants_neighbours(loci.length, loci.unknown, rules.k, rules.w, distance) ? NeighboursFor::locus : NeighboursFor::nothing;
 }
 
 // The mates' outer distance at loci i of R1 and j of R2, -1 where they are not a proper pair.

@@ -167,12 +167,33 @@ GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint
 // The repeat rule: seeds are followed from the rarest to the most frequent, of equally frequent ones the first, until
 // `maximum` hits have been followed. The rarest is always followed, up to that number of its hits, so that a read made
 // of repeats alone is mapped.
-GPUALIGN_HD bool rarer(uint32_t count, uint32_t seed, uint32_t other_count, uint32_t other_seed) {
-    return count < other_count || (count == other_count && seed < other_seed);
-}
+GPUALIGN_HD uint64_t rarity_rank(uint32_t count, uint32_t seed) { return uint64_t(count) << 32 | seed; }
 // Hits of the seed of that rank; it is not followed, nor are those after it, where these and the ones before are more than most.
 GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t maximum) {
     return count <= maximum ? count : rank == 0 ? maximum : maximum + 1;
+}
+
+// Returns how many of the seeds in that order are followed and, in `hits`, how many hits. count_of(rank) returns the hits of a seed, and
+// place(rank, start) takes how many are followed before it.
+template <class Group, class CountOf, class Place>
+GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t maximum, uint32_t& hits, CountOf&& count_of, Place&& place) {
+    hits = 0;
+    for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
+        const uint32_t rank = base + group.lane();
+        const uint32_t count = rank < seeds ? hits_to_follow(rank, count_of(rank), maximum) : 0;
+        uint32_t total;
+        const uint32_t start = hits + group.sum_before(count, total);
+        const uint32_t beyond = group.ballot(rank < seeds && start + count > maximum);
+        if (rank < seeds) place(rank, start);
+        if (beyond) {
+            hits = group.from(start, first_lane(beyond));
+            group.sync();
+            return base + first_lane(beyond);
+        }
+        hits += total;
+    }
+    group.sync();
+    return seeds;
 }
 
 // Where the followed hits of a seed begin: those of one that has too many are neighbours somewhere among its hits.
@@ -191,30 +212,14 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
         uint32_t rank = s;
         if (hits_truncated) {
             rank = 0;
-            for (uint32_t t = 0; t < seeds; t++) rank += rarer(counts[t], t, counts[s], s);
+            for (uint32_t t = 0; t < seeds; t++) rank += rarity_rank(counts[t], t) < rarity_rank(counts[s], s);
         }
         shared.seed_order[rank] = Number(s);
     }
     group.sync();
-    hits = 0;
-    for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
-        const uint32_t rank = base + group.lane();
-        const uint32_t count = rank < seeds ? hits_to_follow(rank, counts[shared.seed_order[rank]], maximum) : 0;
-        uint32_t total;
-        const uint32_t start = hits + group.sum_before(count, total);
-        const uint32_t beyond = group.ballot(rank < seeds && start + count > maximum);
-        if (rank < seeds) shared.seeds.start[rank] = start;
-        if (beyond) {
-            uint32_t within = 0;
-            while (!(beyond >> within & 1)) within++;
-            group.sync();
-            hits = shared.seeds.start[base + within];
-            return base + within;
-        }
-        hits += total;
-    }
-    group.sync();
-    return seeds;
+    return follow_seeds(
+        group, seeds, maximum, hits, [&](uint32_t r) { return counts[shared.seed_order[r]]; },
+        [&](uint32_t r, uint32_t start) { shared.seeds.start[r] = start; });
 }
 
 // The hit of an index entry with the k-mer at a position of the read.

@@ -20,6 +20,9 @@ constexpr int32_t kMinLocalScore = 30;      // of a local alignment
 constexpr int32_t kMinMateScore = 20;       // of side by side mate, where fewer bases say as much
 constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond what names its locus near the other
 
+// A limit on hits or candidates where `depth` times as many are followed, up to kDepth.
+GPUALIGN_HD uint32_t limit_at(int32_t limit, int32_t depth) { return uint32_t(min(limit, (1 << 30) / kDepth) * depth); }
+
 // Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.
 GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t unknown) { return 4 * unknown <= length ? unknown : 0; }
 

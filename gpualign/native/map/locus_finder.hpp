@@ -54,7 +54,7 @@ private:
         for (size_t r = 0; r < block_.size(); r++) {
             seeder_.find(r);
             block_.read(r).any_hits = seeder_.any_hits(r);
-            add_candidates(r, false);
+            add_candidates(r, 1);
         }
         search_.run();
         for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
@@ -64,9 +64,9 @@ private:
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (block_.read(r).hits_truncated && in_doubt(block_.view(r))) {
+            if (wants_more_hits(block_.view(r))) {
                 block_.loci(r).clear();
-                add_candidates(r, true);
+                add_candidates(r, kDepth);
             }
         if (!search_.size()) return;
         search_.run();
@@ -78,15 +78,11 @@ private:
         if (params_.seeding.full) return;
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
-            const Read& read = block_.read(r);
-            const int32_t distance = block_.loci(r).empty() ? -1 : block_.loci(r)[0].distance;
-            const bool rivals = wants_rivals(read.length, params_.seeding.k, distance, mates && mates[r]);
-            if (params_.is_long(read.length) ||
-                (!rivals && !wants_neighbours(read.length, read.unknown, params_.seeding.k, params_.seeding.w, distance)))
-                continue;
-            const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), read.length);
-            if (!rivals) block_.loci(r).clear();
-            add_candidates(r, seeds, false);
+            const NeighboursFor sought = neighbours_for(params_.rules, block_.view(r), mates && mates[r]);
+            if (sought == NeighboursFor::nothing || params_.is_long(block_.read(r).length)) continue;
+            const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), block_.read(r).length);
+            if (sought == NeighboursFor::locus) block_.loci(r).clear();
+            add_candidates(r, seeds, 1);
         }
         if (!search_.size()) return;
         search_.run();
@@ -97,25 +93,24 @@ private:
     void count_near_hits() {
         for (size_t r = 0; r < block_.size(); r++) {
             Read& read = block_.read(r);
-            if (read.several_candidates && !block_.loci(r).empty() &&
-                long_gap_costs_less(params_.scores, read.limit, block_.loci(r)[0].distance))
-                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.draw, read.deep);
+            if (near_hits_matter(params_.scores, block_.view(r), read.candidates))
+                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.draw, read.depth);
         }
     }
 
-    void add_candidates(size_t r, bool deep) {
+    void add_candidates(size_t r, int32_t depth) {
         if (params_.is_long(block_.read(r).length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
-        add_candidates(r, r, deep);
+        add_candidates(r, r, depth);
     }
 
     // With the seeds of a read of the seeder's.
-    void add_candidates(size_t r, size_t seeds, bool deep) {
+    void add_candidates(size_t r, size_t seeds, int32_t depth) {
         Read& read = block_.read(r);
-        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, deep, candidates_);
+        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, depth, candidates_);
         read.seeds = uint32_t(seeds);
-        read.deep = deep;
-        read.several_candidates = candidates_.size() > 1;
+        read.depth = depth;
+        read.candidates = uint32_t(candidates_.size());
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 
@@ -128,7 +123,7 @@ private:
             search_.run();
             search_.clear();
         };
-        if (read.length > read.limit && !meets_every_locus(read.length, read.limit, params_.seeding.k, params_.seeding.w))
+        if (may_lie_anywhere(read.length, read.limit, params_.seeding.k, params_.seeding.w))
             seeder_.everywhere(read.length, read.limit, search);
         else seeder_.every_candidate(r, read.length, read.limit, search);
     }

@@ -26,8 +26,8 @@ struct Read {
     bool first_of_pair;
     uint32_t draw;     // algo/map/draw.hpp
     uint32_t seeds;    // the seeder's number of the read whose seeds it has
-    bool deep;         // it followed more hits
-    bool several_candidates;
+    int32_t depth;     // times as many hits as usual that it followed
+    uint32_t candidates;
 };
 
 // As PackedBases (algo/map/base_quality.hpp), of codes, a byte a base.
@@ -73,7 +73,7 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r), uint32_t(r), false, false};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r), uint32_t(r), 1, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {

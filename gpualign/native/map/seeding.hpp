@@ -34,6 +34,22 @@ struct Candidate {
     int64_t end() const { return begin + columns; }
 };
 
+// As WindowCandidates (algo/map/candidates.hpp).
+struct CandidateList {
+    Candidate* list;
+
+    uint32_t seed_hits(uint32_t i) const { return uint32_t(list[i].seed_hits); }
+    template <class Wanted>
+    uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
+        return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) { return !wanted(uint32_t(c.seed_hits)); }) - list);
+    }
+    void scatter(const OneLane&, uint32_t draw, uint32_t count, uint32_t first) const {
+        std::nth_element(list, list + first, list + count, [draw](const Candidate& a, const Candidate& b) {
+            return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
+        });
+    }
+};
+
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
@@ -79,25 +95,17 @@ public:
         return first_seed_.size() - 2;
     }
 
-    // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
-    // `deep`: follow and keep several times as many.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, bool deep, std::vector<Candidate>& out) {
-        const bool hits_truncated = collect_hits(r, length, draw, deep);
-        const size_t max_candidates = size_t(params_.max_candidates) * size_t(deep ? kDepth : 1);
+    // Candidates of read r of the block; returns whether hits were left out.
+    // `depth` times as many as the parameters say are followed and kept.
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, std::vector<Candidate>& out) {
+        const bool hits_truncated = collect_hits(r, length, draw, depth);
+        const OneLane lane;
+        const auto all = [&] { return CandidateList{out.data()}; };
         uint32_t fewest;
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
-        if (fewest && worth_verifying(fewest - 1, max_seed_hits(out))) add_candidates(list_.sorted(), length, limit, out);
-        const auto better = [](const Candidate& a, const Candidate& b) {
-            return a.order != b.order ? a.order < b.order : a.contig < b.contig;
-        };
-        drop_unlikely(out);
-        if (out.size() > max_candidates) {
-            std::nth_element(out.begin(), out.begin() + int64_t(max_candidates), out.end(), [&](const Candidate& a, const Candidate& b) {
-                return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
-            });
-            out.resize(max_candidates);
-        }
-        std::sort(out.begin(), out.end(), better);
+        if (fewest && worth_verifying(fewest - 1, most_seed_hits(lane, all(), uint32_t(out.size()))))
+            add_candidates(list_.sorted(), length, limit, out);
+        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), limit_at(params_.max_candidates, depth)));
         return hits_truncated;
     }
 
@@ -129,7 +137,7 @@ public:
         }
     }
 
-    // Calls visit(Candidate) for all loci that there are, for reads that do not meet every locus.
+    // Calls visit(Candidate) for all loci that there are, for reads that may lie anywhere.
     template <class Visit>
     void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
@@ -141,8 +149,8 @@ public:
     }
 
     // Most hits of read r of the block, followed as for its candidates, that lie within a long gap of each other.
-    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
-        collect_hits(r, length, draw, deep);
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+        collect_hits(r, length, draw, depth);
         const SeedHits hits = list_.sorted();
         return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
     }
@@ -191,12 +199,12 @@ private:
     // a number.
     struct FollowedSeeds {
         size_t read = ~size_t(0);
-        int64_t max_hits = 0;
+        uint32_t max_hits = 0;
         bool hits_truncated = false;
         std::vector<uint32_t> seeds;
     };
 
-    void follow_seeds(size_t r, int64_t max_hits, FollowedSeeds& out) {
+    void follow_seeds(size_t r, uint32_t max_hits, FollowedSeeds& out) {
         out.read = r;
         out.max_hits = max_hits;
         out.seeds.clear();
@@ -208,32 +216,28 @@ private:
         out.hits_truncated = total > max_hits;
         if (!out.hits_truncated) return;
         rank_.clear();
-        for (const uint32_t s : out.seeds) rank_.push_back(uint64_t(count(s)) << 32 | s);  // algo/map/seeds.hpp: rarer
+        for (const uint32_t s : out.seeds) rank_.push_back(rarity_rank(count(s), s));
         std::sort(rank_.begin(), rank_.end());
-        out.seeds.clear();
-        total = 0;
-        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
-            const uint32_t s = uint32_t(rank_[rank]);
-            total += hits_to_follow(rank, count(s), uint32_t(max_hits));
-            if (total > max_hits) return;
-            out.seeds.push_back(s);
-        }
+        uint32_t hits;
+        out.seeds.resize(gpualign::follow_seeds(
+            OneLane(), uint32_t(rank_.size()), max_hits, hits, [&](uint32_t rank) { return count(uint32_t(rank_[rank])); },
+            [&](uint32_t rank, uint32_t) { out.seeds[rank] = uint32_t(rank_[rank]); }));
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t draw, bool deep) {
-        const int64_t max_hits = std::min<int64_t>(int64_t(params_.max_hits) * (deep ? kDepth : 1), 1 << 30);
+    bool collect_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+        const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, own_);
-        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && !deep) {  // the next read's hits are prefetched
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {  // the next read's hits are prefetched
             follow_seeds(r + 1, max_hits, next_);
             for (const uint32_t s : next_.seeds)
-                for (uint32_t e = 0; e < std::min(count(s), uint32_t(max_hits)); e += kEntriesPerLine)
+                for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)
                     __builtin_prefetch(&index_.entries[seeds_[s].first + e]);
         }
         list_.clear();
         for (const uint32_t s : own_.seeds) {
-            const uint32_t followed = std::min(count(s), uint32_t(max_hits));
+            const uint32_t followed = std::min(count(s), max_hits);
             add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
         }
         return own_.hits_truncated;
@@ -264,18 +268,6 @@ private:
                                c.seed_hits = int32_t(seed_hits);
                                c.reverse = reverse;
                            });
-    }
-
-    static uint32_t max_seed_hits(const std::vector<Candidate>& candidates) {
-        int32_t maximum = 0;
-        for (const Candidate& c : candidates) maximum = std::max(maximum, c.seed_hits);
-        return uint32_t(maximum);
-    }
-
-    static void drop_unlikely(std::vector<Candidate>& candidates) {
-        const uint32_t maximum = max_seed_hits(candidates);
-        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), maximum); };
-        candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
     }
 
     // What the algorithms of algo/map need here of a target.

@@ -19,23 +19,17 @@ public:
     GPUALIGN_HD_CALL void find(int mate) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found{0, 0, 0, false, false, false};
-        const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, own_.seeds);
-        found.any_hits = seeds > 0;
+        set(mate, found);
+        if (maps_as_long(rules_, read.length)) return;
+        const uint32_t seeds = find_seeds(group_, read, target_, rules_, own_.seeds);
         const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
+        found.any_hits = seeds > 0;
         set(mate, found);
-        if (launch_.full && !maps_as_long(rules_, read.length)) return find_every(mate, seeds, total);
+        if (launch_.full) return find_every(mate, seeds, total);
         for (int32_t depth = 1; found.any_hits; depth = kDepth) {
-            SeedHits hits;
-            const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
-                                                      total, depth, hits, found);
-            if (found.too_many) return ask_for(mate, hits.count, found);
-            found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
-            set(mate, found);
-            search(mate, 0, candidates, read.limit, nullptr);
-            found = of_.mates[mate].found;
-            if (depth == kDepth || !found.hits_truncated || !in_doubt(loci(mate))) break;
+            if (!find_at(mate, seeds, total, depth, 0)) return;
+            if (depth == kDepth || !wants_more_hits(loci(mate))) break;
         }
-        set(mate, found);
         look_up_neighbours(mate);
     }
 
@@ -77,23 +71,34 @@ public:
     }
 
 private:
-    // Of a short read, which may lie where none of its seeds does.
-    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
+    // The loci that its seeds show, after those that are kept; false where there is no space for their hits.
+    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
-        const int32_t distance = found.loci ? loci(mate).distance(0) : -1;
-        const bool rivals = wants_rivals(read.length, rules_.k, distance, of_.count == 2);
-        if (maps_as_long(rules_, read.length) || (!rivals && !wants_neighbours(read.length, read.unknown, rules_.k, rules_.w, distance))) return;
-        const uint32_t seeds = find_neighbour_seeds(group_, read, target_, rules_, own_.seeds), kept = rivals ? found.loci : 0;
-        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
         SeedHits hits;
-        const uint32_t candidates =
-            candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds, total, 1, hits, found);
-        if (found.too_many) return ask_for(mate, hits.count, found);
-        found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
+        const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
+                                                  total, depth, hits, found);
+        if (found.too_many) {
+            ask_for(mate, hits.count, found);
+            return false;
+        }
         found.loci = kept;
         set(mate, found);
         search(mate, 0, candidates, read.limit, nullptr);
+        found = of_.mates[mate].found;
+        const bool near = near_hits_matter(rules_.scores, loci(mate), candidates);
+        found.near_hits = near ? max_near_hits(group_, hits.list, hits.count) : 0;
+        set(mate, found);
+        return true;
+    }
+
+    // Of a short read, which may lie where none of its seeds does.
+    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
+        const NeighboursFor sought = neighbours_for(rules_, loci(mate), of_.count == 2);
+        if (sought == NeighboursFor::nothing) return;
+        const uint32_t kept = sought == NeighboursFor::rivals ? of_.mates[mate].found.loci : 0;
+        const uint32_t seeds = find_neighbour_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
+        find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept);
     }
 
     // All is done again with space for so many hits, if there can be.
@@ -137,7 +142,7 @@ private:
     // Every locus within the limit, of which the windows are searched as they come.
     GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
         const MapRead read = of_.mates[mate].read;
-        if (read.length > read.limit && !meets_every_locus(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
+        if (may_lie_anywhere(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
         else if (seeds) follow_every_hit(mate, seeds, total);
         settle(mate);
     }
