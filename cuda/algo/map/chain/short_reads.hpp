@@ -44,7 +44,7 @@ struct ChainDepth {
 // repeat the right chain is often not among the first.
 GPUALIGN_HD ChainDepth chain_depth(const MapRules& rules, bool aligns_whole) {
     constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10, kMaxHitsNear = 4000;
-    const int32_t max_hits = min(rules.max_hits, (1 << 30) / kDepth) * kDepth;
+    const int32_t max_hits = int32_t(limit_at(rules.max_hits, kDepth));
     return aligns_whole ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
 }
 
