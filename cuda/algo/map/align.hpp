@@ -20,7 +20,6 @@ struct AffineBand {
     GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
     GPUALIGN_HD uint8_t& traced(int32_t i, int32_t b) const { return trace[(2 * i + b) * width + (b >> 1)]; }
 };
-constexpr uint8_t kOutside = 7, kTextNoBase = 5;  // codes of the text, which meet none of the read's
 
 // Unpacks the read, and the reference from `begin` on, as far as it lies in the contig [left, right).
 template <class Group>
