@@ -70,12 +70,12 @@ private:
     GPUALIGN_HD bool stays(int mate) const {
         const ReadState& state = all_.states[first_ + uint32_t(mate)];
         if (state.left) return false;
-        const uint64_t* const list = all_.loci + state.first_locus;
+        const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
         const MapRules& rules = batch_.rules;
-        const int32_t distance = state.found.loci ? int32_t(locus_distance(list[0])) : -1;
+        const int32_t distance = loci.count ? loci.distance(0) : -1;
         if (wants_neighbours(state.length, state.unknown, rules.k, rules.w, distance)) return false;
         if (wants_rivals(state.length, rules.k, distance, mates_ == 2)) return false;
-        return !(rules.local && state.found.wants_chaining(list, rules.scores, state.limit));
+        return !wants_chaining(rules, loci, state.found);
     }
 
     GPUALIGN_HD bool wants_group() const {
