@@ -12,6 +12,9 @@
 
 namespace gpualign {
 
+// Codes of text columns that match no base: beyond the contig, and where it has no base.
+constexpr uint8_t kOutside = 7, kTextNoBase = 5;
+
 // What a cell's traceback byte says.
 enum : uint8_t {
     kFromDiagonal = 0,   // low two bits: where the best value of the cell comes from

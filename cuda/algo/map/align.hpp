@@ -20,7 +20,6 @@ struct AffineBand {
     GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
     GPUALIGN_HD uint8_t& traced(int32_t i, int32_t b) const { return trace[(2 * i + b) * width + (b >> 1)]; }
 };
-constexpr uint8_t kOutside = 7, kTextNoBase = 5;  // codes of the text, which meet none of the read's
 
 // Unpacks the read, and the reference from `begin` on, as far as it lies in the contig [left, right).
 template <class Group>
@@ -189,7 +188,7 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
 GPUALIGN_HD void set_ungapped(int32_t length, uint64_t locus, int64_t left, const AffineScores& scores, MapFacts& record) {
     const int32_t distance = int32_t(locus_distance(locus));
     record.position = uint32_t(locus_end(locus) - length - left);
-    record.score = (length - distance) * scores.match - distance * scores.mismatch;
+    record.score = ungapped_score(scores, length, distance);
 }
 
 // Fills what the alignment says in the record, and shared.cigar from its end, or what `longer` gave; false where that is null.

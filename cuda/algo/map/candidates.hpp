@@ -31,11 +31,10 @@ GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (
 template <class Group>
 GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapWorkspace& workspace, uint32_t* counter,
                             uint32_t contig, bool reverse, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-    const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
-    const uint32_t clipped = begin < left || end > right ? kClippedWindow : 0;
-    begin = begin > left ? begin : left;
-    end = end < right ? end : right;
+    const int64_t whole = end - begin;
+    clip_to_contig(target.contig_offsets, contig, begin, end);
     if (begin >= end) return;
+    const uint32_t clipped = end - begin < whole ? kClippedWindow : 0;
     const uint32_t window = group.take(counter);
     workspace.window_begin[window] = uint32_t(begin);
     workspace.window_columns[window] = uint32_t(end - begin) | clipped;

@@ -70,10 +70,10 @@ private:
     GPUALIGN_HD bool stays(int mate) const {
         const ReadState& state = all_.states[first_ + uint32_t(mate)];
         if (state.left) return false;
-        const uint64_t* const list = all_.loci + state.first_locus;
+        const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
         const MapRules& rules = batch_.rules;
-        if (neighbours_for(rules, all_.loci_of(batch_, first_ + uint32_t(mate)), mates_ == 2) != NeighboursFor::nothing) return false;
-        return !(rules.local && state.found.wants_chaining(list, rules.scores, state.limit));
+        if (neighbours_for(rules, loci, mates_ == 2) != NeighboursFor::nothing) return false;
+        return !wants_chaining(rules, loci, state.found);
     }
 
     GPUALIGN_HD bool wants_group() const {

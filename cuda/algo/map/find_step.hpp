@@ -33,10 +33,8 @@ private:
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.draws[r]};
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
-        read.limit = batch_.rules.limits[length];
         read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
-        if (!read.clean) read.unknown = forgiven_bases(read.length, count_unknown(read));
-        read.limit += read.unknown;
+        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_unknown(read));
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);

@@ -14,13 +14,6 @@ struct FoundRead {
     bool hits_truncated;            // hits were left out
     bool any_hits;
     bool too_many;       // more hits than there is space for
-
-    // Whether chaining may know better: the read does not align end to end, or not well.
-    GPUALIGN_HD bool wants_chaining(const uint64_t* list, const AffineScores& scores, int32_t limit) const {
-        if (loci == 0) return any_hits;
-        const int32_t distance = int32_t(locus_distance(list[0])), seed_hits = int32_t(locus_seed_hits(list[0]));
-        return chaining_may_be_better(scores, limit, distance, seed_hits, int32_t(failed), int32_t(near_hits));
-    }
 };
 
 // The profile of both strands as StripedColumn wants it, padding matching every base.
@@ -94,7 +87,7 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
             const bool reverse = candidate_reverse(candidate);
             const uint32_t seed_hits = candidate_seed_hits(candidate);
             const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
-            within = best.distance <= uint32_t(limit);
+            within = aligns_whole(read.length, int32_t(best.distance), limit);
             if (best_of) best_of[c] = packed(best);
             if (within) locus = make_locus(best.distance, int64_t(begin) + best.end, reverse, seed_hits);
             else failed = seed_hits > failed ? seed_hits : failed;

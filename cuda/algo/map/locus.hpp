@@ -6,6 +6,7 @@
 #pragma once
 #include "algo/common/group.hpp"
 #include "algo/map/base_quality.hpp"
+#include "algo/map/chain/short_reads.hpp"
 #include "algo/map/types.hpp"
 
 namespace gpualign {
@@ -30,7 +31,7 @@ struct PackedLoci {
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }
-    GPUALIGN_HD int32_t score(uint32_t i) const { return length * scores.match - distance(i) * (scores.match + scores.mismatch); }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return ungapped_score(scores, length, distance(i)); }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
     GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }
@@ -39,6 +40,9 @@ struct PackedLoci {
     GPUALIGN_HD bool local(uint32_t) const { return false; }
     GPUALIGN_HD uint8_t local_quality(uint32_t) const { return 0; }
 };
+
+// Whether a read aligns end to end with so many edits. No read is aligned of which no base need be right.
+GPUALIGN_HD bool aligns_whole(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
 
 // How many loci are as good as the best one.
 template <class Loci>
@@ -70,6 +74,15 @@ GPUALIGN_HD NeighboursFor neighbours_for(const MapRules& rules, const Loci& loci
     const int32_t distance = loci.count ? loci.distance(0) : -1;
     if (wants_rivals(loci.length, rules.k, distance, paired)) return NeighboursFor::rivals;
     return wants_neighbours(loci.length, loci.unknown, rules.k, rules.w, distance) ? NeighboursFor::locus : NeighboursFor::nothing;
+}
+
+// Whether a read is chained, as it does not align end to end, or not well; `Found` as FoundRead (algo/map/loci.hpp).
+template <class Loci, class Found>
+GPUALIGN_HD bool wants_chaining(const MapRules& rules, const Loci& loci, const Found& found) {
+    if (!rules.local || maps_as_long(rules, loci.length)) return false;
+    if (loci.count == 0) return found.any_hits;
+    return chaining_may_be_better(rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), int32_t(found.failed),
+                                  int32_t(found.near_hits));
 }
 
 // The mates' outer distance at loci i of R1 and j of R2, -1 where they are not a proper pair.

@@ -5,6 +5,7 @@
 #include "algo/map/chain/short_reads.hpp"
 #include "algo/map/locus.hpp"
 #include "algo/map/mapping_quality.hpp"
+#include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
 
@@ -28,12 +29,10 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
     return a.local < b.local;
 }
 
-// Of a whole read that ends at `end` with so many edits. No read is aligned of which no base need be right.
-GPUALIGN_HD bool aligns_whole(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
+// Of a whole read that ends at `end` with so many edits.
 GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, const AffineScores& scores, uint32_t contig, bool reverse,
                               int32_t seed_hits, int32_t distance, int64_t end) {
-    const int32_t score = length * scores.match - distance * (scores.match + scores.mismatch);
-    return {read, contig, reverse, seed_hits, distance, score, end - length, end, -1};
+    return {read, contig, reverse, seed_hits, distance, ungapped_score(scores, length, distance), end - length, end, -1};
 }
 
 // Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read
@@ -114,6 +113,29 @@ GPUALIGN_HD int32_t edits_of_clipped(const AffineScores& scores, int32_t bases, 
 constexpr int64_t kWidestWindow = 2000;  // of a mate of which any part is looked for
 // Diagonals of such a window: few widths, so that lanes fill.
 GPUALIGN_HD int32_t window_band(int64_t columns, int32_t length) { return (int32_t(columns) + length + 15) / 16 * 16; }
+// Diagonals on which a mate is aligned.
+struct MateBand {
+    int64_t diagonal;
+    int32_t band;  // how many; 0: it is not aligned
+};
+// In the window [begin, after): around the best end of the read there, if within `limit` edits, otherwise any part of it.
+GPUALIGN_HD MateBand clipped_mate_band(int32_t length, int32_t limit, int64_t begin, int64_t after, int32_t distance, int64_t end) {
+    if (distance <= limit) return {end - length - limit, 2 * limit + 1};
+    if (after - begin > kWidestWindow) return {0, 0};
+    return {begin - length, window_band(after - begin, length)};
+}
+// A local alignment of such a mate by its CIGAR's first and last operation and its score.
+template <class Local>
+GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first, uint32_t last, int32_t score,
+                                  Local& local) {
+    const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
+    local.query_begin = clipped(reverse ? last : first);
+    local.query_end = length - clipped(reverse ? first : last);
+    local.score = score;
+    local.edits = edits_of_clipped(scores, local.query_end - local.query_begin, score);
+    local.kind = ChainKind::primary;
+    local.reverse = reverse;
+}
 
 // Memory to settle loci in: `by_position` for a power of two of them.
 struct SettleMemory {

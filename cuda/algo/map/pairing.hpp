@@ -161,4 +161,16 @@ GPUALIGN_HD uint32_t next_secondary(const MapRules& rules, const Loci& loci, uin
     return from;
 }
 
+// visit(locus) for each of those, as many as are asked for; returns how many.
+template <class Loci, class Visit>
+GPUALIGN_HD uint32_t for_each_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, Visit&& visit) {
+    uint32_t count = 0;
+    for (uint32_t p = 0; count < uint32_t(rules.max_secondary); p++, count++) {
+        p = next_secondary(rules, loci, chosen, p);
+        if (p >= loci.count) break;
+        visit(p);
+    }
+    return count;
+}
+
 }  // namespace gpualign

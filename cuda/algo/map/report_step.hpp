@@ -77,13 +77,7 @@ private:
     }
 
     GPUALIGN_HD uint32_t count_secondary(const PackedLoci& list, uint32_t chosen) const {
-        const uint32_t maximum = uint32_t(batch_.rules.max_secondary);
-        uint32_t count = 0;
-        for (uint32_t p = 0; count < maximum; p++, count++) {
-            p = next_secondary(batch_.rules, list, chosen, p);
-            if (p == list.count) break;
-        }
-        return count;
+        return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
     GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) const {

@@ -26,6 +26,13 @@ GPUALIGN_HD uint32_t limit_at(int32_t limit, int32_t depth) { return uint32_t(mi
 // Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.
 GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t unknown) { return 4 * unknown <= length ? unknown : 0; }
 
+// Edits allowed in a read: `edits` and its forgiven ones of so many unknown bases.
+template <class Read>
+GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t unknown) {
+    read.unknown = forgiven_bases(read.length, unknown);
+    read.limit = edits + read.unknown;
+}
+
 // Whether a read's neighbours, with one base changed, are looked up too. Where a read has few windows of w k-mers, an edit or two
 // spoil all of them; with one undone, one is left. Where a read has a locus, `distance` from it (else negative), another as good has
 // k-mers in common with the read if a piece between so many edits has. `unknown`: how many of its bases are forgiven.

@@ -18,6 +18,11 @@ GPUALIGN_HD uint32_t contig_of(const MapTarget& target, int64_t position) {
     }
     return uint32_t(low);
 }
+// What of [begin, end) lies in the contig; empty where begin >= end.
+GPUALIGN_HD void clip_to_contig(const int64_t* contig_offsets, uint32_t contig, int64_t& begin, int64_t& end) {
+    if (begin < contig_offsets[contig]) begin = contig_offsets[contig];
+    if (end > contig_offsets[contig + 1]) end = contig_offsets[contig + 1];
+}
 GPUALIGN_HD uint8_t code_at(const MapTarget& target, int64_t position) {
     return target.acgt_mask[position >> 5] >> (position & 31) & 1 ? packed_base(target.text, uint64_t(position)) : kNoBase;
 }

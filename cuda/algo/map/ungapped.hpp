@@ -20,6 +20,13 @@ GPUALIGN_HD bool substitution_loses_least(const AffineScores& scores) {
     return substitution < scores.gap_open + scores.gap_extend && substitution < scores.clip_penalty + scores.match;
 }
 
+// Whether a read with no edit, or a single one that is a substitution, is aligned at its locus without gaps or clips, as is plain by
+// its distance.
+template <class Test>
+GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, Test&& is_one_substitution) {
+    return distance == 0 || (distance == 1 && substitution_loses_least(scores) && is_one_substitution());
+}
+
 // Bases of the read in front of the first one from `row` on that differs from the reference, which base 0 meets at `begin`.
 GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
     while (row < read.length) {
@@ -146,13 +153,12 @@ GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bo
     return group.sum(substitutions) == 1;
 }
 
-// Whether a read with no edit, or a single one that is a substitution, is aligned at its locus without gaps or clips, as is plain by
-// its distance; by one lane.
+// By one lane.
 GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                                      const AffineScores& scores) {
-    if (locus_distance(locus) == 0) return true;
-    if (locus_distance(locus) > 1 || !substitution_loses_least(scores)) return false;
-    return is_one_substitution(OneLane(), read, locus_reverse(locus), target, locus_end(locus) - read.length, left);
+    return is_plainly_ungapped(scores, int32_t(locus_distance(locus)), [&] {
+        return is_one_substitution(OneLane(), read, locus_reverse(locus), target, locus_end(locus) - read.length, left);
+    });
 }
 
 // Whether the read is aligned at its locus without gaps or clips.

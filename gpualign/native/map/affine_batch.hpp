@@ -155,7 +155,7 @@ private:
         constexpr size_t lanes = Vec<Lane>::lanes;
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
-        symbols.assign(size_t(group.rows + 2 * group.columns) * lanes, Lane(AffineCodes::kOutside));
+        symbols.assign(size_t(group.rows + 2 * group.columns) * lanes, Lane(kOutside));
         group.query = symbols.data();
         group.text = group.query + size_t(group.rows) * lanes;
         bool within = true;
@@ -170,7 +170,7 @@ private:
         if (within) return;
         group.outside = group.text + size_t(group.columns) * lanes;
         for (size_t j = 0; j < size_t(group.columns) * lanes; j++)
-            group.outside[j] = group.text[j] == AffineCodes::kOutside ? lowest_score<Lane>() : Lane(0);
+            group.outside[j] = group.text[j] == kOutside ? lowest_score<Lane>() : Lane(0);
     }
 
     template <class Lane>

@@ -50,8 +50,6 @@ struct LastCell {
 // Codes of a task's rows, and of its columns, kOutside beyond the contig or the query.
 class AffineCodes {
 public:
-    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
-
     explicit AffineCodes(const ReferenceView& reference) : reference_(reference) {}
 
     const uint8_t* rows(const AffineTask& task) {

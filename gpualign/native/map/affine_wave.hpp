@@ -68,14 +68,14 @@ private:
     void load(const AffineTask& task) {
         width_ = width(task);
         const uint8_t* rows = codes_.rows(task);
-        query_.assign(size_t(task.length + 2 * kLanes), Lane(AffineCodes::kOutside));
+        query_.assign(size_t(task.length + 2 * kLanes), Lane(kOutside));
         for (int i = 0; i < task.length; i++) query_[size_t(task.length - 1 - i)] = rows[i];
         const std::vector<uint8_t>& columns = codes_.columns(task);
         text_.assign(columns.begin(), columns.end());
-        text_.resize(columns.size() + 2 * kLanes, Lane(AffineCodes::kOutside));
+        text_.resize(columns.size() + 2 * kLanes, Lane(kOutside));
         outside_.clear();
         if (!task.within_contig())
-            for (const Lane code : text_) outside_.push_back(code == AffineCodes::kOutside ? kLowest : Lane(0));
+            for (const Lane code : text_) outside_.push_back(code == kOutside ? kLowest : Lane(0));
         traceback_.resize(size_t(2 * task.length + task.band) * size_t(width_) + kLanes);
     }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "algo/map/chain/short_reads.hpp"
-#include "algo/map/thresholds.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/read_block.hpp"
 
@@ -23,7 +22,7 @@ public:
         queries_.clear();
         chained_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (!params_.is_long(block_.read(r).length) && !fits_well(r)) ask(r, chained_);
+            if (wants_chaining(params_.rules, block_.view(r), block_.read(r))) ask(r, chained_);
         chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
         run_densely();
@@ -37,13 +36,6 @@ public:
     }
 
 private:
-    bool fits_well(size_t r) const {
-        if (block_.loci(r).empty()) return false;
-        const Read& read = block_.read(r);
-        const Locus& best = block_.loci(r)[0];
-        return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.seed_hits, read.failed, read.near_hits);
-    }
-
     void ask(size_t r, std::vector<size_t>& asked) {
         const ChainDepth depth = chain_depth(params_.rules, !block_.loci(r).empty());
         ask(r, depth.max_hits, depth.max_suboptimal, asked);
@@ -58,9 +50,9 @@ private:
         queries_.clear();
         poor_.clear();
         for (const size_t r : chained_) {
-            if (!block_.loci(r).empty() || !block_.read(r).any_hits) continue;
             const uint8_t mapq = block_.locals(r).empty() ? uint8_t(0) : block_.locals(r)[0].mapq;
-            if (wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq)) ask(r, poor_);
+            if (block_.loci(r).empty() && wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq))
+                ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < poor_.size(); i++)

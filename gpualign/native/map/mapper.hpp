@@ -80,16 +80,15 @@ private:
         const uint8_t* codes = finder_.codes(choices_[c].read, locus.reverse);
         const int64_t contig_begin = reference_.contig_offsets[locus.contig];
         const int64_t contig_end = reference_.contig_offsets[locus.contig + 1];
-        const AffineScores& s = params_.scores;
         Alignment& a = alignments_[c];
         a.flag = uint16_t(choices_[c].flag | (locus.reverse ? kFlagReverse : 0));
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        if (a.distance == 0 || (a.distance == 1 && substitution_loses_least(s) && mismatches(codes, read.length, locus.begin, contig_begin) == 1) ||
-            is_ungapped(codes, read, locus, contig_begin, contig_end)) {
+        const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
+        if (is_plainly_ungapped(params_.scores, a.distance, one_substitution) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
-            a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;
+            a.score = locus.score;
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
             return;
         }

@@ -39,9 +39,7 @@ public:
         search_.measure_further();
         tasks_.clear();
         aligned_windows_.clear();
-        for (size_t w = 0; w < search_.size(); w++)
-            if (search_.distance(w) <= search_.limit(w)) align_at_end(w);
-            else align_within(w);
+        for (size_t w = 0; w < search_.size(); w++) align(w);
         aligner_.run(tasks_, aligned_);
         for (size_t t = 0; t < tasks_.size(); t++) keep(aligned_windows_[t], aligned_[t]);
     }
@@ -60,7 +58,7 @@ private:
 
     // Windows for `mate`, seen from the best loci of read r.
     void look_near(size_t r, size_t mate, int32_t max_edits) {
-        if (max_edits < 0 || params_.is_long(block_.read(mate).length)) return;
+        if (!is_looked_for(params_.rules, block_.read(mate).length, max_edits)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
                              block_.read(std::min(r, mate)).draw,
                              [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
@@ -84,22 +82,13 @@ private:
         search_.settle();
     }
 
-    void align_at_end(size_t w) {
-        const int32_t length = block_.read(search_.about(w).read).length, limit = search_.limit(w);
-        align(w, search_.end(w) - length - limit, 2 * limit + 1);
-    }
-
-    // Any part of the read.
-    void align_within(size_t w) {
-        const int64_t columns = search_.after(w) - search_.begin(w);
-        if (columns > kWidestWindow) return;
-        const int32_t length = block_.read(search_.about(w).read).length;
-        align(w, search_.begin(w) - length, window_band(columns, length));
-    }
-
-    void align(size_t w, int64_t diagonal, int32_t band) {
+    void align(size_t w) {
         const Locus& locus = search_.about(w);
-        tasks_.push_back({block_.codes(locus.read, locus.reverse), block_.read(locus.read).length, band, diagonal,
+        const int32_t length = block_.read(locus.read).length;
+        const MateBand on =
+            clipped_mate_band(length, search_.limit(w), search_.begin(w), search_.after(w), search_.distance(w), search_.end(w));
+        if (!on.band) return;
+        tasks_.push_back({block_.codes(locus.read, locus.reverse), length, on.band, on.diagonal,
                           reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
         aligned_windows_.push_back(w);
     }
@@ -109,13 +98,12 @@ private:
         const Locus& locus = search_.about(w);
         const size_t r = locus.read;
         if (!clipped_mate_is_better(params_.scores, found.score, block_.best_local_score(r))) return;
-        const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
-        int32_t before = clipped(found.cigar.front()), after = clipped(found.cigar.back());
-        if (locus.reverse) std::swap(before, after);
-        const int32_t length = block_.read(r).length;
-        const int64_t position = found.begin - reference_.contig_offsets[locus.contig];
-        block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, length - after, found.score,
-                             edits_of_clipped(params_.scores, length - before - after, found.score), 0, found.cigar}};
+        ChainRecord record{};
+        record.contig = locus.contig;
+        record.position = found.begin - reference_.contig_offsets[locus.contig];
+        record.cigar = found.cigar;
+        set_clipped_mate(params_.scores, block_.read(r).length, locus.reverse, found.cigar.front(), found.cigar.back(), found.score, record);
+        block_.locals(r) = {std::move(record)};
         block_.loci(r).clear();
         block_.add_local(r, 0);
     }

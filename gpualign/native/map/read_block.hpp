@@ -80,8 +80,7 @@ public:
                 forward[i] = kCodes.forward[text[i]];
                 *--backward = kCodes.reverse[text[i]];
             }
-            reads_[r].unknown = forgiven_bases(length, int32_t(std::count(forward, forward + length, kNoBase)));
-            reads_[r].limit = params_.limit(length) + reads_[r].unknown;
+            allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
             loci_[r].clear();
             locals_[r].clear();
         }

@@ -31,8 +31,7 @@ public:
         add(r, contig, reverse, seed_hits, begin, end, block_.read(r).limit);
     }
     void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end, int32_t limit) {
-        begin = std::max(begin, reference_.contig_offsets[contig]);
-        end = std::min(end, reference_.contig_offsets[contig + 1]);
+        clip_to_contig(reference_.contig_offsets, contig, begin, end);
         const Read& read = block_.read(r);
         if (begin >= end || read.length == 0) return;
         windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), limit});

@@ -174,7 +174,6 @@ public:
 
 private:
     static constexpr int32_t kLowest = -(1 << 29);
-    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
 
     // Where a lane is, and what its next cell needs.
     struct Front {

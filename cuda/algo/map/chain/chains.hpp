@@ -64,17 +64,22 @@ public:
     // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
     GPUALIGN_HD void best(const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
         const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
-        int32_t scores[kPerLane];
-        for (uint32_t p = 0; p < kPerLane; p++)
-            scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0,
-                                     p < kLast ? rules.max_gap : rules.query_gap);
-        int32_t mine = alone;
-        for (uint32_t p = 0; p < kPerLane; p++) mine = max(mine, scores[p]);
+        int32_t scores[kPerLane], mine = alone, nearest = -1;
+        const auto score = [&](uint32_t from, uint32_t to, int32_t max_nearer) {
+            for (uint32_t p = from; p < to; p++)
+                scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0, max_nearer);
+            for (uint32_t p = from; p < to; p++) mine = max(mine, scores[p]);
+        };
+        const auto find_nearest = [&](uint32_t from, uint32_t to) {
+            for (uint32_t p = from; p < to; p++) nearest = max(nearest, scores[p] == best ? index_[p] : -1);
+        };
+        score(0, kLast, rules.max_gap);
+        if (keeps_far(rules)) score(kLast, kPerLane, rules.query_gap);
         best = group_.largest(mine);
         predecessor = -1;
         if (best == alone) return;
-        int32_t nearest = -1;
-        for (uint32_t p = 0; p < kPerLane; p++) nearest = max(nearest, scores[p] == best ? index_[p] : -1);
+        find_nearest(0, kLast);
+        if (keeps_far(rules)) find_nearest(kLast, kPerLane);
         predecessor = group_.largest(nearest);
     }
 
@@ -95,9 +100,11 @@ private:
         for (uint32_t q = 0; q < kPerLane; q++)
             if (q == p) visit(q);
     }
-    // An anchor of a long read whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
+    static GPUALIGN_HD bool keeps_far(const ChainRules& rules) { return rules.min_anchors > 1; }  // of long reads
+
+    // An anchor whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
     GPUALIGN_HD void keep(const ChainRules& rules, uint32_t owner, uint32_t p, uint32_t reference) {
-        if (rules.min_anchors == 1) return;
+        if (!keeps_far(rules)) return;
         const int32_t index = group_.from(index_[p], owner);
         if (index < 0) return;
         const uint32_t at = group_.from(reference_[p], owner);

@@ -94,8 +94,7 @@ private:
             MateState state{};
             state.read = query_of(launch_.chains[0], r).read;
             state.read.draw = batch_.draws[r];
-            if (!state.read.clean) state.read.unknown = forgiven_bases(state.read.length, count_unknown(state.read));
-            state.read.limit = batch_.rules.limits[state.read.length] + state.read.unknown;
+            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_unknown(state.read));
             state.chained = maps_as_long(batch_.rules, state.read.length);
             state.chains = state.chained ? MateState::kLongChains : uint8_t(0);
             of_.mates[mate] = state;
@@ -106,13 +105,8 @@ private:
     // Which chains to look for.
     GPUALIGN_HD void plan(int mate) {
         MateState& state = of_.mates[mate];
-        const MapRead& read = state.read;
-        if (!batch_.rules.local || maps_as_long(batch_.rules, read.length) || !state.found.any_hits) return;
         const Loci loci = own_.loci(mate);
-        if (loci.count && !chaining_may_be_better(batch_.rules.scores, read.limit, loci.distance(0), loci.seed_hits(0),
-                                                  int32_t(state.found.failed), int32_t(state.found.near_hits)))
-            return;
-        if (!own_.first_lane()) return;
+        if (!wants_chaining(batch_.rules, loci, state.found) || !own_.first_lane()) return;
         state.depth = chain_depth(batch_.rules, loci.count != 0);
         state.chained = 1;
     }
@@ -142,35 +136,26 @@ private:
             const uint64_t candidate = workspace.candidates[w];
             const int64_t begin = workspace.window_begin[candidate_window(candidate)];
             const int64_t columns = workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
-            const bool whole = best.distance <= uint32_t(limit), reverse = candidate_reverse(candidate);
-            if (!whole && columns > kWidestWindow) continue;
+            const MateBand on = clipped_mate_band(read.length, limit, begin, begin + columns, int32_t(best.distance), begin + best.end);
+            if (!on.band) continue;
+            const bool reverse = candidate_reverse(candidate);
             const uint32_t contig = contig_of(batch_.target, begin);
-            const int32_t band = whole ? 2 * limit + 1 : window_band(columns, read.length);  // any part of it
-            const int64_t first = whole ? begin + best.end - read.length - limit : begin - read.length;
-            const uint32_t task = own_.align_read(mate, reverse, contig, first, band);
+            const uint32_t task = own_.align_read(mate, reverse, contig, on.diagonal, on.band);
             if (task != kNoItem) keep_clipped(mate, launch_.chains[0].tasks[0].items[task], contig, reverse);
         }
         if (of_.mates[mate].has_clipped) finder.add_locals(mate, own_.locals(mate));
     }
 
     GPUALIGN_HOST_DEVICE void keep_clipped(int mate, const BandTask& task, uint32_t contig, bool reverse) {
-        const int32_t score = task.score, length = of_.mates[mate].read.length;
-        if (!clipped_mate_is_better(batch_.rules.scores, score, own_.best_score(mate))) return;
-        const CigarText cigar{launch_.chains[0].cigars.items + task.cigar, task.operations};
-        const auto clip = [&](uint32_t i) { return cigar.operation(i) == kCigarS ? int32_t(cigar.length(i)) : 0; };
-        const int32_t front = clip(0), back = clip(cigar.count - 1);
+        if (!clipped_mate_is_better(batch_.rules.scores, task.score, own_.best_score(mate))) return;
+        const uint32_t* const cigar = launch_.chains[0].cigars.items + task.cigar;
         LocalAlignment own{};
         own.position = task.begin - batch_.target.contig_offsets[contig];
-        own.span = reference_span(cigar.operations, cigar.operations + cigar.count);
-        own.query_begin = reverse ? back : front;
-        own.query_end = length - (reverse ? front : back);
-        own.score = score;
-        own.edits = edits_of_clipped(batch_.rules.scores, own.query_end - own.query_begin, score);
+        own.span = reference_span(cigar, cigar + task.operations);
+        set_clipped_mate(batch_.rules.scores, of_.mates[mate].read.length, reverse, cigar[0], cigar[task.operations - 1], task.score, own);
         own.contig = contig;
         own.cigar = task.cigar;
         own.operations = task.operations;
-        own.kind = ChainKind::primary;
-        own.reverse = reverse;
         group_.sync();
         if (own_.first_lane()) {
             of_.mates[mate].clipped = own;

@@ -17,13 +17,11 @@ public:
 
     // How many records a read has, and where they lie.
     GPUALIGN_HOST_DEVICE void count(int mate, const Loci& loci, const MapChoice& choice) {
-        uint32_t secondary = 0, supplementary = 0, further = 0;
-        for (uint32_t p = 0; secondary < uint32_t(batch_.rules.max_secondary); p++) {
-            p = next_secondary(batch_.rules, loci, choice.locus, p);
-            if (p >= loci.count) break;
-            if (own_.first_lane()) own_.of.secondary[mate][secondary] = p;
-            secondary++;
-        }
+        uint32_t supplementary = 0, further = 0, number = 0;
+        const uint32_t secondary = for_each_secondary(batch_.rules, loci, choice.locus, [&](uint32_t p) {
+            if (own_.first_lane()) own_.of.secondary[mate][number] = p;
+            number++;
+        });
         if (loci.count && loci.local(choice.locus))
             for (size_t part = 0; part < loci.locals->size(); part++)
                 supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
@@ -107,12 +105,12 @@ private:
         const int64_t left = batch_.target.contig_offsets[locus.contig];
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
-        const AffineScores& scores = batch_.rules.scores;
-        if (locus.distance == 0 || (locus.distance == 1 && substitution_loses_least(scores) &&
-                                    is_one_substitution(group_, read, locus.reverse, batch_.target, locus.begin, left))) {
+        if (is_plainly_ungapped(batch_.rules.scores, locus.distance, [&] {
+                return is_one_substitution(group_, read, locus.reverse, batch_.target, locus.begin, left);
+            })) {
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
-            facts.score = (read.length - locus.distance) * scores.match - locus.distance * scores.mismatch;
+            facts.score = locus.score;
             return put(to, facts, &all, 1, locus.distance);
         }
         const uint32_t number =
