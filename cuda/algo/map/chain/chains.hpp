@@ -74,12 +74,13 @@ public:
             for (uint32_t p = from; p < to; p++) nearest = max(nearest, scores[p] == best ? index_[p] : -1);
         };
         score(0, kLast, rules.max_gap);
-        if (keeps_far(rules)) score(kLast, kPerLane, rules.query_gap);
+        const bool far = best_far_ + alone > mine;  // what no far one exceeds
+        if (far) score(kLast, kPerLane, rules.query_gap);
         best = group_.largest(mine);
         predecessor = -1;
         if (best == alone) return;
         find_nearest(0, kLast);
-        if (keeps_far(rules)) find_nearest(kLast, kPerLane);
+        if (far) find_nearest(kLast, kPerLane);
         predecessor = group_.largest(nearest);
     }
 
@@ -100,11 +101,9 @@ private:
         for (uint32_t q = 0; q < kPerLane; q++)
             if (q == p) visit(q);
     }
-    static GPUALIGN_HD bool keeps_far(const ChainRules& rules) { return rules.min_anchors > 1; }  // of long reads
-
-    // An anchor whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
+    // An anchor of a long read whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
     GPUALIGN_HD void keep(const ChainRules& rules, uint32_t owner, uint32_t p, uint32_t reference) {
-        if (!keeps_far(rules)) return;
+        if (rules.min_anchors == 1) return;
         const int32_t index = group_.from(index_[p], owner);
         if (index < 0) return;
         const uint32_t at = group_.from(reference_[p], owner);
@@ -115,6 +114,7 @@ private:
             if (index_[far] < 0 || score >= score_[far] || int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
                 set(far, index, at, query, score);
         });
+        best_far_ = max(best_far_, score);
     }
     GPUALIGN_HD void set(uint32_t p, int32_t index, uint32_t reference, int32_t query, int32_t score) {
         reference_[p] = reference;
@@ -126,6 +126,7 @@ private:
     const Group& group_;
     uint32_t reference_[kPerLane];
     int32_t query_[kPerLane], score_[kPerLane], index_[kPerLane];
+    int32_t best_far_ = -(1 << 30);  // of what this lane has kept of those before
 };
 
 // The anchors [from, to): scores of the best chains that end there, their predecessors, and marks where a better chain goes on.
