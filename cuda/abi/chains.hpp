@@ -20,7 +20,7 @@ struct Arena {
 struct ChainRules {
     int32_t k, w;
     int32_t stretch, max_hits;             // of each stretch of a read so many hits are followed, those of rare seeds first
-    int32_t max_gap, max_difference;       // bases between neighbours on the one of read and reference that has fewer, and how many more the other has
+    int32_t max_gap, max_difference;       // bases between neighbours on read or reference, whichever has fewer, and how many more the other has
     int32_t min_chain_score, min_anchors;
     int32_t max_suboptimal, suboptimal_percent;  // chains of one stretch that are aligned, and their share of the best score
     int32_t query_gap;                     // bases without an anchor that a chain does not count as its own

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
+from gpualign.io.bgzf_block import is_bgzf
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -142,9 +143,6 @@ class InputFile:
         self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
-
-            from gpualign.io.bgzf import BgzfReader
-            from gpualign.io.bgzf_block import is_bgzf
 
             self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
 

@@ -14,7 +14,8 @@
 
 namespace gpualign {
 
-constexpr uint32_t kLookBack = 64, kFar = 16;
+constexpr uint32_t kLookBack = 64;
+constexpr uint32_t kFar = 16, kFarDiagonals = 64;  // classes, and neighbouring diagonals that are in one
 constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of one that may be cut: of each piece some
 
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
@@ -108,7 +109,7 @@ private:
         if (index < 0) return;
         const uint32_t at = group_.from(reference_[p], owner);
         const int32_t query = group_.from(query_[p], owner), score = group_.from(score_[p], owner);
-        const uint32_t of = ((at - uint32_t(query)) / kLookBack * 0x9E3779B1u >> 16) % kFar;
+        const uint32_t of = ((at - uint32_t(query)) / kFarDiagonals * 0x9E3779B1u >> 16) % kFar;
         if (of % Group::kLanes != group_.lane()) return;
         visit(kLast + of / Group::kLanes, [&](uint32_t far) {
             if (index_[far] < 0 || score >= score_[far] || int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
