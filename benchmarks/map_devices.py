@@ -192,9 +192,10 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
     cases: dict[str, Any] = {device: partial(on_device, device) for device in devices}
     if arguments.packed:
         packed = [pack(path, arguments.threads) for path in one.files]
-        cases[f"{devices[0]} bgzf to SAM"] = partial(on_device, devices[0], packed)
-        cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, os.devnull, ["--bam"])
-        cases[f"{devices[0]} bgzf to BAM file"] = partial(on_device, devices[0], packed, folder / "packed.bam")
+        for device in devices:
+            cases[f"{device} bgzf to SAM"] = partial(on_device, device, packed)
+            cases[f"{device} bgzf to BAM"] = partial(on_device, device, packed, os.devnull, ["--bam"])
+            cases[f"{device} bgzf to BAM file"] = partial(on_device, device, packed, folder / "packed.bam")
     if arguments.gzip:
         streams = [gzipped(path) for path in one.files]
         cases[f"{devices[0]} gzip to BAM file"] = partial(on_device, devices[0], streams, folder / "gzip.bam")

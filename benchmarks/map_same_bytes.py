@@ -3,10 +3,10 @@
     python benchmarks/map_same_bytes.py [--sets pe150,hostile] [--share 0.1] [--devices cpu,cuda:0]
 
 Of human chromosome 20: 100,000 reads or pairs like each set of simulate.py, as many pairs of realistic_reads.py, and
-the long reads of simulate_long.py; and hostile ones: of a family of repeats and of tandem repeats, half of N and all of
-N, of 20 bases and of 1 Mbp. All lines of the SAM files are compared but @PG, which has the command; the first two that
-differ end the run. Levels are those that the installation has (GPUALIGN_ISA_LEVELS of CMake). Result:
-benchmarks/results/map-same-bytes-<machine>.json.
+the long reads of simulate_long.py; two genomes of E. coli on a third; and hostile ones: of a family of repeats and of
+tandem repeats, half of N and all of N, of 20 bases and of 1 Mbp. All lines of the SAM files are compared but @PG, which
+has the command; the first two that differ end the run. Levels are those that the installation has (GPUALIGN_ISA_LEVELS
+of CMake). Result: benchmarks/results/map-same-bytes-<machine>.json.
 """
 
 from __future__ import annotations
@@ -67,6 +67,12 @@ def long(name: str) -> ReadSet:
     return ReadSet(simulate_long.PRESETS[name], make)
 
 
+def genomes(folder: Path, share: float) -> Given:
+    both = folder / "genomes.fa"
+    both.write_bytes(b"".join(data.genome(name).read_bytes() for name in ("ecoli_dh1", "ecoli_536")))
+    return data.genome("ecoli_mg1655"), [both]
+
+
 def hostile_contigs(rng: np.random.Generator) -> Contigs:
     """300 copies of 2,000 bases, of which 1 % are changed; tandem repeats; 2.5 Mbp without repeats."""
     unit = BASES[rng.integers(0, 4, 2000)]
@@ -109,6 +115,7 @@ SETS = {
     **{name: simulated(name) for name in simulate.SETS},
     "realistic": ReadSet("sr", realistic),
     **{name: long(name) for name in simulate_long.SETS},
+    "genomes": ReadSet("asm20", genomes),
     "hostile": hostile("sr", 150, 0.02, 2000),
     "hostile pairs": hostile("sr", 150, 0.02, 2000, 2),
     "hostile ont": hostile("ont", 10_000, 0.1, 100),

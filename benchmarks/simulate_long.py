@@ -69,16 +69,21 @@ def with_errors(
 def simulate(name: str, folder: Path) -> tuple[Path, Path]:
     """Reads (FASTQ) and truth (name, contig, begin, end, strand; 0-based, half-open) of a set, made if not there."""
     reads, truth = folder / f"{name}.fq", folder / f"{name}.truth.tsv"
-    if truth.exists():
-        return reads, truth
-    model = SETS[name]
+    if not truth.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        part = truth.with_suffix(".part")
+        write(SETS[name], reads, part)
+        part.rename(truth)
+    return reads, truth
+
+
+def write(model: LongReadModel, reads: Path, truth: Path) -> None:
+    """Draw a set."""
     rng = np.random.default_rng(model.seed)
     contigs = {n: np.frombuffer(text, np.uint8) for n, text in read_fasta(genome(model.genome)).items()}
     contig, sequence = max(contigs.items(), key=lambda item: len(item[1]))
-    folder.mkdir(parents=True, exist_ok=True)
-    part = truth.with_suffix(".part")
     made = 0
-    with reads.open("wb") as out, part.open("w") as loci:
+    with reads.open("wb") as out, truth.open("w") as loci:
         while made < model.reads:
             length = int(np.clip(rng.lognormal(np.log(model.median), model.sigma), 1000, 50_000))
             begin = int(rng.integers(0, len(sequence) - length))
@@ -92,8 +97,6 @@ def simulate(name: str, folder: Path) -> tuple[Path, Path]:
             out.write(b"@r%d\n%s\n+\n%s\n" % (made, read.tobytes(), b"5" * len(read)))
             loci.write(f"r{made}\t{contig}\t{begin}\t{begin + length}\t{strand}\n")
             made += 1
-    part.rename(truth)
-    return reads, truth
 
 
 def main() -> None:

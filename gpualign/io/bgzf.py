@@ -207,8 +207,7 @@ def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
     if text is None:
         return [_inflated(group)]
     with STEPS.at("copy"):  # the memory is the device's
-        pieces = [text[at : at + _PIECE_BYTES].copy() for at in range(0, len(text), _PIECE_BYTES)]
-        return [Inflated(piece, int(_native.count_newlines(piece))) for piece in pieces]
+        return [Inflated(*piece) for piece in _native.text_pieces(text, _PIECE_BYTES)]
 
 
 @STEPS.at("inflate")

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -194,6 +195,22 @@ def test_threads_never_get_one_buffer_at_a_time() -> None:
     assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
     held = [memory.lend(4096) for _ in range(4)]
     assert [array is None for array in held] == [False, False, False, True]
+
+
+def test_nobody_waits_while_others_lock_large_buffers() -> None:
+    """Each of two threads finds the other one at it."""
+    both = threading.Barrier(2, timeout=60)
+
+    class Slow(Driver):
+        def pagelocked_empty(self, size: int, dtype: type) -> np.ndarray:
+            if size:
+                both.wait()
+            return super().pagelocked_empty(size, dtype)
+
+    memory = HostMemory(Slow(), chunk=0)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(memory.lend, [5000, 5000]))
+    assert [array is not None and len(array) for array in found] == [5000, 5000]
 
 
 class Library:

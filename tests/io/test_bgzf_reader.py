@@ -6,9 +6,11 @@ import gzip
 import io
 from pathlib import Path
 
+import numpy as np
 import pysam
 import pytest
 
+from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.files import InputFile
 
@@ -27,6 +29,14 @@ def read(path: Path, threads: int) -> bytes:
         while part := file.read(300_001):
             parts.write(part)
     return parts.getvalue()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 1000])
+def test_pieces_of_a_text_and_their_newlines(size: int) -> None:
+    text = b"a\nbc\n\nd"
+    pieces = [(bytes(piece), newlines) for piece, newlines in _native.text_pieces(np.frombuffer(text, np.uint8), size)]
+    assert pieces == [(text[i : i + size], text[i : i + size].count(b"\n")) for i in range(0, len(text), size)]
+    assert _native.text_pieces(np.zeros(0, np.uint8), size) == []
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

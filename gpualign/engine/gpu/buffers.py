@@ -48,7 +48,7 @@ class Slot:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._driver = device.driver
+        self._driver, self._enqueued = device.driver, device.enqueued
         self.stream = self._driver.Stream()
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._arrays: dict[str, tuple[Any, int]] = {}
@@ -139,14 +139,17 @@ class Slot:
         Returns:
             The device pointer.
         """
-        staged = array
-        if not is_lent(array) and array.nbytes <= max_staged:
-            staged = self.pinned(key, array.shape, array.dtype)
-            np.copyto(staged, array)
+        staged, enqueued = array, self._enqueued
+        if not is_lent(array):
+            if array.nbytes <= max_staged:
+                staged = self.pinned(key, array.shape, array.dtype)
+                np.copyto(staged, array)
+            else:
+                enqueued = self._driver  # which lets others work meanwhile
         pointer = self.device_array(key, staged.nbytes)
         if staged.nbytes:
             self._mark("copy", "copy to device")
-            self._driver.memcpy_htod_async(pointer, staged, self.stream)
+            enqueued.memcpy_htod_async(pointer, staged, self.stream)
             self.device.timeline.bytes_to_device += staged.nbytes
         return pointer
 
@@ -172,14 +175,14 @@ class Slot:
         """The same to page-locked memory that is not the slot's."""
         if array.nbytes:
             self._mark("copy", "copy from device")
-            self._driver.memcpy_dtoh_async(array, self._arrays[key][0], self.stream)
+            self._enqueued.memcpy_dtoh_async(array, self._arrays[key][0], self.stream)
             self.device.timeline.bytes_from_device += array.nbytes
 
     def clear(self, key: str, nbytes: int) -> Any:
         """The device array ``key`` with its first ``nbytes`` bytes set to zero; returns the device pointer."""
         pointer = self.device_array(key, nbytes)
         self._mark("kernel", self.step)
-        self._driver.memset_d8_async(pointer, 0, nbytes, self.stream)
+        self._enqueued.memset_d8_async(pointer, 0, nbytes, self.stream)
         return pointer
 
     def launch(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu import compiler, early
 from gpualign.engine.gpu.driver import load_driver
+from gpualign.engine.gpu.enqueued import enqueued
 from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.engine.gpu.timeline import Timeline
 from gpualign.errors import DeviceError
@@ -114,6 +115,7 @@ class Device:
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
         self.driver: Any = None
+        self.enqueued: Any = None
         self.host_memory: HostMemory
         self._closed: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
@@ -153,6 +155,7 @@ class Device:
         if after is not None:
             after._opening.exception()
         self.driver = load_driver()
+        self.enqueued = enqueued(self.driver)
         if self.info.capability < OLDEST_CAPABILITY:
             raise DeviceError(
                 f"{self.name} ({self.info.name}) has compute capability {self.info.capability[0]}."

@@ -77,8 +77,7 @@ class HostMemory:
     def _made(self, size: int) -> NDArray[np.uint8]:
         if (array := self._found(size)) is not None:
             return array
-        with self._cutting:
-            part = self._part(size)
+        part = self._part(size)
         self._foresee(size)
         return np.asarray(_Loan(part, self._home(size)))
 
@@ -108,13 +107,14 @@ class HostMemory:
         return self._free.setdefault(size, deque())
 
     def _part(self, size: int) -> NDArray[np.uint8]:
-        """A part of the chunk, or of a new one; what is large has its own."""
-        if size > len(self._rest):
-            if 2 * size > self._chunk:
-                return self._locker.lock(size)
-            self._rest = self._locker.lock(self._chunk)
-        part, self._rest = self._rest[:size], self._rest[size:]
-        return part
+        """A part of the chunk, or of a new one; what is large has its own, and nobody waits for that."""
+        if 2 * size > self._chunk:
+            return self._locker.lock(size)
+        with self._cutting:
+            if size > len(self._rest):
+                self._rest = self._locker.lock(self._chunk)
+            part, self._rest = self._rest[:size], self._rest[size:]
+            return part
 
     def clear(self) -> None:
         """Free the buffers that are not lent, and chunks of which no part is."""

@@ -47,7 +47,7 @@ class Nvcomp:
 
     def __init__(self, path: str) -> None:
         try:
-            self._library = ctypes.CDLL(path)
+            self._library = ctypes.PyDLL(path)  # its functions enqueue: see enqueued.py
             properties = _Properties()
             self._call("nvcompGetProperties", ctypes.byref(properties))
         except (OSError, AttributeError) as error:

@@ -36,16 +36,19 @@ class PageLocker:
 
     Args:
         driver: PyCUDA's; what stands in for it in tests is asked itself.
-
-    Attributes:
-        locked: bytes that are page-locked now.
     """
 
     def __init__(self, driver: Any) -> None:
-        self._driver, self._closed, self.locked = driver, False, 0
+        self._driver, self._closed = driver, False
         self._cuda = ctypes.CDLL("libcuda.so.1") if isinstance(driver, ModuleType) else None
         self._context = self._current()
         self._registered: set[int] = set()
+        self._sizes: dict[int, int] = {}  # by address
+
+    @property
+    def locked(self) -> int:
+        """Bytes that are page-locked now."""
+        return sum(tuple(self._sizes.values()))  # which other threads change
 
     def lock(self, size: int) -> NDArray[np.uint8]:
         """uint8 (size,) of whatever content. It goes with its last view, at the latest with the device.
@@ -57,14 +60,14 @@ class PageLocker:
             return np.zeros(0, np.uint8)
         if self._cuda is None:
             memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8)
-            self.locked += size
+            self._sizes[int(memory.ctypes.data)] = size
             return memory
         if size >= _LARGE_PAGE and large_pages() and (pages := self._large(size)) is not None:
             return pages
         address = ctypes.c_void_p()
         if self._within("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(size), _PORTABLE) or not address.value:
             raise self._driver.MemoryError(f"{size} bytes cannot be page-locked")
-        self.locked += size
+        self._sizes[address.value] = size
         return np.asarray(_Pages(self, address.value, size))
 
     def _large(self, size: int) -> NDArray[np.uint8] | None:
@@ -84,19 +87,19 @@ class PageLocker:
         if self._within("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), _PORTABLE):
             return None
         self._registered.add(address)
-        self.locked += size
+        self._sizes[address] = size
         return np.asarray(_Pages(self, address, size, array))
 
-    def free(self, address: int, size: int) -> None:
+    def free(self, address: int) -> None:
         """Give back pages that :meth:`lock` gave."""
         if self._closed:
             return
+        del self._sizes[address]
         if address not in self._registered:
             self._within("cuMemFreeHost", ctypes.c_void_p(address))
         else:
-            self._within("cuMemHostUnregister", ctypes.c_void_p(address))
             self._registered.remove(address)
-        self.locked -= size
+            self._within("cuMemHostUnregister", ctypes.c_void_p(address))
 
     def close(self) -> None:
         """Before the context goes, with which all of it does."""
@@ -123,8 +126,8 @@ class _Pages:
     """What the views of page-locked memory keep alive."""
 
     def __init__(self, locker: PageLocker, address: int, size: int, memory: NDArray[np.uint8] | None = None) -> None:
-        self._locker, self._given, self._memory = locker, (address, size), memory
+        self._locker, self._address, self._memory = locker, address, memory
         self.__array_interface__ = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
-        self._locker.free(*self._given)
+        self._locker.free(self._address)

@@ -22,7 +22,7 @@ from gpualign.sequences.batch import SequenceBatch
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
 #: counters of a batch, uint32: fields of MapBatch (cuda/abi/map.hpp), the last one MapCounters
-_COUNTERS = {"next_further": 1, "doubtful_count": 1, "counters": int(_native.MAP_COUNTERS)}
+_COUNTERS = {"doubtful_count": 1, "counters": int(_native.MAP_COUNTERS)}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
 _LENGTHS = (tuning.MAP_LONGEST, int(_native.LONGEST_WHOLE), 1 << 40)
 

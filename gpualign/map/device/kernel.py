@@ -172,7 +172,7 @@ class MapKernel:
         self._launches: dict[int, _Launch] = {}
         self._further = 1  # times the usual number of further records
         self._thorough = Thorough(index, params, 32)
-        self._capacity: dict[int, Capacity] = {}  # of the batches in flight
+        self._in_flight: dict[int, tuple[Capacity, int]] = {}  # of its slot, and bytes of its records
         self._steps = ChainSteps(device, params)
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
@@ -182,8 +182,10 @@ class MapKernel:
         workspace, shape = launch.workspace, launch.shape
         # the first time much is copied: not between this batch's events
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
-        records_bytes = self._records_bytes(item)
+        records_bytes, given = self._records_bytes(item), self._thorough.capacity(item, self.device.budget)
+        self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
+        counters = int(slot.clear("counters", 4 * given.counters))
         records = int(slot.device_array("records", records_bytes))
         memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(
@@ -195,6 +197,7 @@ class MapKernel:
             rules=rules,
             records=records,
             workspace=memory,
+            next_further=counters + 4 * given.further,
             state=int(slot.device_array("reads", int(_native.map_state_bytes(workspace.words, len(item.batch))))),
             doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
         )
@@ -205,15 +208,15 @@ class MapKernel:
         else:
             for function, blocks, shared in launch.steps(item):
                 slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
-        self._map_thoroughly(slot, item, packed, block)
+        self._map_thoroughly(slot, item, packed, block, counters, given)
+        slot.download("counters", given.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
-    def _map_thoroughly(self, slot: Slot, item: MapBatch, batch: np.void, block: int) -> None:
+    def _map_thoroughly(
+        self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, given: Capacity
+    ) -> None:
         """The templates that the first kernel leaves."""
-        thorough = self._thorough
-        given = self._capacity[id(slot)] = thorough.capacity(item, self.device.budget)
-        sizes = given.sizes
-        counters = int(slot.clear("counters", 4 * given.counters))
+        thorough, sizes = self._thorough, given.sizes
         at_once = self._multiprocessors * tuning.THOROUGH_BLOCKS * tuning.THOROUGH_WARPS
         warps = max(1, min(at_once, int(_THOROUGH_SHARE * self.device.budget) // sizes.group, 2 * given.templates))
         of_block = min(warps, tuning.THOROUGH_WARPS)
@@ -230,7 +233,6 @@ class MapKernel:
                     slot.launch(function, blocks, 32 * of_block, own)
                 else:
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
-        slot.download("counters", given.counters, np.uint32)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         """
@@ -239,23 +241,22 @@ class MapKernel:
         """
         if item.templates == 0:
             return DeviceRecords(((np.zeros(0, np.uint8), 0),))
-        while self._lacking(slot):
+        while True:
+            given, nbytes = self._in_flight.pop(id(slot))
+            counters = slot.pinned("counters", given.counters, np.uint32)
+            if not self._thorough.lacking(counters, given):
+                break
             self.submit(slot, item)
             slot.submitted()
             slot.wait()
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
-        records = slot.part_with("records")
+        records, reads = slot.part_with("records"), len(item.batch)
         assert records is not None
-        records = records[: self._records_bytes(item)]
-        found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
-        if not found.complete:
+        if int(counters[given.further]) > nbytes // int(_native.MAP_RECORD_BYTES) - reads:
             self._further *= 2  # of the batches to come
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
-        return found
-
-    def _lacking(self, slot: Slot) -> bool:
-        given = self._capacity[id(slot)]
-        return self._thorough.lacking(slot.pinned("counters", given.counters, np.uint32), given)
+        records = records[:nbytes]
+        return DeviceRecords(((records if self._lent else records.copy(), reads),))
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
@@ -340,6 +341,7 @@ def map_scalar(
             target=target,
             rules=rules,
             records=at[1],
+            next_further=at[3] + 4 * given.further,
             workspace=at[2],
             state=array("reads", state),
             doubtful=array("doubtful", 4 * item.templates),
@@ -354,11 +356,10 @@ def map_scalar(
             _native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
         for launch in thorough.launches(*of, group, given):
             _native.map_thoroughly_scalar(launch.tobytes())
-        found = DeviceRecords(((records, len(batch)),))
-        if not found.complete:
+        if int(counters[given.further]) > further:
             further *= 2
         elif not thorough.lacking(counters, given):
-            return found
+            return DeviceRecords(((records, len(batch)),))
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:

@@ -35,11 +35,6 @@ class DeviceRecords:
     def left_count(self) -> int:
         return int(np.count_nonzero(self.left.view(np.bool_)))
 
-    @property
-    def complete(self) -> bool:
-        """There was space for all records."""
-        return all(_native.records_complete(*part) for part in self.parts)
-
     def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
         """All records of the batch.
 

@@ -205,9 +205,9 @@ class TextKernel:
         nvcomp = load_nvcomp()
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._scale = 1.0  # times the usual bytes
-        self._share = 1.0  # of the usual bytes, in the latest text
-        # of each batch the space, whether it is deflated, and how much of its text is copied in any case
-        self._in_flight: dict[int, tuple[int, bool, int]] = {}
+        self._shares = {"text": 1.0, "blocks": 0.3}  # of the usual bytes, in the latest batch
+        # of each batch the space, which of these arrays it is, and how much of that is copied in any case
+        self._in_flight: dict[int, tuple[int, str, int]] = {}
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """
@@ -253,13 +253,13 @@ class TextKernel:
             except NvcompError:
                 self._deflater = None  # of the batches to come
                 raise
-        ahead = 0
-        if deflater is None:  # as long as the latest, about: then the device's thread need not wait for a second copy
-            ahead = min(capacity, int(_AHEAD * self._share * item.usual_bytes))
-            ahead = min(ahead, len(item.space)) or ahead
-            slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned("text", ahead, np.uint8), "text")
+        # as long as the latest, about: then the device's thread need not wait for a second copy
+        key = "text" if deflater is None else "blocks"
+        ahead = min(capacity, int(_AHEAD * self._shares[key] * item.usual_bytes))
+        ahead = min(ahead, len(item.space)) or ahead
+        slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned(key, ahead, np.uint8), key)
         slot.download("totals", 3, np.uint64)
-        self._in_flight[id(slot)] = capacity, deflater is not None, ahead
+        self._in_flight[id(slot)] = capacity, key, ahead
 
     def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
         """
@@ -270,14 +270,14 @@ class TextKernel:
             return DeviceRecordsText((), False, 0)
         if isinstance(item.batch, ReadsInText):
             item.batch.collected(slot)
-        capacity, deflated, ahead = self._in_flight.pop(id(slot))
+        capacity, key, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.part_with("text block")  # where it had to be staged here
         if size > capacity:
             self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was space for")
-        self._share = size / max(1, item.usual_bytes)
-        key, nbytes = ("blocks", blocks) if deflated else ("text", size)
+        nbytes = blocks if key == "blocks" else size
+        self._shares[key] = nbytes / max(1, item.usual_bytes)
         memory = item.space
         if len(memory) < nbytes:
             memory = slot.pinned(key, nbytes, np.uint8)
@@ -286,7 +286,7 @@ class TextKernel:
             slot.download_into(memory[:nbytes], key)
             slot.submitted()
             slot.wait()
-        return DeviceRecordsText((memory[:nbytes],), deflated, records)
+        return DeviceRecordsText((memory[:nbytes],), key == "blocks", records)
 
     def split(self, item: TextBatch) -> list[TextBatch]:
         """Halves of a batch, pairs whole."""

@@ -90,9 +90,14 @@ class Capacity:
     most_band: int
 
     @property
-    def counters(self) -> int:
-        """Of all launches, after those of the reads that are mapped as long ones."""
+    def further(self) -> int:
+        """The counter of further records: after those of the reads that are mapped as long ones and of all launches."""
         return COUNTERS + self.launches * _LAUNCH_COUNTERS
+
+    @property
+    def counters(self) -> int:
+        """Of all these."""
+        return self.further + 1
 
 
 class Thorough:
@@ -243,7 +248,7 @@ class Thorough:
     def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
         """Whether a batch had too little room; the next time it has more."""
         lacking = bool(self._long_arenas.lacking(used_items(counters), given.long_chains))
-        for own in counters[COUNTERS : given.counters].reshape(given.launches, _LAUNCH_COUNTERS):
+        for own in counters[COUNTERS : given.further].reshape(given.launches, _LAUNCH_COUNTERS):
             lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
             band = int(own[_WANTED_BAND]) * int(_native.WANTED_BAND_BYTES)

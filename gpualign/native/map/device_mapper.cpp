@@ -223,14 +223,6 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     return to_numpy(std::move(on_host));
 }
 
-bool records_complete(Input<uint8_t> bytes, size_t reads) {
-    const DeviceRecords records(bytes, reads);
-    bool complete = true;
-    nb::gil_scoped_release release;
-    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoSpace);
-    return complete;
-}
-
 // Copies what the device wants of a batch to where that is staged: bases, qualities, offsets, draws, and the first read of each template, a read by
 // itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
 // most each of `maximum`, or 1.
@@ -358,7 +350,6 @@ void bind_map_device(nb::module_& m) {
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
-    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was space for all.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_draws"),
               nb::arg("to_templates"),

@@ -15,6 +15,7 @@
 #include "bindings.hpp"
 #include "simd/blocks.hpp"
 #include "text/fastx_text.hpp"
+#include "text/text.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
@@ -49,6 +50,26 @@ int64_t count_newlines(TextInput data) {
     const char* end = p + data.size();
     nb::gil_scoped_release release;
     return newlines(p, end);
+}
+
+// A text in pieces of so many bytes, copied, each with its newlines.
+nb::list text_pieces(TextInput data, size_t bytes) {
+    if (bytes == 0) throw nb::value_error("pieces of no bytes");
+    const char* begin = begin_of(data);
+    std::vector<std::pair<Text, int64_t>> pieces((data.size() + bytes - 1) / bytes);
+    {
+        nb::gil_scoped_release release;
+        const char* p = begin;
+        for (auto& [piece, lines] : pieces) {
+            const size_t size = std::min(bytes, size_t(begin + data.size() - p));
+            piece.put(p, size);
+            lines = newlines(piece.data(), piece.data() + size);
+            p += size;
+        }
+    }
+    nb::list made;
+    for (auto& [piece, lines] : pieces) made.append(nb::make_tuple(to_numpy(std::move(piece)), lines));
+    return made;
 }
 
 // Counts the lines of a text of FASTQ part by part: newlines before each of its tiles (abi/fastq.hpp), and whether a line is blank.
@@ -137,6 +158,7 @@ void bind_fastx(nb::module_& m) {
           "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
           "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
+    m.def("text_pieces", &text_pieces, nb::arg("data"), nb::arg("bytes"), "[(uint8, newlines)]: copies of a text's pieces of so many bytes.");
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
     m.def("count_fastq_lines", &count_fastq_lines, nb::arg("text"), nb::arg("lines_before"),
           "(lines of a text, whether one is blank); fills in the newlines before each tile.");
