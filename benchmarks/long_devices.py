@@ -1,4 +1,4 @@
-"""Long reads on a GPU: `gpualign map -x ont|hifi` on it, on the CPU's cores, and minimap2 and minibwa on the same cores.
+"""Long reads on a GPU: `gpualign map -x ont|hifi` on it, on the CPU, and minimap2 and minibwa on the same cores.
 
     python benchmarks/long_devices.py [--sets ont5,hifi] [--mbp 335] [--devices cuda:0] [--threads 16] [--rounds 3]
 
@@ -63,6 +63,9 @@ def main() -> None:
     parser.add_argument("--devices", default="cuda:0")
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--peer-rounds", type=int, default=3, help="of these with minimap2 and minibwa, which take long"
+    )
     arguments = parser.parse_args()
     names, ways = arguments.sets.split(","), ["cpu", *filter(None, arguments.devices.split("+"))]
     gpus = harness.gpu_names()
@@ -73,13 +76,11 @@ def main() -> None:
         indexes = build_indexes(folder, {PRESETS[name] for name in names}, arguments.threads)
         for name in names:
             reads = draw(name, arguments.mbp * 1_000_000, folder, arguments.threads)
-            sets[name] = measure(reads, PRESETS[name], indexes, ways, arguments, folder)
-            sets[name] = {"bases": bases_of_fastq(reads)} | sets[name]
-            rates(sets[name])
-            for case, row in sets[name].items():
-                print(
-                    name, case, {key: row[key] for key in row if key != "runs"} if case != "bases" else row, flush=True
-                )
+            rows, bases = measure(reads, PRESETS[name], indexes, ways, arguments, folder), bases_of_fastq(reads)
+            sets[f"{name}, {round(bases / 1e6)} Mbp"] = rows
+            rates(rows, bases)
+            for case, row in rows.items():
+                print(name, case, {key: row[key] for key in row if key not in ("runs", "devices")}, flush=True)
             machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
             harness.save("long-devices", facts, {"threads": arguments.threads, "sets": sets}, machine)
 
@@ -102,17 +103,19 @@ def measure(
 
     def by(tool: str) -> tuple[harness.Timing, dict[str, Any]]:
         index = indexes.get((tool, preset), folder / "genome.bwa")
-        return harness.run_timed(
-            PEERS[tool].format(preset=preset, threads=threads, index=index, reads=reads).split()
-        ), {}
+        words = PEERS[tool].format(preset=preset, threads=threads, index=index, reads=reads).split()
+        return harness.run_timed(words), {}
 
     tools = [tool for tool in PEERS if shutil.which(tool) and (tool, preset) != ("minibwa", "ont")]
     if "minibwa" in tools and not (folder / "genome.bwa").exists():
         harness.run_timed(["minibwa", "index", "-t", str(threads), data.genome("chr20"), folder / "genome.bwa"])
         (folder / "genome.bwa").touch()
-    cases = {way: lambda way=way: on(way) for way in ways} | {tool: lambda tool=tool: by(tool) for tool in tools}
+    own, others = {way: lambda way=way: on(way) for way in ways}, {tool: lambda tool=tool: by(tool) for tool in tools}
+    with_peers = min(arguments.rounds, arguments.peer_rounds)
+    timed, more = harness.interleave(own | others, with_peers), harness.interleave(own, arguments.rounds - with_peers)
     rows = {}
-    for case, found in harness.interleave(cases, arguments.rounds).items():
+    for case, found in timed.items():
+        found += more.get(case, [])
         rows[case] = harness.summary([timing for timing, _ in found])
         facts = [facts for _, facts in found if facts]
         if facts:
@@ -127,17 +130,15 @@ def measure(
     return rows
 
 
-def rates(rows: dict[str, Any]) -> None:
+def rates(rows: dict[str, Any], bases: int) -> None:
     """What the seconds say: bases a second, times as fast as the CPU, and the rate of the busiest device's kernels."""
-    for case, row in rows.items():
-        if case == "bases":
-            continue
+    for row in rows.values():
         taken = row.get("mapping_s", row["wall_s"])
-        row["mbp_per_s"] = round(rows["bases"] / taken / 1e6, 1)
+        row["mbp_per_s"] = round(bases / taken / 1e6, 1)
         row["times_cpu"] = round(rows["cpu"]["mapping_s"] / taken, 3)
         if row.get("devices"):
             kernels = max(device["kernel_s"] for device in row["devices"])
-            row["kernels_tbp_per_h"] = round(rows["bases"] / kernels * 3600 / 1e12, 2)
+            row["kernels_tbp_per_h"] = round(bases / kernels * 3600 / 1e12, 2)
 
 
 if __name__ == "__main__":

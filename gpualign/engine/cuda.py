@@ -22,6 +22,7 @@ from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Lend, Result, Stage
 from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by
+from gpualign.params import available_cores
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
@@ -32,6 +33,8 @@ _STAGED_AHEAD = 2
 #: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and contents to deflate, which is
 #: slow there
 _INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 3, 2
+#: CPU threads a device from which on they inflate what comes while it has so many
+_SPARE_THREADS = 8
 #: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
 _ANY_NUMBER = 1 << 30
@@ -179,7 +182,8 @@ class CudaBackend:
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
             with contextlib.ExitStack() as stack:
                 if stage.compresses and not self.cpu_threads:
-                    inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES, waits=True)
+                    spare = min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices)
+                    inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES, waits=not spare)
                     deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, waits=False)
                     stack.enter_context(inflated_by(inflate))
                     stack.enter_context(deflated_by(deflate, 0.0, _DEFLATED_NEXT_TO_BATCHES * len(self.devices)))

@@ -31,6 +31,7 @@ from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
+_MAX_BLOCK = 1 << 16
 #: for a device, which inflates all of a group side by side
 _DEVICE_GROUP_BYTES = 8 << 20
 #: of content that is deflated at a time there, about
@@ -205,9 +206,17 @@ def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
     """The text of whole blocks, from a device if it can."""
     text = None if _by.inflate is None else _by.inflate(group)
     if text is None:
-        return [_inflated(group)]
+        return [_inflated(part) for part in _parts_of(group)]
     with STEPS.at("copy"):  # the memory is the device's
         return [Inflated(*piece) for piece in _native.text_pieces(text, _PIECE_BYTES)]
+
+
+def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
+    """Whole blocks, about a MiB of them at a time: a piece of text is held until all of it has been used."""
+    while len(group):
+        end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, _MAX_BLOCK)])[0]
+        yield group[:end]
+        group = group[end:]
 
 
 @STEPS.at("inflate")

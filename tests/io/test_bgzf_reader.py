@@ -12,6 +12,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io.bgzf import inflated_by
 from gpualign.io.files import InputFile
 
 TEXT = b"".join(b"line %d of some text\n" % i for i in range(200_000))
@@ -37,6 +38,18 @@ def test_pieces_of_a_text_and_their_newlines(size: int) -> None:
     pieces = [(bytes(piece), newlines) for piece, newlines in _native.text_pieces(np.frombuffer(text, np.uint8), size)]
     assert pieces == [(text[i : i + size], text[i : i + size].count(b"\n")) for i in range(0, len(text), size)]
     assert _native.text_pieces(np.zeros(0, np.uint8), size) == []
+
+
+def test_the_cpu_inflates_what_a_device_does_not_take(tmp_path: Path) -> None:
+    """In pieces as small as of its own groups."""
+    path, asked = tmp_path / "a.gz", []
+    bgzf(path, 10 * TEXT)
+    with inflated_by(lambda group: asked.append(len(group))), InputFile(str(path), 2) as file:
+        pieces = list(file.pieces())
+    assert b"".join(bytes(piece) for piece, _ in pieces) == 10 * TEXT
+    assert sum(newlines for _, newlines in pieces) == 2_000_000
+    assert max(asked) > 4 << 20
+    assert max(len(piece) for piece, _ in pieces) < len(TEXT) * 3
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
