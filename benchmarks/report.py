@@ -33,6 +33,7 @@ from report_tables import (
     references,
     span,
     table,
+    two_gpus,
 )
 
 FOLDER = Path(__file__).resolve().parent
@@ -58,7 +59,19 @@ def contents(results: Results) -> dict[Path, str]:
     loader, spaces = FileSystemLoader(FOLDER / "templates"), ("trim_blocks", "lstrip_blocks", "keep_trailing_newline")
     environment = Environment(loader=loader, undefined=StrictUndefined, **dict.fromkeys(spaces, True))
     filters = (cell, span, symbols, broken_promises, cpu_ratio)
-    functions = (entries, leads, mapped_sets, ratios, traceback_shares, cluster, curves, layouts, promises, references)
+    functions = (
+        entries,
+        leads,
+        mapped_sets,
+        ratios,
+        traceback_shares,
+        cluster,
+        curves,
+        layouts,
+        promises,
+        references,
+        two_gpus,
+    )
     environment.filters |= {one.__name__: one for one in filters}
     environment.globals |= {one.__name__: one for one in functions}
     environment.globals |= {"results": results, "table": partial(table, results)}

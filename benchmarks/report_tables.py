@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -147,7 +148,25 @@ def cpu_ratio(row: Row) -> float:
     return float(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"])
 
 
+def _once_begun(row: Row) -> float | None:
+    """Reads a second from when the index and the devices are ready, the median of the runs."""
+    runs = [run for run in row["runs"] if run.get("seconds")]
+    rates = [run["reads_per_s"] * run["wall_s"] / run["seconds"]["mapping"] for run in runs]
+    return round(statistics.median(rates)) if rates else None
+
+
+def two_gpus(rows: Row) -> list[float]:
+    """How many times as fast two are as one, once begun, in each case."""
+    cases = {name: name.replace("cuda:0,1", "cuda:0") for name in rows if name.startswith("cuda:0,1")}
+    return [
+        round(rate / one, 2)
+        for two, own in cases.items()
+        if (rate := _once_begun(rows[two])) and (one := _once_begun(rows[own]))
+    ]
+
+
 COMPUTED: dict[str, Callable[[Row], Any]] = {
+    "once begun": _once_begun,
     "lead": _lead,
     **{f"wrong {level}": partial(_wrong_of_kept, level) for level in (10, 20, 30)},
     "broken": lambda row: ", ".join(map(str, broken_promises(row))) or "none",

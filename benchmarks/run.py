@@ -101,6 +101,9 @@ BENCHMARKS = {
     "calling": Benchmark("calling.py"),
     "alt": Benchmark("alt_contigs.py", quick="--pairs 200", genomes=("chr20",)),
     "long-reads": Benchmark("long_reads.py", quick="--sets ont10 --rounds 1"),
+    "long-devices": Benchmark(
+        "long_devices.py", cuda=("--devices {device}",), quick="--mbp 3 --rounds 1", genomes=("chr20",)
+    ),
     "planted-gaps": Benchmark("planted_gaps.py", quick="--reads 1"),
     "planted-splits": Benchmark("planted_splits.py", cpu=("--seeds unseen --reads 40",), quick="--reads 1"),
     "every-kind": Benchmark("every_kind.py", cpu=("--seeds unseen",), quick="--share 0.02"),

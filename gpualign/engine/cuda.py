@@ -26,13 +26,14 @@ from gpualign.params import available_cores
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
-#: how long a thread may keep the interpreter when another one wants it, seconds
-_SWITCH_INTERVAL_S = 1e-4
+#: how long a thread may keep the interpreter when another one wants it, seconds: a device's thread enqueues a batch in
+#: less, which should not be interrupted; usual are 5e-3, for which it should not have to wait
+_SWITCH_INTERVAL_S = 2e-3
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
 #: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and contents to deflate, which is
 #: slow there
-_INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 3, 2
+_INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 6, 2
 #: CPU threads a device from which on they inflate what comes while it has so many
 _SPARE_THREADS = 8
 #: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
@@ -42,7 +43,7 @@ _ANY_NUMBER = 1 << 30
 
 @contextlib.contextmanager
 def _quick_switches() -> Iterator[None]:
-    """A device's thread gives the interpreter up with every call of the driver, and must soon have it back."""
+    """A device's thread that has waited for its device must soon have the interpreter back."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
