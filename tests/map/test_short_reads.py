@@ -55,6 +55,27 @@ def test_one_mismatch_anywhere(index: MinimizerIndex, length: int) -> None:
     assert found.distance.tolist() == [1] * len(reads)
 
 
+def test_the_best_of_many_copies_that_are_worse() -> None:
+    """Of each family one copy differs from the read in one base and 300 in two, and all have a seed or two of the read."""
+    rng, text, reads, loci = random.Random(5), "", [], []
+    for _ in range(8):
+        unit = "".join(rng.choices("ACGT", k=30))
+        best = rng.randrange(301)
+        for copy in range(301):
+            places = [4] if copy == best else [rng.choice((0, 1, 2, 3)), rng.choice((26, 27, 28, 29))]
+            text += "".join(rng.choices("ACGT", k=40))
+            if copy == best:
+                loci.append(len(text))
+            text += with_changes(unit, {i: rng.choice("ACGT".replace(unit[i], "")) for i in places})
+        reads.append(unit.encode())
+    index = build_index(make_reference(text), IndexParams(19, 8))
+    batch, params = batch_of(reads), MapParams()
+    found = map_batch(index, batch, params)
+    assert found.position.tolist() == loci
+    assert found.distance.tolist() == [1] * len(reads)
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+
 @pytest.mark.parametrize(("length", "mismatches", "share"), [(50, 2, 0.99), (60, 3, 0.97), (75, 3, 0.98)])
 def test_more_mismatches(index: MinimizerIndex, length: int, mismatches: int, share: float) -> None:
     reads, loci = reads_with(length, 400, mismatches)

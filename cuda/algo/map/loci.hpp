@@ -107,18 +107,18 @@ struct SeedHits {
     uint32_t count;
 };
 
-// The candidates of a read, with `depth` times as many hits and candidates as the rules say; returns their number, none where there
-// is not enough room.
+// The candidates of a read, with `depth` times as many hits and candidates as the rules say, or those of its neighbours; returns their
+// number, none where there is not enough room.
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                    const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
-                                   uint32_t total, int32_t depth, SeedHits& hits, FoundRead& found) {
+                                   uint32_t total, int32_t depth, bool of_neighbours, SeedHits& hits, FoundRead& found) {
     const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
     const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
-    const uint32_t max_candidates = limit_at(rules.max_candidates, depth);
+    const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_neighbours);
     const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // there may be too few windows
     found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
@@ -142,7 +142,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
                                 const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
                                 uint64_t* loci, FoundRead& found) {
     SeedHits hits;
-    const uint32_t candidates = candidates_at(group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, hits, found);
+    const uint32_t candidates = candidates_at(group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, false, hits, found);
     if (found.too_many) return;
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&

@@ -8,6 +8,7 @@
 namespace gpualign {
 
 constexpr int32_t kDepth = 4;               // times as many hits are followed where the best locus is in doubt
+constexpr int32_t kManyCandidates = 1024;   // of neighbours, at least: each has a seed or two, and nothing says which is the right one
 constexpr int32_t kSeedHitShare = 4;        // candidates with fewer than the most hits / kSeedHitShare are dropped
 constexpr int32_t kManySeedHits = 9;        // seed hits, and
 constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
@@ -22,6 +23,12 @@ constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond 
 
 // A limit on hits or candidates where `depth` times as many are followed, up to kDepth.
 GPUALIGN_HD uint32_t limit_at(int32_t limit, int32_t depth) { return uint32_t(min(limit, (1 << 30) / kDepth) * depth); }
+
+// Candidates that are kept.
+GPUALIGN_HD uint32_t candidate_limit(int32_t limit, int32_t depth, bool of_neighbours) {
+    const uint32_t usual = limit_at(limit, depth);
+    return of_neighbours && usual < kManyCandidates ? kManyCandidates : usual;
+}
 
 // Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.
 GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t unknown) { return 4 * unknown <= length ? unknown : 0; }

@@ -82,7 +82,7 @@ private:
             if (sought == NeighboursFor::nothing || params_.is_long(block_.read(r).length)) continue;
             const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), block_.read(r).length);
             if (sought == NeighboursFor::locus) block_.loci(r).clear();
-            add_candidates(r, seeds, 1);
+            add_candidates(r, seeds, 1, true);
         }
         if (!search_.size()) return;
         search_.run();
@@ -105,9 +105,9 @@ private:
     }
 
     // With the seeds of a read of the seeder's.
-    void add_candidates(size_t r, size_t seeds, int32_t depth) {
+    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_neighbours = false) {
         Read& read = block_.read(r);
-        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, depth, candidates_);
+        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, depth, of_neighbours, candidates_);
         read.seeds = uint32_t(seeds);
         read.depth = depth;
         read.candidates = uint32_t(candidates_.size());

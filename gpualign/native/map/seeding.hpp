@@ -96,8 +96,8 @@ public:
     }
 
     // Candidates of read r of the block; returns whether hits were left out.
-    // `depth` times as many as the parameters say are followed and kept.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, std::vector<Candidate>& out) {
+    // `depth` times as many as the parameters say are followed and kept; of neighbours more are kept.
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, bool of_neighbours, std::vector<Candidate>& out) {
         const bool hits_truncated = collect_hits(r, length, draw, depth);
         const OneLane lane;
         const auto all = [&] { return CandidateList{out.data()}; };
@@ -105,7 +105,8 @@ public:
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
         if (fewest && worth_verifying(fewest - 1, most_seed_hits(lane, all(), uint32_t(out.size()))))
             add_candidates(list_.sorted(), length, limit, out);
-        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), limit_at(params_.max_candidates, depth)));
+        const uint32_t most = candidate_limit(params_.max_candidates, depth, of_neighbours);
+        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), most));
         return hits_truncated;
     }
 

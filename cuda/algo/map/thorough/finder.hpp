@@ -72,12 +72,12 @@ public:
 
 private:
     // The loci that its seeds show, after those that are kept; false where there is no space for their hits.
-    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept) {
+    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_neighbours = false) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         SeedHits hits;
         const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
-                                                  total, depth, hits, found);
+                                                  total, depth, of_neighbours, hits, found);
         if (found.too_many) {
             ask_for(mate, hits.count, found);
             return false;
@@ -98,7 +98,7 @@ private:
         if (sought == NeighboursFor::nothing) return;
         const uint32_t kept = sought == NeighboursFor::rivals ? of_.mates[mate].found.loci : 0;
         const uint32_t seeds = find_neighbour_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
-        find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept);
+        find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept, true);
     }
 
     // All is done again with space for so many hits, if there can be.
