@@ -93,8 +93,8 @@ def with_errors(bases: Bases, rate: float, rng: Random, gaps: float = 0.1) -> Ba
     return np.repeat(out, copies)
 
 
-def single(length: int, mismatches: int | None = None, errors: float = 0.01, n: float = 0.0) -> Maker:
-    """Reads with so many mismatches or a rate of errors, and a share of N."""
+def single(length: int, mismatches: int | None = None, errors: float = 0.01, n: float = 0.0, runs: int = 0) -> Maker:
+    """Reads with so many mismatches or a rate of errors, a share of N, and so many runs of five N."""
 
     def make(contigs: Contigs, rng: Random, count: int) -> Iterator[Template]:
         for _ in range(count):
@@ -107,6 +107,8 @@ def single(length: int, mismatches: int | None = None, errors: float = 0.01, n: 
                 at = rng.choice(length, mismatches, replace=False)
                 read[at] = substitute(read[at], rng)
             read[rng.random(len(read)) < n] = ord("N")
+            for begin in rng.integers(0, length - 4, runs):
+                read[begin : begin + 5] = ord("N")
             start += 8 if reverse else 0
             yield ((read, Origin(contig, start, start + length, reverse)),)
 
@@ -212,6 +214,7 @@ KINDS = {
     "150": Kind(single(150)),
     "adapter": Kind(read_through),
     "10 % N": Kind(single(100, n=0.1)),
+    "two runs of N": Kind(single(100, runs=2)),
     "fr": Kind(pairs(100, (1, 350, 40))),
     "rf": Kind(pairs(100, (1, 3000, 300), orientation="rf"), templates=10_000),
     "ff": Kind(pairs(50, (1, 1500, 200), orientation="ff"), templates=10_000),

@@ -93,6 +93,27 @@ def test_unknown_bases_are_no_edits(index: MinimizerIndex, unknown: int, share: 
     assert (found.distance[mapped] == 2 + unknown).mean() >= 0.95  # an end with N may be clipped
 
 
+def test_reads_are_not_clipped_at_runs_of_n() -> None:
+    """An unknown base costs less than a mismatch: a copy of the bases after the run, elsewhere, is not better."""
+    rng = random.Random(9)
+    text, reads, loci = GENOME, [], []
+    for start in range(10_000, 290_000, 7_000):
+        whole = GENOME[start : start + 100]
+        changed = rng.sample(range(40), 2)
+        bases = {i: rng.choice("ACGT".replace(whole[i], "")) for i in changed} | dict.fromkeys(range(40, 50), "N")
+        reads.append(with_changes(whole, bases).encode())
+        loci.append(start)
+        text += "".join(rng.choices("ACGT", k=60)) + whole[44:]
+    index = build_index(make_reference(text), IndexParams(19, 8))
+    batch, params = batch_of(reads), MapParams()
+    found = map_batch(index, batch, params)
+    assert found.position.tolist() == loci
+    assert found.distance.tolist() == [12] * len(reads)
+    assert found.cigar.tolist() == [100 << 4] * len(reads)
+    assert found.score.tolist() == [88 - 12 * 4] * len(reads)  # as of mismatches
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+
 def test_a_read_of_n_alone_is_not_mapped(index: MinimizerIndex) -> None:
     reads = [b"N" * 40, b"N" * 100, GENOME[500:525].encode() + b"N" * 75]
     assert map_batch(index, batch_of(reads), MapParams(end_to_end=True)).flag.tolist() == [4, 4, 4]

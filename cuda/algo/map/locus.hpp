@@ -20,6 +20,14 @@ GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
 GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
 GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
 
+// What a whole read with so many edits scores if they are mismatches. An unknown base that is forgiven costs what it does in bwa: where
+// it cost a mismatch, reads would be clipped at a few of them.
+GPUALIGN_HD int32_t whole_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t unknown) {
+    constexpr int32_t kUnknownCost = 1;
+    const int32_t saved = scores.mismatch > kUnknownCost ? scores.mismatch - kUnknownCost : 0;
+    return ungapped_score(scores, length, distance) + min(unknown, distance) * saved;
+}
+
 struct PackedLoci {
     const MapTarget& target;
     const AffineScores& scores;
@@ -31,7 +39,7 @@ struct PackedLoci {
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }
-    GPUALIGN_HD int32_t score(uint32_t i) const { return ungapped_score(scores, length, distance(i)); }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return whole_score(scores, length, distance(i), unknown); }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
     GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }

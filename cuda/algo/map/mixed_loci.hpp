@@ -15,7 +15,7 @@ struct Locus {
     bool reverse;
     int32_t seed_hits;      // seed hits on its diagonals; 0 where it was found through the mate
     int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
-    int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
+    int32_t score;      // as of so many mismatches and no other edit, or the local alignment's
     int64_t begin, end; // about the first base of the read and after its last one, on the reference
     int32_t local;      // which of the read's local alignments, -1 where the whole read is aligned
 };
@@ -30,9 +30,9 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
 }
 
 // Of a whole read that ends at `end` with so many edits.
-GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, const AffineScores& scores, uint32_t contig, bool reverse,
+GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, int32_t unknown, const AffineScores& scores, uint32_t contig, bool reverse,
                               int32_t seed_hits, int32_t distance, int64_t end) {
-    return {read, contig, reverse, seed_hits, distance, ungapped_score(scores, length, distance), end - length, end, -1};
+    return {read, contig, reverse, seed_hits, distance, whole_score(scores, length, distance, unknown), end - length, end, -1};
 }
 
 // Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read

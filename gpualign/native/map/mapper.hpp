@@ -85,10 +85,11 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
-        if (is_plainly_ungapped(params_.scores, a.distance, one_substitution) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
+        const bool unknown_inside = has_unknown_inside(read.unknown, codes[0], codes[read.length - 1]);
+        const auto substitutions = [&] { return mismatches(codes, read.length, locus.begin, contig_begin); };
+        if (is_plainly_ungapped(params_.scores, a.distance, unknown_inside, substitutions) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
-            a.score = locus.score;
+            a.score = ungapped_score(params_.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
             return;
         }
@@ -97,7 +98,7 @@ private:
     }
 
     int mismatches(const uint8_t* query, int32_t length, int64_t begin, int64_t contig_begin) {
-        if (begin < contig_begin) return length;
+        if (begin < contig_begin) return length + 1;
         window_.resize(size_t(length));
         reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
         int n = 0;

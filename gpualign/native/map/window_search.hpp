@@ -47,7 +47,7 @@ public:
             const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
             if (aligns_whole(read.length, results_[w].distance, limit(w)))
-                block_.loci(locus.read).push_back(whole_locus(locus.read, read.length, scores_, locus.contig, locus.reverse,
+                block_.loci(locus.read).push_back(whole_locus(locus.read, read.length, read.unknown, scores_, locus.contig, locus.reverse,
                                                               locus.seed_hits, results_[w].distance, end(w)));
             else read.failed = std::max(read.failed, locus.seed_hits);
         }

@@ -266,7 +266,7 @@ private:
 
     GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
         const int64_t begin = own_.workspace.window_begin[candidate_window(candidate)];
-        return whole_locus(0, read.length, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
+        return whole_locus(0, read.length, read.unknown, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
                            int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
     }
 
