@@ -212,11 +212,12 @@ def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    """Whole blocks, about a MiB of them at a time: a piece of text is held until all of it has been used."""
-    while len(group):
+    """A device's group in parts about as large as the CPU's: a piece of text is held until all of it has been used."""
+    while len(group) > 2 * _GROUP_BYTES:
         end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, _MAX_BLOCK)])[0]
         yield group[:end]
         group = group[end:]
+    yield group
 
 
 @STEPS.at("inflate")

@@ -56,7 +56,7 @@ def test_one_mismatch_anywhere(index: MinimizerIndex, length: int) -> None:
 
 
 def test_the_best_of_many_copies_that_are_worse() -> None:
-    """Of each family one copy differs from the read in one base and 300 in two, and all have a seed or two of the read."""
+    """Of each family one copy differs from the read in one base, 300 in two, and all have a seed or two of the read."""
     rng, text, reads, loci = random.Random(5), "", [], []
     for _ in range(8):
         unit = "".join(rng.choices("ACGT", k=30))
