@@ -114,6 +114,22 @@ def test_reads_are_not_clipped_at_runs_of_n() -> None:
     assert_same(map_scalar(index, batch, params), index, batch, params, None)
 
 
+def test_ends_of_n_and_mismatches_are_clipped(index: MinimizerIndex) -> None:
+    """Of the first 30 bases 20 are unknown and 4 wrong, which costs more than 6 right ones and the clip are worth."""
+    rng, reads, loci = random.Random(10), [], []
+    for start in range(10_000, 290_000, 9_000):
+        whole = GENOME[start : start + 100]
+        bases = {i: rng.choice("ACGT".replace(whole[i], "")) for i in (5, 11, 17, 29)}
+        bases |= {i: "N" for i in range(30) if i % 3 != 2}
+        reads.append(with_changes(whole, bases).encode())
+        loci.append(start + 30)
+    batch, params = batch_of(reads), MapParams()
+    found = map_batch(index, batch, params)
+    assert found.position.tolist() == loci
+    assert found.cigar.tolist() == [30 << 4 | 4, 70 << 4] * len(reads)
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+
 def test_a_read_of_n_alone_is_not_mapped(index: MinimizerIndex) -> None:
     reads = [b"N" * 40, b"N" * 100, GENOME[500:525].encode() + b"N" * 75]
     assert map_batch(index, batch_of(reads), MapParams(end_to_end=True)).flag.tolist() == [4, 4, 4]

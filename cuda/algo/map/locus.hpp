@@ -20,12 +20,12 @@ GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
 GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
 GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
 
-// What a whole read with so many edits scores if they are mismatches. An unknown base that is forgiven costs what it does in bwa: where
-// it cost a mismatch, reads would be clipped at a few of them.
+// An unknown base that is forgiven costs what it does in bwa: where it cost a mismatch, reads would be clipped at a few of them.
+GPUALIGN_HD int32_t unknown_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
+
+// What a whole read with so many edits scores if they are mismatches.
 GPUALIGN_HD int32_t whole_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t unknown) {
-    constexpr int32_t kUnknownCost = 1;
-    const int32_t saved = scores.mismatch > kUnknownCost ? scores.mismatch - kUnknownCost : 0;
-    return ungapped_score(scores, length, distance) + min(unknown, distance) * saved;
+    return ungapped_score(scores, length, distance) + min(unknown, distance) * (scores.mismatch - unknown_cost(scores));
 }
 
 struct PackedLoci {

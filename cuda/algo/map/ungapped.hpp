@@ -20,20 +20,35 @@ GPUALIGN_HD bool substitution_loses_least(const AffineScores& scores) {
     return substitution < scores.gap_open + scores.gap_extend && substitution < scores.clip_penalty + scores.match;
 }
 
-// Whether a read is aligned at its locus without gaps or clips, as is plain by its distance: it has no edit, or a single one that is
-// a substitution. Or it has `unknown_inside`, and all its edits are substitutions: a run of them would be aligned to a gap otherwise.
-template <class Count>
-GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, bool unknown_inside, Count&& substitutions) {
-    if (distance == 0) return true;
-    return (unknown_inside || (distance == 1 && substitution_loses_least(scores))) && substitutions() == distance;
-}
+// What a read scores at a locus without gaps or clips, base by base, where an unknown base costs what it does for loci.
+class UngappedScore {
+public:
+    GPUALIGN_HD explicit UngappedScore(const AffineScores& scores) : scores_(scores) {}
 
-// Whether a read has unknown bases that are forgiven, but at its ends, which may be clipped.
-GPUALIGN_HD bool has_unknown_inside(int32_t unknown, uint8_t first, uint8_t last) {
-    return unknown > 0 && first != kNoBase && last != kNoBase;
-}
-GPUALIGN_HD bool has_unknown_inside(const MapRead& read) {
-    return read.unknown > 0 && has_unknown_inside(read.unknown, read.code(0, false), read.code(read.length - 1, false));
+    GPUALIGN_HD void add(uint8_t code, uint8_t met) {
+        const bool equal = code == met && code != kNoBase;
+        substitutions_ += !equal;
+        sum_ += equal ? scores_.match : -(code == kNoBase ? unknown_cost(scores_) : scores_.mismatch);
+        lowest_ = min(lowest_, sum_);
+        highest_ = max(highest_, sum_);
+    }
+    // Whether all of so many edits are substitutions, and no end is better clipped.
+    GPUALIGN_HD bool is_best(int32_t distance) const {
+        return substitutions_ == distance && lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
+    }
+
+private:
+    const AffineScores& scores_;
+    int32_t substitutions_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
+};
+
+// Whether a read is aligned at its locus without gaps or clips, as is plain by its distance: it has no edit, or a single one that is
+// a substitution; or it has unknown bases that are forgiven, a run of which would be aligned to a gap otherwise, and `is_best`.
+template <class OneSubstitution, class Best>
+GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t unknown, OneSubstitution&& is_one_substitution,
+                                     Best&& is_best) {
+    if (distance == 0) return true;
+    return unknown ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
 }
 
 // Bases of the read in front of the first one from `row` on that differs from the reference, which base 0 meets at `begin`.
@@ -145,31 +160,42 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
-// How many of a read's bases are not those that its locus has on its own diagonal, as an unknown base never is; one more than it has
-// where the locus begins before the contig does. Of a clean read more than one need not be counted.
+// Whether all of a read's bases but one are those that its locus has on its own diagonal; an unknown base is none of them.
 template <class Group>
-GPUALIGN_HD int32_t count_substitutions(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                                        int64_t left) {
-    if (begin < left) return read.length + 1;
+GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                                     int64_t left) {
+    if (begin < left) return false;
     if (read.clean && band_is_acgt(group, target, begin, begin + read.length)) {
         const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
-        if (first == read.length) return 0;
-        return follow_diagonal(read, reverse, target, begin, first + 1) == read.length ? 1 : 2;
+        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
     }
     uint32_t substitutions = 0;
     for (int32_t i = int32_t(group.lane()); i < read.length; i += int32_t(Group::kLanes)) {
         const uint8_t code = read.code(i, reverse);
         substitutions += code == kNoBase || code != code_at(target, begin + i);
     }
-    return int32_t(group.sum(substitutions));
+    return group.sum(substitutions) == 1;
+}
+
+// The same of a read whose first base lies at `begin`; each lane looks at all bases of one with unknown ones.
+template <class Group>
+GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance, const MapTarget& target,
+                                     int64_t begin, int64_t left, const AffineScores& scores) {
+    return is_plainly_ungapped(
+        scores, distance, read.unknown, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
+        [&] {
+            if (begin < left) return false;
+            UngappedScore score(scores);
+            for (int32_t i = 0; i < read.length; i++) score.add(read.code(i, reverse), code_at(target, begin + i));
+            return score.is_best(distance);
+        });
 }
 
 // By one lane.
 GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                                      const AffineScores& scores) {
-    return is_plainly_ungapped(scores, int32_t(locus_distance(locus)), has_unknown_inside(read), [&] {
-        return count_substitutions(OneLane(), read, locus_reverse(locus), target, locus_end(locus) - read.length, left);
-    });
+    const int64_t begin = locus_end(locus) - read.length;
+    return is_plainly_ungapped(OneLane(), read, locus_reverse(locus), int32_t(locus_distance(locus)), target, begin, left, scores);
 }
 
 // Whether the read is aligned at its locus without gaps or clips.

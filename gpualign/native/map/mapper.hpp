@@ -85,9 +85,9 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const bool unknown_inside = has_unknown_inside(read.unknown, codes[0], codes[read.length - 1]);
-        const auto substitutions = [&] { return mismatches(codes, read.length, locus.begin, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, unknown_inside, substitutions) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
+        const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
+        const auto is_best = [&] { return ungapped_is_best(codes, read.length, locus, contig_begin); };
+        if (is_plainly_ungapped(params_.scores, a.distance, read.unknown, one_substitution, is_best) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
@@ -98,12 +98,21 @@ private:
     }
 
     int mismatches(const uint8_t* query, int32_t length, int64_t begin, int64_t contig_begin) {
-        if (begin < contig_begin) return length + 1;
+        if (begin < contig_begin) return length;
         window_.resize(size_t(length));
         reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
         int n = 0;
         for (int32_t i = 0; i < length; i++) n += query[i] != window_[size_t(i)] || query[i] == kNoBase;
         return n;
+    }
+
+    bool ungapped_is_best(const uint8_t* query, int32_t length, const Locus& locus, int64_t contig_begin) {
+        if (locus.begin < contig_begin) return false;
+        window_.resize(size_t(length));
+        reference_.codes(uint64_t(locus.begin), uint64_t(locus.begin + length), window_.data());
+        UngappedScore score(params_.scores);
+        for (int32_t i = 0; i < length; i++) score.add(query[i], window_[size_t(i)]);
+        return score.is_best(locus.distance);
     }
 
     bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {

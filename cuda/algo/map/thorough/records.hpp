@@ -105,9 +105,7 @@ private:
         const int64_t left = batch_.target.contig_offsets[locus.contig];
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
-        if (is_plainly_ungapped(batch_.rules.scores, locus.distance, has_unknown_inside(read), [&] {
-                return count_substitutions(group_, read, locus.reverse, batch_.target, locus.begin, left);
-            })) {
+        if (is_plainly_ungapped(group_, read, locus.reverse, locus.distance, batch_.target, locus.begin, left, batch_.rules.scores)) {
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
             facts.score = ungapped_score(batch_.rules.scores, read.length, locus.distance);
