@@ -43,7 +43,7 @@ struct MapRules {
 // A record of a read. What does not fit in it lies in the batch's `further` records, which are handed out as they are asked for.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
-    static constexpr uint16_t kNoSpace = 0x4000;  // flag: there were not enough further records
+    static constexpr uint16_t kNoSpace = 0x4000;  // flag: there were not enough further records, as MapBatch::next_further tells the host
     static constexpr uint16_t kWideCigar = 0x2000;  // flag: the CIGAR lies in further records, 32 bits an operation, after their number
     static constexpr uint16_t kNoDistance = 0xFFFF;  // of a local alignment
 
@@ -81,7 +81,7 @@ struct MapBatch {
     uint8_t* workspace;         // of each group
     uint8_t* state;             // of the reads between the kernels: algo/map/read_state.hpp
     MapCounters* counters;
-    uint32_t* next_further;
+    uint32_t* next_further;     // more than further_count: all is done again with more space
     uint32_t* doubtful;         // templates that are mapped thoroughly, and how many there are
     uint32_t* doubtful_count;
     uint32_t template_count, further_count;

@@ -29,7 +29,8 @@ class Seeding:
     Attributes:
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         max_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
-        max_candidates: loci verified per read, those with most seed hits.
+        max_candidates: loci verified per read, those with most seed hits; at least 1,024 of a short read that is looked
+            for with a base changed.
         full: find every locus within the error limit: follow all hits, of an index dense enough for the reads at hand,
             and search the whole reference for reads that are too short for it.
     """

@@ -246,3 +246,20 @@ def test_a_short_read_is_not_surer_than_what_it_may_hide(index: MinimizerIndex) 
     reads = [GENOME[at : at + length].encode() for at, length in ((700, 42), (900, 150))]
     found = map_batch(index, batch_of(reads), MapParams())
     assert (found.position.tolist(), found.mapq.tolist()) == ([700, 900], [40, 60])
+
+
+def test_a_gap_is_better_than_substitutions_next_to_n() -> None:
+    """Two bases of a repeat of two are missing: as many edits as the two of the shifted repeat, but they lose less."""
+    rng = random.Random(11)
+    left, right = ("".join(rng.choices("ACGT", k=400)) for _ in range(2))
+    tract = "AC" * 6 + "AT" + "AC" * 8
+    genome = left + tract + "T" + right
+    start = len(left) + 1
+    whole = genome[start : start + 102]
+    read = whole[:13] + whole[15:]
+    index = build_index(make_reference(genome), IndexParams(15, 3))
+    batch = batch_of([read.encode(), with_changes(read, {80: "N"}).encode()])
+    found = map_batch(index, batch, MapParams())
+    assert found.cigar_offsets.tolist() == [0, 3, 6]
+    assert found.cigar[:3].tolist() == found.cigar[3:].tolist()
+    assert_same(map_scalar(index, batch, MapParams()), index, batch, MapParams(), None)

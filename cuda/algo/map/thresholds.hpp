@@ -8,11 +8,11 @@
 namespace gpualign {
 
 constexpr int32_t kDepth = 4;               // times as many hits are followed where the best locus is in doubt
-constexpr int32_t kManyCandidates = 1024;   // of neighbours, at least: each has a seed or two, and nothing says which is the right one
+constexpr int32_t kManyCandidates = 1024;   // of neighbours, at least: a seed or two do not say which is the right one
 constexpr int32_t kSeedHitShare = 4;        // candidates with fewer than the most hits / kSeedHitShare are dropped
 constexpr int32_t kManySeedHits = 9;        // seed hits, and
 constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
-constexpr uint32_t kMaxPairedLoci = 512;    // of each mate that are tried with those of the other: by default all there are
+constexpr uint32_t kMaxPairedLoci = 512;    // of each mate that are tried with those of the other: by default all, but of neighbours
 constexpr uint64_t kLongGap = 64;           // diagonals between the two sides of a long gap, at most
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
 constexpr int32_t kFewBases = 34;           // reads with fewer may be another locus' exact copy by one error

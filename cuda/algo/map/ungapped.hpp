@@ -27,23 +27,30 @@ public:
 
     GPUALIGN_HD void add(uint8_t code, uint8_t met) {
         const bool equal = code == met && code != kNoBase;
-        substitutions_ += !equal;
+        unknown_ += code == kNoBase;
+        substitutions_ += !equal && code != kNoBase;
+        run_ = code == kNoBase ? run_ + 1 : 0;
+        longest_run_ = max(longest_run_, run_);
         sum_ += equal ? scores_.match : -(code == kNoBase ? unknown_cost(scores_) : scores_.mismatch);
         lowest_ = min(lowest_, sum_);
         highest_ = max(highest_, sum_);
     }
-    // Whether all of so many edits are substitutions, and no end is better clipped.
+    // Whether all of so many edits are substitutions, no end is better clipped, and no gap is better: the known ones lose less than any,
+    // or a gap would take the place of a run of unknown ones.
     GPUALIGN_HD bool is_best(int32_t distance) const {
-        return substitutions_ == distance && lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
+        const int32_t lost = scores_.match + scores_.mismatch, opened = scores_.gap_open + scores_.gap_extend;
+        const int32_t gaps = 2 * scores_.gap_open + longest_run_ * (scores_.match + 2 * scores_.gap_extend);
+        return unknown_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
+               lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
     }
 
 private:
     const AffineScores& scores_;
-    int32_t substitutions_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
+    int32_t substitutions_ = 0, unknown_ = 0, run_ = 0, longest_run_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
 };
 
 // Whether a read is aligned at its locus without gaps or clips, as is plain by its distance: it has no edit, or a single one that is
-// a substitution; or it has unknown bases that are forgiven, a run of which would be aligned to a gap otherwise, and `is_best`.
+// a substitution; or it has unknown bases that are forgiven, and `is_best`, where each of them costs less than a mismatch.
 template <class OneSubstitution, class Best>
 GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t unknown, OneSubstitution&& is_one_substitution,
                                      Best&& is_best) {
@@ -177,7 +184,8 @@ GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bo
     return group.sum(substitutions) == 1;
 }
 
-// The same of a read whose first base lies at `begin`; each lane looks at all bases of one with unknown ones.
+// Whether a read whose first base lies at `begin` is aligned without gaps or clips, as is plain; each lane looks at all bases of one
+// with unknown ones.
 template <class Group>
 GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance, const MapTarget& target,
                                      int64_t begin, int64_t left, const AffineScores& scores) {

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import threading
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +41,7 @@ class PageLocker:
 
     def __init__(self, driver: Any) -> None:
         self._driver, self._closed = driver, False
+        self._in_progress, self._changing = 0, threading.Condition()
         self._cuda = ctypes.CDLL("libcuda.so.1") if isinstance(driver, ModuleType) else None
         self._context = self._current()
         self._registered: set[int] = set()
@@ -48,7 +50,7 @@ class PageLocker:
     @property
     def locked(self) -> int:
         """Bytes that are page-locked now."""
-        return sum(tuple(self._sizes.values()))  # which other threads change
+        return sum(self._sizes.copy().values())  # which other threads change
 
     def lock(self, size: int) -> NDArray[np.uint8]:
         """uint8 (size,) of whatever content. It goes with its last view, at the latest with the device.
@@ -58,6 +60,18 @@ class PageLocker:
         """
         if size == 0:
             return np.zeros(0, np.uint8)
+        with self._changing:
+            if self._closed:
+                raise self._driver.MemoryError("the device is closed")
+            self._in_progress += 1
+        try:
+            return self._lock(size)
+        finally:
+            with self._changing:
+                self._in_progress -= 1
+                self._changing.notify_all()
+
+    def _lock(self, size: int) -> NDArray[np.uint8]:
         if self._cuda is None:
             memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8)
             self._sizes[int(memory.ctypes.data)] = size
@@ -102,11 +116,13 @@ class PageLocker:
             self._within("cuMemHostUnregister", ctypes.c_void_p(address))
 
     def close(self) -> None:
-        """Before the context goes, with which all of it does."""
+        """Before the context goes, with which all of it does: after what other threads lock now, and no more."""
+        with self._changing:
+            self._closed = True
+            self._changing.wait_for(lambda: not self._in_progress)
         for address in tuple(self._registered):
             self._within("cuMemHostUnregister", ctypes.c_void_p(address))
         self._registered.clear()
-        self._closed = True
 
     def _within(self, call: str, *arguments: Any) -> int:
         """Call the driver with the device's context current in this thread, and then what was before."""
