@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -35,7 +36,7 @@ PEERS = {
 def draw(name: str, bases: int, folder: Path, threads: int) -> Path:
     """At least so many bases, in as many parts as there are threads."""
     model = SETS[name]
-    mean = model.median * 2.718281828 ** (model.sigma**2 / 2)  # of a log-normal distribution
+    mean = model.median * math.exp(model.sigma**2 / 2)  # of a log-normal distribution
     parts = [
         dataclasses.replace(model, seed=1000 * model.seed + part, reads=int(bases / mean / threads) + 1)
         for part in range(threads)
@@ -49,11 +50,6 @@ def draw(name: str, bases: int, folder: Path, threads: int) -> Path:
             out.write(file.read_bytes())
             file.unlink()
     return reads
-
-
-def bases_of_fastq(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(len(line) - 1 for number, line in enumerate(file) if number % 4 == 1)
 
 
 def main() -> None:
@@ -76,7 +72,8 @@ def main() -> None:
         indexes = build_indexes(folder, {PRESETS[name] for name in names}, arguments.threads)
         for name in names:
             reads = draw(name, arguments.mbp * 1_000_000, folder, arguments.threads)
-            rows, bases = measure(reads, PRESETS[name], indexes, ways, arguments, folder), bases_of_fastq(reads)
+            rows = measure(reads, PRESETS[name], indexes, ways, arguments, folder)
+            bases = sum(len(sequence) for _, sequence, _ in data.read_fastq(reads))
             sets[f"{name}, {round(bases / 1e6)} Mbp"] = rows
             rates(rows, bases)
             for case, row in rows.items():

@@ -34,10 +34,10 @@ _STAGED_AHEAD = 2
 #: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and contents to deflate, which is
 #: slow there
 _INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 6, 2
-#: CPU threads a device from which on they inflate what comes while it has so many
-_SPARE_THREADS = 8
 #: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
+#: CPU threads for each device from which on they inflate the groups that come while it has enough
+_SPARE_THREADS = 8
 _ANY_NUMBER = 1 << 30
 
 

@@ -24,14 +24,13 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf_block import BLOCK_CONTENT, block_size, inflated_block, made_block
+from gpualign.io.bgzf_block import BLOCK_CONTENT, LARGEST_BLOCK, block_size, inflated_block, made_block
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
-_MAX_BLOCK = 1 << 16
 #: for a device, which inflates all of a group side by side
 _DEVICE_GROUP_BYTES = 8 << 20
 #: of content that is deflated at a time there, about
@@ -214,7 +213,7 @@ def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
     """A device's group in parts about as large as the CPU's: a piece of text is held until all of it has been used."""
     while len(group) > 2 * _GROUP_BYTES:
-        end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, _MAX_BLOCK)])[0]
+        end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, LARGEST_BLOCK)])[0]
         yield group[:end]
         group = group[end:]
     yield group

@@ -7,7 +7,8 @@ import zlib
 from isal import isal_zlib
 from isal.isal_zlib import IsalError
 
-_LARGEST_BLOCK = 1 << 16
+#: bytes of a block, and of its content
+LARGEST_BLOCK = 1 << 16
 #: content of every block but the last, as htslib cuts it: it fits a block even where it cannot be compressed
 BLOCK_CONTENT = 0xFF00
 #: one extra field, BC, whose value, two bytes after this, is the block's size less one; htslib writes the same
@@ -19,7 +20,7 @@ _AHEAD = 512
 _GZIP = 31
 _GZIP_HEADER_BYTES = 10
 #: of those that fit a block; zlib-ng's fast levels make some larger than what they are given
-_LARGEST_MEMBER = _LARGEST_BLOCK - _HEADER_BYTES + _GZIP_HEADER_BYTES
+_LARGEST_MEMBER = LARGEST_BLOCK - _HEADER_BYTES + _GZIP_HEADER_BYTES
 
 
 def is_bgzf(head: bytes) -> bool:
@@ -39,7 +40,7 @@ def inflated_block(block: memoryview) -> bytes:
         zlib.error: it is damaged.
     """
     try:
-        content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+        content: bytes = isal_zlib.decompress(block, _GZIP, LARGEST_BLOCK)
     except IsalError as error:  # type: ignore[misc]
         raise zlib.error(str(error)) from None
     if int.from_bytes(block[-4:], "little") != len(content):

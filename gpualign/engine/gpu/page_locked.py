@@ -44,13 +44,12 @@ class PageLocker:
         self._in_progress, self._changing = 0, threading.Condition()
         self._cuda = ctypes.CDLL("libcuda.so.1") if isinstance(driver, ModuleType) else None
         self._context = self._current()
-        self._registered: set[int] = set()
-        self._sizes: dict[int, int] = {}  # by address
+        self._pages: dict[int, tuple[int, bool]] = {}  # by address: bytes, and whether they are the system's
 
     @property
     def locked(self) -> int:
         """Bytes that are page-locked now."""
-        return sum(self._sizes.copy().values())  # which other threads change
+        return sum(size for size, _ in self._pages.copy().values())  # which other threads change
 
     def lock(self, size: int) -> NDArray[np.uint8]:
         """uint8 (size,) of whatever content. It goes with its last view, at the latest with the device.
@@ -74,14 +73,14 @@ class PageLocker:
     def _lock(self, size: int) -> NDArray[np.uint8]:
         if self._cuda is None:
             memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8)
-            self._sizes[int(memory.ctypes.data)] = size
+            self._pages[int(memory.ctypes.data)] = size, False
             return memory
         if size >= _LARGE_PAGE and large_pages() and (pages := self._large(size)) is not None:
             return pages
         address = ctypes.c_void_p()
         if self._within("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(size), _PORTABLE) or not address.value:
             raise self._driver.MemoryError(f"{size} bytes cannot be page-locked")
-        self._sizes[address.value] = size
+        self._pages[address.value] = size, False
         return np.asarray(_Pages(self, address.value, size))
 
     def _large(self, size: int) -> NDArray[np.uint8] | None:
@@ -100,29 +99,24 @@ class PageLocker:
         address = int(array.ctypes.data)
         if self._within("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), _PORTABLE):
             return None
-        self._registered.add(address)
-        self._sizes[address] = size
+        self._pages[address] = size, True
         return np.asarray(_Pages(self, address, size, array))
 
     def free(self, address: int) -> None:
         """Give back pages that :meth:`lock` gave."""
         if self._closed:
             return
-        del self._sizes[address]
-        if address not in self._registered:
-            self._within("cuMemFreeHost", ctypes.c_void_p(address))
-        else:
-            self._registered.remove(address)
-            self._within("cuMemHostUnregister", ctypes.c_void_p(address))
+        _, registered = self._pages.pop(address)
+        self._within("cuMemHostUnregister" if registered else "cuMemFreeHost", ctypes.c_void_p(address))
 
     def close(self) -> None:
         """Before the context goes, with which all of it does: after what other threads lock now, and no more."""
         with self._changing:
             self._closed = True
             self._changing.wait_for(lambda: not self._in_progress)
-        for address in tuple(self._registered):
-            self._within("cuMemHostUnregister", ctypes.c_void_p(address))
-        self._registered.clear()
+        for address, (_, registered) in self._pages.copy().items():
+            if registered:
+                self._within("cuMemHostUnregister", ctypes.c_void_p(address))
 
     def _within(self, call: str, *arguments: Any) -> int:
         """Call the driver with the device's context current in this thread, and then what was before."""

@@ -87,7 +87,8 @@ private:
         a.distance = locus.distance;
         const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
         const auto is_best = [&] { return ungapped_is_best(codes, read.length, locus, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, read.unknown, one_substitution, is_best) || is_ungapped(codes, read, locus, contig_begin, contig_end)) {
+        if (is_plainly_ungapped(params_.scores, a.distance, read.unknown, one_substitution, is_best) ||
+            is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
@@ -97,30 +98,33 @@ private:
         task_choices_.push_back(c);
     }
 
+    // Codes of the reference's bases [begin, end).
+    const uint8_t* window(int64_t begin, int64_t end, size_t padding = 0) {
+        window_.resize(size_t(end - begin) + padding);
+        reference_.codes(uint64_t(begin), uint64_t(end), window_.data());
+        return window_.data();
+    }
+
     int mismatches(const uint8_t* query, int32_t length, int64_t begin, int64_t contig_begin) {
         if (begin < contig_begin) return length;
-        window_.resize(size_t(length));
-        reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
+        const uint8_t* const met = window(begin, begin + length);
         int n = 0;
-        for (int32_t i = 0; i < length; i++) n += query[i] != window_[size_t(i)] || query[i] == kNoBase;
+        for (int32_t i = 0; i < length; i++) n += query[i] != met[i] || query[i] == kNoBase;
         return n;
     }
 
     bool ungapped_is_best(const uint8_t* query, int32_t length, const Locus& locus, int64_t contig_begin) {
         if (locus.begin < contig_begin) return false;
-        window_.resize(size_t(length));
-        reference_.codes(uint64_t(locus.begin), uint64_t(locus.begin + length), window_.data());
+        const uint8_t* const met = window(locus.begin, locus.begin + length);
         UngappedScore score(params_.scores);
-        for (int32_t i = 0; i < length; i++) score.add(query[i], window_[size_t(i)]);
+        for (int32_t i = 0; i < length; i++) score.add(query[i], met[i]);
         return score.is_best(locus.distance);
     }
 
     bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
         const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
         if (read.unknown || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
-        window_.resize(size_t(to - from) + UngappedLanes::kPadding);
-        reference_.codes(uint64_t(from), uint64_t(to), window_.data());
-        return ungapped_.is_best(codes, read.length, window_.data(), read.limit, locus.distance);
+        return ungapped_.is_best(codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
     }
 
     const ReferenceView& reference_;
