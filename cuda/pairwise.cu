@@ -164,9 +164,9 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
 }  // namespace
 
 #if AFFINE
-LAZY_AFFINE(lazy, Corners)
+LAZY_KERNELS(lazy, affine, true, Corners)
 #else
-LAZY_LINEAR(lazy, Corners)
+LAZY_KERNELS(lazy, linear, false, Corners)
 #endif
 
 #define RSCAN(name, Word, Affine)                                                                                       \

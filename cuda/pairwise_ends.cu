@@ -10,10 +10,10 @@ namespace gpualign {
 namespace nw {
 
 #if AFFINE
-LAZY_AFFINE(borders, Borders)
-LAZY_AFFINE(anywhere, Anywhere)
+LAZY_KERNELS(borders, affine, true, Borders)
+LAZY_KERNELS(anywhere, affine, true, Anywhere)
 #else
-LAZY_LINEAR(borders, Borders)
+LAZY_KERNELS(borders, linear, false, Borders)
 #endif
 
 }  // namespace nw

@@ -67,6 +67,21 @@ def pairwise_defines(affine: bool) -> dict[str, str]:
     return {"AFFINE": str(int(affine))}
 
 
+FEW_MODULE = "pairwise_few"
+#: what opening a gap costs on top of extending it, where a kernel has it in its instructions: linear gaps, and 10/1
+_KNOWN_OPENINGS = (0, 9)
+
+
+def few_defines(opening: int, local: bool) -> dict[str, str]:
+    """Macros of :data:`FEW_MODULE` for gaps that cost so much to open, on top of extending them."""
+    return {"OPENING": str(opening if opening in _KNOWN_OPENINGS and not local else -1)}
+
+
+FEW_VARIANTS: tuple[Variant, ...] = tuple(
+    (FEW_MODULE, few_defines(opening, local=False)) for opening in (*_KNOWN_OPENINGS, -1)
+)
+
+
 @dataclass(frozen=True)
 class LaneShape:
     """How ``cuda/pairwise_lanes.cu`` spreads a query: lanes of a group, rows of a lane in registers."""
@@ -92,6 +107,7 @@ def lanes_defines(shape: LaneShape, gap_open: int, gap_extend: int, ends: int) -
 
 VARIANTS: tuple[Variant, ...] = (
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
+    *FEW_VARIANTS,
     *((LANES_MODULE, lanes_defines(shape, *gaps, 0)) for gaps in _PREBUILT_GAPS for shape in LANE_SHAPES),
 )
 

@@ -50,6 +50,12 @@ inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
 inline uint32_t __vimax3_s16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__vmaxs2(a, b), c); }
 inline uint32_t __viaddmax_s16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__vadd2(a, b), c); }
 inline uint32_t __viaddmax_s16x2_relu(uint32_t a, uint32_t b, uint32_t c) { return __vmaxs2(__viaddmax_s16x2(a, b, c), 0); }
+inline uint16_t unsigned_half(uint32_t word, int at) { return uint16_t(word >> at); }
+inline uint32_t __vmaxu2(uint32_t a, uint32_t b) {
+    return of_halves([&](int at) { return std::max(unsigned_half(a, at), unsigned_half(b, at)); });
+}
+inline uint32_t __vimax3_u16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxu2(__vmaxu2(a, b), c); }
+inline uint32_t __viaddmax_u16x2(uint32_t a, uint32_t b, uint32_t c) { return __vmaxu2(__vadd2(a, b), c); }
 
 namespace gpualign {
 namespace nw {

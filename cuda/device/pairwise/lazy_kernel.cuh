@@ -21,7 +21,7 @@ __device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& sch
     __syncthreads();
 }
 
-enum Profiles { registers, bytes, words, table };
+enum Profiles { bytes, words, table };
 
 // LazyRScan over all tasks; `column` has two columns of `rows` words a lane for every resident warp.
 template <class Word, int K, bool Affine, template <class, int> class Ends, int Kind>
@@ -37,14 +37,11 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
         const auto run = [&](auto& profile) {
             lazy_task<Word, K, Affine, Ends>(tasks[at], profile, scheme, queries, targets, pair_target, column_h, column_e, scores);
         };
-        if constexpr (Kind == registers) {
-            RegisterProfile<Word, K> profile;
-            run(profile);
-        } else if constexpr (Kind == bytes) {
+        if constexpr (Kind == bytes) {
             SharedProfile<K> profile{shared};
             run(profile);
         } else if constexpr (Kind == words) {
-            SharedWords<K> profile{shared};
+            SharedWords<Word, K> profile{shared};
             run(profile);
         } else {
             TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.symbols, {}};
@@ -64,13 +61,8 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
         lazy<Word, K, Affine, Ends, Kind>(tasks, count, ticket, scheme, queries, targets, pair_target, column, rows, scores); \
     }
 
-// The kernels of one way to begin and end: for sequences of four symbols, of others, and for scores beyond 16 bits. The
-// columns of a strip are as many as registers allow.
-#define LAZY_LINEAR(name, Ends)                                                                                         \
-    LAZY(name##_linear_nucleotides, int16x2, 24, false, Ends, registers)                                                 \
-    LAZY(name##_linear_symbols, int16x2, 16, false, Ends, bytes)                                                         \
-    LAZY(name##_linear_wide, int32_t, 12, false, Ends, table)
-#define LAZY_AFFINE(name, Ends)                                                                                         \
-    LAZY(name##_affine_nucleotides, int16x2, 32, true, Ends, words)                                                      \
-    LAZY(name##_affine_symbols, int16x2, 16, true, Ends, bytes)                                                          \
-    LAZY(name##_affine_wide, int32_t, 16, true, Ends, table)
+// The kernels of one way to begin and end: for symbols beyond the few of cuda/pairwise_few.cu, and for scores beyond 16 bits.
+// The columns of a strip are as many as registers and shared memory allow.
+#define LAZY_KERNELS(name, gaps, Affine, Ends)                                                                          \
+    LAZY(name##_##gaps##_symbols, int16x2, 16, Affine, Ends, bytes)                                                      \
+    LAZY(name##_##gaps##_wide, int32_t, Affine ? 16 : 12, Affine, Ends, table)

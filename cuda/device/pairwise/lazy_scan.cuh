@@ -1,10 +1,10 @@
 // LazyRScan and RScan: a thread per alignment (two in 16 bits each), a warp per query and its 32 or 64 targets.
 //
 // The warp goes down the query row by row with K columns of each target in registers, then takes the next K columns.
-// All lanes look at the same query symbol, so the scores of a row against the strip are one of a few sets of registers
-// (nucleotides) or one row of a profile in shared memory (any alphabet). Between strips the rightmost column is kept
-// in global memory, one word a row and lane. RScan keeps every such column, and every `row_step`-th row of a strip as
-// well: from these borders the traceback computes the tiles on the path again.
+// All lanes look at the same query symbol, so the scores of a row against the strip are one row of a profile in shared
+// memory. Between strips the rightmost column is kept in global memory, one word a row and lane, whose rate binds narrow
+// strips. RScan keeps every such column, and every `row_step`-th row of a strip as well: from these borders the traceback computes
+// the tiles on the path again.
 #pragma once
 #include "abi/pairwise.hpp"
 #include "device/int16x2.cuh"
@@ -21,6 +21,16 @@ __device__ __forceinline__ int16x2 add_max_floor(int16x2 a, int16x2 b, int16x2 c
     return int16x2(__viaddmax_s16x2_relu(a.bits, b.bits, c.bits));
 }
 
+__device__ __forceinline__ uint16x2 add_max(uint16x2 a, uint16x2 b, uint16x2 c) {
+    return uint16x2(__viaddmax_u16x2(a.bits, b.bits, c.bits));
+}
+__device__ __forceinline__ uint16x2 operator+(uint16x2 a, uint16x2 b) { return uint16x2(__vadd2(a.bits, b.bits)); }
+// Which is no work for the unit of the maxima.
+__device__ __forceinline__ uint16x2 plus_score(uint16x2 a, uint16x2 score) { return uint16x2(a.bits + score.bits); }
+__device__ __forceinline__ uint16x2 max(uint16x2 a, uint16x2 b, uint16x2 c) {
+    return uint16x2(__vimax3_u16x2(a.bits, b.bits, c.bits));
+}
+
 namespace nw {
 
 constexpr int warp_size = 32;
@@ -34,15 +44,19 @@ struct Flag {
 
 template <class Word>
 struct WordOf;
-template <>
-struct WordOf<int16x2> {
+template <class Word>
+struct TwoHalves {
     static constexpr int lanes = 2;
-    static __device__ __forceinline__ int16x2 both(int32_t x) { return int16x2::both(x); }
-    static __device__ __forceinline__ int16x2 of(const int32_t* x) { return int16x2::of(x[0], x[1]); }
-    static __device__ __forceinline__ int32_t lane(int16x2 w, int i) { return w.lane(i); }
-    static __device__ __forceinline__ uint32_t raw(int16x2 w) { return w.bits; }
-    static __device__ __forceinline__ int16x2 from(uint32_t raw) { return int16x2(raw); }
+    static __device__ __forceinline__ Word both(int32_t x) { return Word::both(x); }
+    static __device__ __forceinline__ Word of(const int32_t* x) { return Word::of(x[0], x[1]); }
+    static __device__ __forceinline__ int32_t lane(Word w, int i) { return w.lane(i); }
+    static __device__ __forceinline__ uint32_t raw(Word w) { return w.bits; }
+    static __device__ __forceinline__ Word from(uint32_t raw) { return Word(raw); }
 };
+template <>
+struct WordOf<int16x2> : TwoHalves<int16x2> {};
+template <>
+struct WordOf<uint16x2> : TwoHalves<uint16x2> {};
 template <>
 struct WordOf<int32_t> {
     static constexpr int lanes = 1;
@@ -60,50 +74,6 @@ struct Targets {
     int32_t length[WordOf<Word>::lanes];
 
     __device__ __forceinline__ int symbol(int half, int j) const { return j < length[half] ? begin[half][j] : no_symbol; }
-};
-
-// Nucleotides: the scores of each of four symbols against the strip, in registers; any other symbol never matches.
-template <class Word, int K>
-struct RegisterProfile {
-    Word of_symbol[4][K];
-    Word never;
-
-    __device__ __forceinline__ void build(const Targets<Word, K>& targets, int c0, const LazyScheme& scheme) {
-        using W = WordOf<Word>;
-        const int32_t match = scheme.scores[0] + 2 * scheme.shift, mismatch = scheme.scores[1] + 2 * scheme.shift;
-        never = W::both(mismatch);
-#pragma unroll
-        for (int k = 0; k < K; k++) {
-            int symbols[W::lanes];
-            for (int half = 0; half < W::lanes; half++) symbols[half] = targets.symbol(half, c0 + k);
-#pragma unroll
-            for (int s = 0; s < 4; s++) {
-                int32_t value[W::lanes];
-                for (int half = 0; half < W::lanes; half++) value[half] = symbols[half] == s ? match : mismatch;
-                of_symbol[s][k] = W::of(value);
-            }
-        }
-    }
-
-    struct Row {
-        const Word* scores;
-        __device__ __forceinline__ Word operator()(int k) const { return scores[k]; }
-    };
-    struct Never {
-        Word score;
-        __device__ __forceinline__ Word operator()(int) const { return score; }
-    };
-
-    template <class Use>
-    __device__ __forceinline__ void with(int symbol, const Use& use) const {
-        switch (symbol) {
-            case 0: use(Row{of_symbol[0]}); break;
-            case 1: use(Row{of_symbol[1]}); break;
-            case 2: use(Row{of_symbol[2]}); break;
-            case 3: use(Row{of_symbol[3]}); break;
-            default: use(Never{never});
-        }
-    }
 };
 
 // Any alphabet, two targets a thread: signed bytes in shared memory, sixteen (eight columns) a load.
@@ -142,10 +112,7 @@ struct SharedProfile {
             const uint4& q = packed[k / 8];
             const uint32_t word = (k % 8) / 2 == 0 ? q.x : (k % 8) / 2 == 1 ? q.y : (k % 8) / 2 == 2 ? q.z : q.w;
             // bytes 0 and 1, or 2 and 3, each with its sign spread over the upper half of a 16-bit lane
-            uint32_t spread;
-            if (k % 2) asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0xB3A2));
-            else asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0x9180));
-            return int16x2(spread);
+            return int16x2(permute_bytes(word, 0, k % 2 ? 0xB3A2u : 0x9180u));
         }
     };
 
@@ -159,11 +126,11 @@ struct SharedProfile {
 };
 
 // Few symbols, two targets a thread: words in shared memory, which are not to be unpacked, four columns a load.
-template <int K>
+template <class Word, int K>
 struct SharedWords {
     uint4* rows;  // [symbol][K / 4][threads]
 
-    __device__ __forceinline__ void build(const Targets<int16x2, K>& targets, int c0, const LazyScheme& scheme) {
+    __device__ __forceinline__ void build(const Targets<Word, K>& targets, int c0, const LazyScheme& scheme) {
 #pragma unroll 1
         for (int q = 0; q < K / 4; q++) {
             int symbols[2][4];
@@ -174,7 +141,7 @@ struct SharedWords {
             for (int s = 0; s < scheme.symbols; s++) {
                 const int32_t* scores = scheme.scores + s * scheme.symbols;
                 const auto score = [&](int symbol) { return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift; };
-                const auto both = [&](int k) { return int16x2::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
+                const auto both = [&](int k) { return Word::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
                 rows[(s * (K / 4) + q) * blockDim.x + threadIdx.x] = make_uint4(both(0), both(1), both(2), both(3));
             }
         }
@@ -182,9 +149,9 @@ struct SharedWords {
 
     struct Row {
         uint4 words[K / 4];
-        __device__ __forceinline__ int16x2 operator()(int k) const {
+        __device__ __forceinline__ Word operator()(int k) const {
             const uint4& q = words[k / 4];
-            return int16x2(k % 4 == 0 ? q.x : k % 4 == 1 ? q.y : k % 4 == 2 ? q.z : q.w);
+            return Word(k % 4 == 0 ? q.x : k % 4 == 1 ? q.y : k % 4 == 2 ? q.z : q.w);
         }
     };
 
@@ -257,6 +224,23 @@ struct Corners {
     }
 };
 
+// Strip::row in words without signs: the sum with a score is no work for the unit of the maxima, which takes three at once.
+// What binds then is the reading of registers, as in query_lanes.cuh.
+template <int K, bool Affine, class Scores>
+__device__ __forceinline__ void score_row(Strip<uint16x2, K, Affine>& strip, const Scores& scores, uint16x2 diagonal,
+                                          uint16x2& left, uint16x2& e, uint16x2 minus_open) {
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const uint16x2 up = strip.h[k], through = plus_score(diagonal, scores(k));
+        strip.h[k] = left = Affine ? max(through, e, strip.f[k]) : max(through, left, up);
+        if (Affine) {
+            e = add_max(left, minus_open, e);
+            strip.f[k] = add_max(left, minus_open, strip.f[k]);
+        }
+        diagonal = up;
+    }
+}
+
 // One strip. The column is read a few rows ahead of where it is overwritten, at [row * 32 + lane].
 // In one piece, as its state stays in registers.
 template <class Word, int K, bool Affine, class Profile, class Ends>
@@ -295,22 +279,32 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
                     if (Affine) next_e[r] = column_e[row * warp_size + lane];
                 }
             }
-#pragma unroll
-            for (int r = 0; r < ahead; r++) {
+            const auto one_row = [&](int r, uint32_t border_h, uint32_t border_e) {
                 const int row = i0 + r0 + r;
-                if (row >= n) break;
-                Word left = first ? ends.left(row + 1) : W::from(now_h[r]);
-                Word e = first ? left + minus_open : W::from(now_e[r]);
+                Word left = first ? ends.left(row + 1) : W::from(border_h);
+                Word e = first ? left + minus_open : W::from(border_e);
                 const Word next_diagonal = left;
                 const int symbol = __shfl_sync(0xffffffffu, symbols, r0 + r);
                 profile.with(symbol, [&](const auto& scores) {
                     if constexpr (Ends::local) state.row_local(scores, diagonal, left, e, minus_open, minus_extend);
+                    else if constexpr (std::is_same<Word, uint16x2>::value) score_row(state, scores, diagonal, left, e, minus_open);
                     else state.row(scores, diagonal, left, e, minus_open);
                 });
                 ends.after_row(state.h, scheme, targets, c0, row + 1);
                 diagonal = next_diagonal;
                 column_h[row * warp_size + lane] = W::raw(left);
                 if (Affine) column_e[row * warp_size + lane] = W::raw(e);
+            };
+            if (r0 + ahead <= rows) {  // without a way out after each row, before which values would have to be in their places
+#pragma unroll
+                for (int r = 0; r < ahead; r++) one_row(r, now_h[r], now_e[r]);
+            } else {
+#pragma unroll 1
+                for (int r = 0; r0 + r < rows; r++) {
+                    one_row(r, now_h[0], now_e[0]);
+#pragma unroll
+                    for (int later = 1; later < ahead; later++) now_h[later - 1] = now_h[later], now_e[later - 1] = now_e[later];
+                }
             }
         }
     }

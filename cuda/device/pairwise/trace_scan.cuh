@@ -155,11 +155,8 @@ struct TwoRows {
         const int w = (k % 8) / 2;
         const uint32_t x = w == 0 ? a.x : w == 1 ? a.y : w == 2 ? a.z : a.w;
         const uint32_t y = w == 0 ? b.x : w == 1 ? b.y : w == 2 ? b.z : b.w;
-        uint32_t spread;
         // the first alignment's byte of x, the second's of y, each with its sign
-        if (k % 2) asm("prmt.b32 %0, %1, %2, %3;" : "=r"(spread) : "r"(x), "r"(y), "n"(0xF7A2));
-        else asm("prmt.b32 %0, %1, %2, %3;" : "=r"(spread) : "r"(x), "r"(y), "n"(0xD580));
-        return int16x2(spread);
+        return int16x2(permute_bytes(x, y, k % 2 ? 0xF7A2u : 0xD580u));
     }
 };
 

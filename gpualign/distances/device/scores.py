@@ -73,7 +73,7 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
         longest = int(problem.queries.sorted_lengths[item.last - 1])
         words = self.launcher.arithmetic(longest, problem.targets.longest)
-        name, shared = self.launcher.lazy_kernel(words)
+        name, shared, scheme = self.launcher.lazy_kernel(words)
         function, blocks = self.launcher.function(name, shared)
         width = tasks.WARP * words.lanes
         each = -(-columns // width)
@@ -96,7 +96,7 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
             work,
             np.int32(rows * each),
             slot.clear("ticket", 4),
-            self.launcher.scheme(words),
+            scheme,
             sets.queries,
             sets.targets,
             pair_target,

@@ -16,7 +16,7 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.errors import DeviceError
 from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.tuning import pairwise_defines
+from gpualign.pairwise.tuning import FEW_MODULE, few_defines
 from gpualign.params import RunOptions
 
 _LENGTHS, _LIMITS = (60, 128, 150), (0.05, 0.3)
@@ -29,7 +29,7 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
     *(("distances_within", {"WIDE": str(wide)}) for wide in (0, 1)),
     ("distances_long", tuning.long_defines(2)),
     ("distances_scores", {}),
-    ("pairwise", pairwise_defines(False)),
+    (FEW_MODULE, few_defines(0, local=False)),
 )
 
 

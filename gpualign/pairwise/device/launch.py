@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
+from gpualign.pairwise.tuning import FEW_MODULE, PAIRWISE, few_defines, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
@@ -27,9 +28,10 @@ _MODULE_OF = {
     "anywhere": "pairwise_ends",
     "part": "pairwise_long",
     "spans": "pairwise_spans",
+    "few": FEW_MODULE,
 }
-#: of an alphabet whose profile is held as words
-_FEW_SYMBOLS = 8
+#: of an alphabet whose profile is held as words, and the columns of a strip then
+_FEW_SYMBOLS, _FEW_COLUMNS = 8, 32
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -110,7 +112,12 @@ class PairwiseLauncher:
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
         module = _MODULE_OF.get(name.split("_")[0], "pairwise")
-        function = self.device.function(module, name, pairwise_defines(self.gaps == "affine"))
+        if module == FEW_MODULE:
+            opening = self.problem.gap_open - self.problem.gap_extend
+            defines = few_defines(opening, self.problem.mode == "local")
+        else:
+            defines = pairwise_defines(self.gaps == "affine")
+        function = self.device.function(module, name, defines)
         attribute = self.device.driver.function_attribute
         if shared > 48 << 10:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
@@ -182,7 +189,7 @@ class PairwiseLauncher:
         queries, targets = block.queries, block.targets
         if order is not None:
             queries, targets = queries[order], targets[order]
-        name, shared = self.lazy_kernel(words)
+        name, shared, scheme = self.lazy_kernel(words)
         function, blocks = self.function(name, shared)
         work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
         blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
@@ -194,7 +201,7 @@ class PairwiseLauncher:
             slot.upload("tasks" + suffix, work.view(np.uint8)),
             np.int32(len(work)),
             slot.clear("ticket" + suffix, 4),
-            self.scheme(words),
+            scheme,
             self.strands[strand],
             self.targets,
             slot.upload("targets" + suffix, targets),
@@ -234,18 +241,17 @@ class PairwiseLauncher:
         slot.wait()
         return found
 
-    def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
-        """Kernel name and its shared bytes a block."""
-        scoring, affine = self.problem.scoring, self.gaps == "affine"
-        ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"
-        name = f"{ends}_{self.gaps}"
+    def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int, np.void]:
+        """Kernel name, its shared bytes a block and its scheme."""
+        scoring = self.problem.scoring
+        local = self.problem.mode == "local"
+        ends = "lazy" if self.problem.from_corners else "anywhere" if local else "borders"
         if words.lanes == 1:
-            return f"{name}_wide", 4 * len(scoring) ** 2
-        if not affine and scoring.name == "match/mismatch":
-            return f"{name}_nucleotides", 0
-        if affine and len(scoring) <= _FEW_SYMBOLS:
-            return f"{name}_nucleotides", len(scoring) * 32 * 4 * THREADS
-        return f"{name}_symbols", len(scoring) * 16 * 2 * THREADS
+            return f"{ends}_{self.gaps}_wide", 4 * len(scoring) ** 2, self.scheme(words)
+        if len(scoring) > _FEW_SYMBOLS:
+            return f"{ends}_{self.gaps}_symbols", len(scoring) * 16 * 2 * THREADS, self.scheme(words)
+        unsigned = words if local else replace(words, bias=words.bias + (1 << 15))
+        return f"few_{ends}", len(scoring) * _FEW_COLUMNS * 4 * THREADS, self.scheme(unsigned)
 
     # -- TiledDScan and DScan
 

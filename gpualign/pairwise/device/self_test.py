@@ -20,7 +20,7 @@ from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device.kernel import PairwiseKernel
 from gpualign.pairwise.device.query_lanes import shape_of
-from gpualign.pairwise.tuning import LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
+from gpualign.pairwise.tuning import FEW_VARIANTS, LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
@@ -84,6 +84,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
 #: what the self-tests run, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
+    *FEW_VARIANTS,
     # of local alignment; for other ends they are compiled, where there is a compiler
     *((LANES_MODULE, lanes_defines(shape, 11, 1, 0)) for shape in {shape_of(rows) for rows in (_LENGTH - 40, _LENGTH)}),
     *(
