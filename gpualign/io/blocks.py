@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.files import InputFile
-
 #: bytes read at a time, at least
 MIN_READ = 1 << 16
+
+
+class TextStream(Protocol):
+    """What text is read from, such as an InputFile."""
+
+    path: str
+
+    def readinto(self, view: memoryview, /) -> int:
+        """Fill ``view``; returns how many bytes, fewer only at the end."""
 
 
 class Blocks:
@@ -22,7 +31,7 @@ class Blocks:
         at_end: nothing is after it.
     """
 
-    def __init__(self, file: InputFile, head: bytes = b"") -> None:
+    def __init__(self, file: TextStream, head: bytes = b"") -> None:
         self._file = file
         self.rest: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
         self.at_end = False

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.blocks import Blocks, is_blank
+from gpualign.io.blocks import Blocks, TextStream, is_blank
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.packed_text import PackedText
@@ -139,17 +139,17 @@ def _newlines(file: InputFile, begin: int, end: int) -> int:
 
 
 @overload
-def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"", *, line: int = 1) -> Iterator[Chunk]: ...
+def read_chunks(file: TextStream, chunk_bytes: int, head: bytes = b"", *, line: int = 1) -> Iterator[Chunk]: ...
 
 
 @overload
 def read_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: Literal[True]
+    file: TextStream, chunk_bytes: int, head: bytes = b"", *, long_records: Literal[True]
 ) -> Iterator[Chunk | LongRecord]: ...
 
 
 def read_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False, line: int = 1
+    file: TextStream, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False, line: int = 1
 ) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
     """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
 
@@ -163,7 +163,7 @@ def read_chunks(
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
     blocks = Blocks(file, head)
-    offset = 0 if file.plain else None
+    offset = 0 if isinstance(file, InputFile) and file.plain else None
     kind: FastxFormat | None = None
     want = chunk_bytes
     while not blocks.at_end or len(blocks.rest):
@@ -280,12 +280,6 @@ def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> in
         window *= _WIDER
 
 
-class _Stream(Protocol):
-    path: str
-
-    def readinto(self, view: memoryview, /) -> int: ...
-
-
 class _Remainder:
     """What a plain file has from ``offset`` on, as a stream."""
 
@@ -311,7 +305,7 @@ class LongRecord:
         lines_read: of the record so far.
     """
 
-    def __init__(self, file: _Stream, data: bytes, line: int) -> None:
+    def __init__(self, file: TextStream, data: bytes, line: int) -> None:
         self.path, self.line, self.at_end = file.path, line, False
         self.rest: bytes | bytearray = data
         self.lines_read = 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
+
+import numpy as np
 
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
@@ -24,6 +27,8 @@ _BYTES_PER_BASE = 2
 _HELD = 1 << 16
 #: chunks that are inflated before they are asked for: whoever reads two files takes several of one at a time
 _CHUNKS_AHEAD = 4
+#: bytes that are inflated at a time
+_INFLATED = 1 << 22
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -44,9 +49,40 @@ def reader_of(
 
 
 def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
-    """The chunks of a compressed file, inflated in a thread of its own: so both files of pairs are at the same time."""
-    with contextlib.closing(Prefetch(read_chunks(file, chunk_bytes), _CHUNKS_AHEAD)) as ahead:
+    """The chunks of a compressed file. One thread does nothing but inflate it and another cuts its text: both files of
+    pairs are read at the same time, each as fast as a core inflates.
+    """
+    with (
+        contextlib.closing(Prefetch(_parts(file, min(_INFLATED, chunk_bytes)), _CHUNKS_AHEAD)) as parts,
+        contextlib.closing(Prefetch(read_chunks(_TextAhead(file, parts), chunk_bytes), _CHUNKS_AHEAD)) as ahead,
+    ):
         yield from ahead
+
+
+def _parts(file: InputFile, size: int) -> Iterator[memoryview]:
+    """A file's text in parts of ``size``, in the same memory again and again: one is read while others are made."""
+    for memory in itertools.cycle(np.empty((_CHUNKS_AHEAD + 2, size), np.uint8)):
+        if not (count := file.readinto(memory.data)):
+            return
+        yield memory.data[:count]
+
+
+class _TextAhead:
+    """A file's text, which comes in parts, as a stream."""
+
+    def __init__(self, file: InputFile, parts: Iterable[memoryview]) -> None:
+        self.path, self._parts, self._part = file.path, iter(parts), memoryview(b"")
+
+    def readinto(self, view: memoryview, /) -> int:
+        filled = 0
+        while filled < len(view):
+            self._part = self._part or next(self._parts, self._part)
+            if not self._part:
+                break
+            count = min(len(self._part), len(view) - filled)
+            view[filled : filled + count] = self._part[:count]
+            filled, self._part = filled + count, self._part[count:]
+        return filled
 
 
 class ReadSource:
