@@ -38,6 +38,9 @@ _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --lo
 #: an empty block of bgzf
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _READ_SIZE = 1 << 18
+#: compressed bytes that ISA-L gets at a time, at most: after them it waits for the interpreter's lock, for milliseconds
+#: where other threads compute
+_GZIP_READ_SIZE = 1 << 23
 _HEAD_SIZE = 1 << 16
 
 
@@ -144,6 +147,7 @@ class InputFile:
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
+            igzip.READ_BUFFER_SIZE = _GZIP_READ_SIZE
             self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
 
             def open_gzip(stream: Any) -> Any:
@@ -151,7 +155,7 @@ class InputFile:
 
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
-            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._raw)
+            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._rewound)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
@@ -27,8 +28,8 @@ _BYTES_PER_BASE = 2
 _HELD = 1 << 16
 #: chunks that are inflated before they are asked for: whoever reads two files takes several of one at a time
 _CHUNKS_AHEAD = 4
-#: bytes that are inflated at a time
-_INFLATED = 1 << 22
+#: bytes that are inflated at a time: much, as the thread waits for the interpreter's lock after each
+_INFLATED = 1 << 23
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -59,28 +60,29 @@ def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
         yield from ahead
 
 
-def _parts(file: InputFile, size: int) -> Iterator[memoryview]:
+def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
     """A file's text in parts of ``size``, in the same memory again and again: one is read while others are made."""
     for memory in itertools.cycle(np.empty((_CHUNKS_AHEAD + 2, size), np.uint8)):
         if not (count := file.readinto(memory.data)):
             return
-        yield memory.data[:count]
+        yield memory[:count]
 
 
 class _TextAhead:
     """A file's text, which comes in parts, as a stream."""
 
-    def __init__(self, file: InputFile, parts: Iterable[memoryview]) -> None:
-        self.path, self._parts, self._part = file.path, iter(parts), memoryview(b"")
+    def __init__(self, file: InputFile, parts: Iterable[NDArray[np.uint8]]) -> None:
+        self.path, self._parts, self._part = file.path, iter(parts), np.empty(0, np.uint8)
 
     def readinto(self, view: memoryview, /) -> int:
-        filled = 0
-        while filled < len(view):
-            self._part = self._part or next(self._parts, self._part)
-            if not self._part:
+        filled, into = 0, np.frombuffer(view, np.uint8)  # NumPy copies without the interpreter's lock
+        while filled < len(into):
+            if not len(self._part):
+                self._part = next(self._parts, self._part)
+            count = min(len(self._part), len(into) - filled)
+            if not count:
                 break
-            count = min(len(self._part), len(view) - filled)
-            view[filled : filled + count] = self._part[:count]
+            into[filled : filled + count] = self._part[:count]
             filled, self._part = filled + count, self._part[count:]
         return filled
 
