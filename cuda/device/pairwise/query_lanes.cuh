@@ -64,11 +64,11 @@ struct QueryProfile {
 // half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0, and a negative
 // half is less than that as an integer, too.
 //
-// What binds is the reading of registers, of which there are two banks: a row of two cells reads 14 of them, 7 clocks at best,
-// and 11.0 (local) or 9 (global) as compiled, where an instruction's operands share a bank; the units (DPX 7, halves 6)
-// and the scheduler (7.6) would be done before. Local scores of one tile on an H100: 5.5 TCUPS; 6.1 if a score were one
-// addition instead of two multiplications, 5.8 without the best, no more without loads from shared memory, 4.5 with half as
-// many warps. All sums first: a hundredth or two more than sums and maxima in turns, as fewer values are moved.
+// What binds on an H200 is the reading of registers, of which there are two banks: a row of two cells reads 14 of them, 7
+// clocks at best, and 11.0 (local) or 10.0 (global) as compiled, where an instruction's operands share a bank; the units
+// (DPX 7, halves 6) and the scheduler (7.6) would be done before. That is 6.1 and 6.7 TCUPS, before what lanes lose
+// at a target's ends (31 columns) and queries' lengths in whole tiles. Other orders of the same operations compile to
+// 11.0 to 12.0; two queries with packed scores in one profile to 10.0 and 9.1.
 template <int G, int K, bool Local, int Open, int Extend>
 struct LaneRows {
     uint32_t h[K], e[K];
@@ -76,30 +76,38 @@ struct LaneRows {
 
     // One column; `above` is H at its upper left, `f` F of its first row, then of the row below the last one.
     __device__ __forceinline__ void column(const uint4* low, const uint4* high, uint32_t above, uint32_t& f) {
-        constexpr uint32_t minus_open = (uint32_t(-Open) & 0xffffu) * 0x10001u, minus_extend = (uint32_t(-Extend) & 0xffffu) * 0x10001u;
+        constexpr int chunk = 4;
+        constexpr uint32_t minus_open = (uint32_t(-Open) & 0xffffu) * 0x10001u;
         constexpr uint32_t to_low = 0x00003c00u, to_high = 0x3c000000u;
 #pragma unroll
-        for (int q = K / 8 - 1; q >= 0; q--) {
+        for (int q = 0; q < K / 8; q++) {
             const uint4 a = low[q * G], b = high[q * G];
             const uint32_t first[4] = {a.x, a.y, a.z, a.w}, second[4] = {b.x, b.y, b.z, b.w};
 #pragma unroll
-            for (int c = 7; c >= 0; c--) {
-                const int k = q * 8 + c;
-                const uint32_t through = fma_halves(same_halves(second[c / 2], c % 2), to_high, k > 0 ? h[k - 1] : above);
-                h[k] = fma_halves(same_halves(first[c / 2], c % 2), to_low, through);
-            }
-        }
+            for (int c0 = 0; c0 < 8; c0 += chunk) {
+                const uint32_t next_above = h[q * 8 + c0 + chunk - 1];
 #pragma unroll
-        for (int k = 0; k < K; k++) {
-            h[k] = __vimax3_s16x2(h[k], e[k], f);
-            if (Local) {
-                const uint32_t opened = add_halves(h[k], 0x80008000u | Open * 0x10001u);
-                e[k] = __viaddmax_s16x2_relu(e[k], minus_extend, opened);
-                f = __viaddmax_s16x2_relu(f, minus_extend, opened);
-                if (k % 2) best = __vimax3_s16x2(best, h[k - 1], h[k]);
-            } else {
-                e[k] = __viaddmax_s16x2(h[k], minus_open, e[k]);
-                f = __viaddmax_s16x2(h[k], minus_open, f);
+                for (int c = c0 + chunk - 1; c >= c0; c--) {
+                    const int k = q * 8 + c;
+                    const uint32_t through = fma_halves(same_halves(second[c / 2], c % 2), to_high, c > c0 ? h[k - 1] : above);
+                    h[k] = fma_halves(same_halves(first[c / 2], c % 2), to_low, through);
+                }
+                above = next_above;
+#pragma unroll
+                for (int c = c0; c < c0 + chunk; c++) {
+                    const int k = q * 8 + c;
+                    h[k] = __vimax3_s16x2(h[k], e[k], f);
+                    if (Local) {
+                        constexpr uint32_t minus_extend = (uint32_t(-Extend) & 0xffffu) * 0x10001u;
+                        const uint32_t opened = add_halves(h[k], 0x80008000u | Open * 0x10001u);
+                        e[k] = __viaddmax_s16x2_relu(e[k], minus_extend, opened);
+                        f = __viaddmax_s16x2_relu(f, minus_extend, opened);
+                        if (k % 2) best = __vimax3_s16x2(best, h[k - 1], h[k]);
+                    } else {
+                        e[k] = __viaddmax_s16x2(h[k], minus_open, e[k]);
+                        f = __viaddmax_s16x2(h[k], minus_open, f);
+                    }
+                }
             }
         }
     }
