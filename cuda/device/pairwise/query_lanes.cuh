@@ -64,11 +64,13 @@ struct QueryProfile {
 // half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0, and a negative
 // half is less than that as an integer, too.
 //
-// What binds on an H200 is the reading of registers, of which there are two banks: a row of two cells reads 14 of them, 7
+// What binds on Hopper is the reading of registers, of which there are two banks: a row of two cells reads 14 of them, 7
 // clocks at best, and 11.0 (local) or 10.0 (global) as compiled, where an instruction's operands share a bank; the units
 // (DPX 7, halves 6) and the scheduler (7.6) would be done before. That is 6.1 and 6.7 TCUPS, before what lanes lose
-// at a target's ends (31 columns) and queries' lengths in whole tiles. Other orders of the same operations compile to
-// 11.0 to 12.0; two queries with packed scores in one profile to 10.0 and 9.1.
+// at a target's ends (31 columns) and queries' lengths in whole tiles. One tile of 1,024 rows: 5.4 TCUPS (local); 6.1 if a
+// score were one addition instead of two multiplications, 5.8 without the best, 5.5 without loads from shared memory or with
+// all sums first (which loses as much elsewhere), 4.5 with half as many warps. Two queries with packed scores in one profile
+// compile to 10.0 and 9.1 clocks, aligned pairs of registers for H and E to 10.3, but with moves at the end of the loop.
 template <int G, int K, bool Local, int Open, int Extend>
 struct LaneRows {
     uint32_t h[K], e[K];
