@@ -1,4 +1,4 @@
-// All pairs of two sets as tasks for the kernels of scores (cuda/pairwise.cu, cuda/pairwise_ends.cu), made on the device.
+// All pairs of two sets as tasks for the kernels of scores (cuda/pairwise_few.cu, cuda/pairwise.cu, cuda/pairwise_ends.cu), made on the device.
 #include "abi/pairwise.hpp"
 
 namespace gpualign {

@@ -2,7 +2,7 @@
 #include "device/pairwise/lazy_ends.cuh"
 #include "device/pairwise/lazy_kernel.cuh"
 
-#ifndef OPENING  // o' of cuda/algo/pairwise/nw.hpp: 0 of linear gaps, -1 where it is known at run time (and of local alignments)
+#ifndef OPENING  // o' of cuda/algo/pairwise/nw.hpp: 0 of linear gaps, -1 where it is known only at run time or alignment is local
 #define OPENING 9
 #endif
 
@@ -10,7 +10,7 @@ namespace gpualign {
 namespace nw {
 namespace {
 
-// With a known opening an instruction has it in itself, and reads a register less: a sixth of what binds.
+// A constant opening is part of the instruction, which then reads one register less.
 __device__ __forceinline__ LazyScheme with_opening(LazyScheme scheme) {
     if (OPENING > 0) scheme.opening = OPENING;
     return scheme;

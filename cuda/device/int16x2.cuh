@@ -25,19 +25,19 @@ struct int16x2 {
     friend __device__ __forceinline__ int16x2 max(int16x2 a, int16x2 b) { return int16x2(__vmaxs2(a.bits, b.bits)); }
 };
 
-// The same without signs, for values whose sums with signed scores stay within 0 ... 65535: a plain addition of the two
-// together then carries nothing from one into the other.
+// The same without signs, for values whose sums with signed scores stay within 0 ... 65535: one addition then serves both, and
+// nothing is carried from one into the other.
 struct uint16x2 {
     uint32_t bits;
 
     uint16x2() = default;
     __device__ __forceinline__ explicit uint16x2(uint32_t bits) : bits(bits) {}
     static __device__ __forceinline__ uint16x2 both(int32_t value) { return uint16x2((uint32_t(value) & 0xffffu) * 0x10001u); }
-    // A negative low value is taken off the high one as well, which gives it back when something is added.
-    static __device__ __forceinline__ uint16x2 of(int32_t low, int32_t high) { return uint16x2(uint32_t(low) + (uint32_t(high) << 16)); }
+    // A negative low value borrows one from the high half; the next addition returns it.
+    static __device__ __forceinline__ uint16x2 of(int32_t low, int32_t high) {
+        return uint16x2(uint32_t(low) + (uint32_t(high) << 16));
+    }
     __device__ __forceinline__ int32_t lane(int i) const { return i ? bits >> 16 : bits & 0xffffu; }
-
-    friend __device__ __forceinline__ uint16x2 max(uint16x2 a, uint16x2 b) { return uint16x2(__vmaxu2(a.bits, b.bits)); }
 };
 
 // Bytes of a (0..3) and b (4..7) by the selector's nibbles; with its top bit set a nibble gives the byte's sign eight

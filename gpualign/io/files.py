@@ -145,13 +145,13 @@ class InputFile:
         self.size = status.st_size if status is not None and self.plain else 0
         self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
-            from isal import igzip, igzip_lib
+            from isal import igzip_lib, isal_zlib
 
-            igzip.READ_BUFFER_SIZE = _GZIP_READ_SIZE
             self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
 
             def open_gzip(stream: Any) -> Any:
-                return igzip.IGzipFile(fileobj=stream, mode="rb")
+                # what IGzipFile reads by: before Python 3.12 its own readinto copies, and holds the interpreter's lock
+                return io.BufferedReader(isal_zlib._GzipReader(stream, _GZIP_READ_SIZE))
 
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1

@@ -26,10 +26,10 @@ from gpualign.streaming.prefetch import Prefetch
 _BYTES_PER_BASE = 2
 #: bytes of a file up to which one reader reads it; not all files say their size (those of the kernel)
 _HELD = 1 << 16
-#: chunks that are inflated before they are asked for: whoever reads two files takes several of one at a time
+#: chunks that are cut before they are asked for: whoever reads two files takes several of one at a time
 _CHUNKS_AHEAD = 4
-#: bytes that are inflated at a time: much, as the thread waits for the interpreter's lock after each
-_INFLATED = 1 << 23
+#: parts that are inflated ahead of them, and bytes of a part: many, as the thread waits for the interpreter's lock then
+_PARTS_AHEAD, _PART_BYTES = 4, 1 << 23
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -54,15 +54,17 @@ def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
     pairs are read at the same time, each as fast as a core inflates.
     """
     with (
-        contextlib.closing(Prefetch(_parts(file, min(_INFLATED, chunk_bytes)), _CHUNKS_AHEAD)) as parts,
+        contextlib.closing(Prefetch(_parts(file, min(_PART_BYTES, chunk_bytes)), _PARTS_AHEAD)) as parts,
         contextlib.closing(Prefetch(read_chunks(_TextAhead(file, parts), chunk_bytes), _CHUNKS_AHEAD)) as ahead,
     ):
         yield from ahead
 
 
 def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
-    """A file's text in parts of ``size``, in the same memory again and again: one is read while others are made."""
-    for memory in itertools.cycle(np.empty((_CHUNKS_AHEAD + 2, size), np.uint8)):
+    """A file's text in parts of ``size``, in the same memory again and again: a part is read while those ahead of it
+    are made, and none after these before its reader asks for the next one.
+    """
+    for memory in itertools.cycle(np.empty((1 + _PARTS_AHEAD, size), np.uint8)):
         if not (count := file.readinto(memory.data)):
             return
         yield memory[:count]

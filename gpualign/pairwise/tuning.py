@@ -40,7 +40,7 @@ class PairwiseShape:
     kept_share: float = 0.2
     max_cells_per_thread: int = 1 << 27
     warps: int = 2000
-    lazy_rate: float = 12.4e12
+    lazy_rate: float = 9.4e12
     lazy_warp_rate: float = 14e9
     lanes_rate: float = 5.8e12
     lanes_warp_rate: float = 5e9

@@ -1,4 +1,4 @@
-"""Compressed files whose one stream is inflated in a thread of its own."""
+"""Compressed files whose one stream is inflated in a thread of its own, and cut in another."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import bz2
 import gzip
 import lzma
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from gpualign.errors import InputError
 from gpualign.io import reads
+from gpualign.io.blocks import TextStream
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource
@@ -27,20 +29,40 @@ def names(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_another_thread_inflates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress) -> None:
-    threads = set()
+def test_one_thread_inflates_and_another_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress) -> None:
+    cutting, inflating = set(), set()
+    readinto = InputFile.readinto
 
-    def noted(file: InputFile, chunk_bytes: int):
+    def noted(file: TextStream, chunk_bytes: int):
         for chunk in read_chunks(file, chunk_bytes):
-            threads.add(threading.current_thread().name)
+            cutting.add(threading.get_ident())
             yield chunk
 
+    def noted_readinto(self: InputFile, view: memoryview) -> int:
+        inflating.add(threading.get_ident())
+        return readinto(self, view)
+
     monkeypatch.setattr(reads, "read_chunks", noted)
+    monkeypatch.setattr(InputFile, "readinto", noted_readinto)
     path = tmp_path / "reads"
     path.write_bytes(compress(TEXT))
     assert names(path) == [f"read{i}" for i in range(5000)]
-    assert threads
-    assert all(name.startswith("gpualign-ahead") for name in threads)
+    assert len(cutting) == len(inflating) == 1
+    assert len(cutting | inflating | {threading.get_ident()}) == 3
+
+
+def test_memory_is_used_again_only_when_its_text_has_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of 4,000 bytes and a slow reader: were a part overwritten, names would be missing."""
+    readinto = reads._TextAhead.readinto
+
+    def late(self: reads._TextAhead, view: memoryview) -> int:
+        time.sleep(0.002)  # as many parts as may be are made meanwhile
+        return readinto(self, view)
+
+    monkeypatch.setattr(reads._TextAhead, "readinto", late)
+    path = tmp_path / "reads.gz"
+    path.write_bytes(gzip.compress(TEXT))
+    assert names(path) == [f"read{i}" for i in range(5000)]
 
 
 def test_damage_comes_after_what_is_whole(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def family(seed: int, count: int, length: int, rate: float, symbols: str = "ACGT
 SCHEMES = {
     "linear": (["--gap", "10"], "ACGT", 10, 10),
     "affine": (["--gapopen", "10", "--gapext", "1"], "ACGTN", 10, 1),
+    "other gaps": (["--gapopen", "12", "--gapext", "2"], "ACGTN", 12, 2),
     "protein": (["--matrix", "BLOSUM62", "--gapopen", "11", "--gapext", "1"], "ARNDCQEGHILKMFPSTWYV", 11, 1),
     "wide": (["--match", "500", "--mismatch", "-300", "--gapopen", "900", "--gapext", "100"], "ACGT", 900, 100),
 }

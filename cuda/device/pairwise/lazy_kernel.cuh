@@ -1,4 +1,4 @@
-// LazyRScan over a list of tasks: what its kernels for all modes share (cuda/pairwise.cu, cuda/pairwise_ends.cu).
+// LazyRScan over a list of tasks: what its kernels for all modes share (cuda/pairwise.cu, cuda/pairwise_ends.cu, cuda/pairwise_few.cu).
 #pragma once
 #include "device/pairwise/lazy_scan.cuh"
 

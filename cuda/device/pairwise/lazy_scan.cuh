@@ -2,9 +2,9 @@
 //
 // The warp goes down the query row by row with K columns of each target in registers, then takes the next K columns.
 // All lanes look at the same query symbol, so the scores of a row against the strip are one row of a profile in shared
-// memory. Between strips the rightmost column is kept in global memory, one word a row and lane, whose rate binds narrow
-// strips. RScan keeps every such column, and every `row_step`-th row of a strip as well: from these borders the traceback computes
-// the tiles on the path again.
+// memory. Between strips the rightmost column is kept in global memory, one word a row and lane, whose bandwidth limits
+// narrow strips. RScan keeps every such column, and every `row_step`-th row of a strip as well: from these borders the
+// traceback computes the tiles on the path again.
 #pragma once
 #include "abi/pairwise.hpp"
 #include "device/int16x2.cuh"
@@ -25,7 +25,7 @@ __device__ __forceinline__ uint16x2 add_max(uint16x2 a, uint16x2 b, uint16x2 c) 
     return uint16x2(__viaddmax_u16x2(a.bits, b.bits, c.bits));
 }
 __device__ __forceinline__ uint16x2 operator+(uint16x2 a, uint16x2 b) { return uint16x2(__vadd2(a.bits, b.bits)); }
-// Which is no work for the unit of the maxima.
+// One addition for both halves: see uint16x2.
 __device__ __forceinline__ uint16x2 plus_score(uint16x2 a, uint16x2 score) { return uint16x2(a.bits + score.bits); }
 __device__ __forceinline__ uint16x2 max(uint16x2 a, uint16x2 b, uint16x2 c) {
     return uint16x2(__vimax3_u16x2(a.bits, b.bits, c.bits));
@@ -48,7 +48,6 @@ template <class Word>
 struct TwoHalves {
     static constexpr int lanes = 2;
     static __device__ __forceinline__ Word both(int32_t x) { return Word::both(x); }
-    static __device__ __forceinline__ Word of(const int32_t* x) { return Word::of(x[0], x[1]); }
     static __device__ __forceinline__ int32_t lane(Word w, int i) { return w.lane(i); }
     static __device__ __forceinline__ uint32_t raw(Word w) { return w.bits; }
     static __device__ __forceinline__ Word from(uint32_t raw) { return Word(raw); }
@@ -61,7 +60,6 @@ template <>
 struct WordOf<int32_t> {
     static constexpr int lanes = 1;
     static __device__ __forceinline__ int32_t both(int32_t x) { return x; }
-    static __device__ __forceinline__ int32_t of(const int32_t* x) { return x[0]; }
     static __device__ __forceinline__ int32_t lane(int32_t w, int) { return w; }
     static __device__ __forceinline__ uint32_t raw(int32_t w) { return uint32_t(w); }
     static __device__ __forceinline__ int32_t from(uint32_t raw) { return int32_t(raw); }
@@ -140,6 +138,7 @@ struct SharedWords {
 #pragma unroll 1
             for (int s = 0; s < scheme.symbols; s++) {
                 const int32_t* scores = scheme.scores + s * scheme.symbols;
+                // 0 past both ends, where values may be beyond a half: nothing may be carried into the other one
                 const auto score = [&](int symbol) { return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift; };
                 const auto both = [&](int k) { return Word::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
                 rows[(s * (K / 4) + q) * blockDim.x + threadIdx.x] = make_uint4(both(0), both(1), both(2), both(3));
@@ -224,8 +223,13 @@ struct Corners {
     }
 };
 
-// Strip::row in words without signs: the sum with a score is no work for the unit of the maxima, which takes three at once.
-// What binds then is the reading of registers, as in query_lanes.cuh.
+template <class Word, int K, bool Affine, class Scores>
+__device__ __forceinline__ void score_row(Strip<Word, K, Affine>& strip, const Scores& scores, Word diagonal, Word& left, Word& e,
+                                          Word minus_open) {
+    strip.row(scores, diagonal, left, e, minus_open);
+}
+// In words without signs the sum with a score is no work for the unit of the maxima, which takes three at once. What binds then
+// is the reading of registers, as in query_lanes.cuh.
 template <int K, bool Affine, class Scores>
 __device__ __forceinline__ void score_row(Strip<uint16x2, K, Affine>& strip, const Scores& scores, uint16x2 diagonal,
                                           uint16x2& left, uint16x2& e, uint16x2 minus_open) {
@@ -287,15 +291,14 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
                 const int symbol = __shfl_sync(0xffffffffu, symbols, r0 + r);
                 profile.with(symbol, [&](const auto& scores) {
                     if constexpr (Ends::local) state.row_local(scores, diagonal, left, e, minus_open, minus_extend);
-                    else if constexpr (std::is_same<Word, uint16x2>::value) score_row(state, scores, diagonal, left, e, minus_open);
-                    else state.row(scores, diagonal, left, e, minus_open);
+                    else score_row(state, scores, diagonal, left, e, minus_open);
                 });
                 ends.after_row(state.h, scheme, targets, c0, row + 1);
                 diagonal = next_diagonal;
                 column_h[row * warp_size + lane] = W::raw(left);
                 if (Affine) column_e[row * warp_size + lane] = W::raw(e);
             };
-            if (r0 + ahead <= rows) {  // without a way out after each row, before which values would have to be in their places
+            if (r0 + ahead <= rows) {  // no exit between rows, at which each value must be in a fixed register
 #pragma unroll
                 for (int r = 0; r < ahead; r++) one_row(r, now_h[r], now_e[r]);
             } else {
@@ -303,7 +306,10 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
                 for (int r = 0; r0 + r < rows; r++) {
                     one_row(r, now_h[0], now_e[0]);
 #pragma unroll
-                    for (int later = 1; later < ahead; later++) now_h[later - 1] = now_h[later], now_e[later - 1] = now_e[later];
+                    for (int later = 1; later < ahead; later++) {
+                        now_h[later - 1] = now_h[later];
+                        now_e[later - 1] = now_e[later];
+                    }
                 }
             }
         }

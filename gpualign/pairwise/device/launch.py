@@ -250,8 +250,9 @@ class PairwiseLauncher:
             return f"{ends}_{self.gaps}_wide", 4 * len(scoring) ** 2, self.scheme(words)
         if len(scoring) > _FEW_SYMBOLS:
             return f"{ends}_{self.gaps}_symbols", len(scoring) * 16 * 2 * THREADS, self.scheme(words)
-        unsigned = words if local else replace(words, bias=words.bias + (1 << 15))
-        return f"few_{ends}", len(scoring) * _FEW_COLUMNS * 4 * THREADS, self.scheme(unsigned)
+        if not local:  # in words without signs, the lowest value being 0
+            words = replace(words, bias=words.bias + (1 << 15))
+        return f"few_{ends}", len(scoring) * _FEW_COLUMNS * 4 * THREADS, self.scheme(words)
 
     # -- TiledDScan and DScan
 

@@ -51,6 +51,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
     for name, scoring, symbols, opening, extension in (
         ("linear", dna, "ACGT", 10, 10),
         ("affine", dna, "ACGT", 10, 1),
+        ("affine, other gaps", dna, "ACGT", 12, 2),
         ("BLOSUM62", protein, "ARNDCQEGHILKMFPSTWYV", 11, 1),
     ):
         family = _family(scoring, symbols)
