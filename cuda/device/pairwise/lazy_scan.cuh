@@ -138,7 +138,7 @@ struct SharedWords {
 #pragma unroll 1
             for (int s = 0; s < scheme.symbols; s++) {
                 const int32_t* scores = scheme.scores + s * scheme.symbols;
-                // 0 past both ends, where values may be beyond a half: nothing may be carried into the other one
+                // 0 past the ends: beyond both, values may leave a half, and nothing may be carried into the other one
                 const auto score = [&](int symbol) { return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift; };
                 const auto both = [&](int k) { return Word::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
                 rows[(s * (K / 4) + q) * blockDim.x + threadIdx.x] = make_uint4(both(0), both(1), both(2), both(3));
