@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.bgzf_block import BLOCK_CONTENT, LARGEST_BLOCK, block_size, inflated_block, made_block
+from gpualign.io.blocks import Pieces
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -133,20 +134,14 @@ class BgzfReader(io.RawIOBase):
         self._rest: IO[bytes] | None = None
         self._inflated = run_ordered(self._groups(), _pieces_of, min(threads, _MAX_THREADS))
         self._texts = chain.from_iterable(self._inflated)
-        self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._text = Pieces(inflated.text for inflated in self._texts)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not len(self._text):
-            inflated = next(self._texts, None)
-            if inflated is None:
-                return self._rest.readinto(buffer) if self._rest is not None else 0  # type: ignore[attr-defined]
-            self._text = inflated.text
-        count = min(len(buffer), len(self._text))
-        np.frombuffer(buffer, np.uint8)[:count] = self._text[:count]
-        self._text = self._text[count:]
+        if not (count := self._text.readinto(buffer)) and self._rest is not None:
+            count = self._rest.readinto(buffer)  # type: ignore[attr-defined]
         return count
 
     def pieces(self) -> Iterator[Inflated]:

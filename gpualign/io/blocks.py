@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import io
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,27 @@ class TextStream(Protocol):
 
     def readinto(self, view: memoryview, /) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end."""
+
+
+class Pieces(io.RawIOBase):
+    """A text that comes in pieces, as a stream; a piece is done with when the next one is asked for."""
+
+    def __init__(self, pieces: Iterable[NDArray[np.uint8]]) -> None:
+        self._pieces, self._piece = iter(pieces), np.empty(0, np.uint8)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not len(self._piece):
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._piece = piece
+        count = min(len(buffer), len(self._piece))
+        np.frombuffer(buffer, np.uint8)[:count] = self._piece[:count]  # without the interpreter's lock
+        self._piece = self._piece[count:]
+        return count
 
 
 class Blocks:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
@@ -32,7 +33,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, cast("type[Exception]", isal_zlib.IsalError))
 #: of zstd, which refuses it as well without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
 #: an empty block of bgzf
@@ -145,17 +146,9 @@ class InputFile:
         self.size = status.st_size if status is not None and self.plain else 0
         self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
-            from isal import igzip_lib, isal_zlib
-
-            self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
-
-            def open_gzip(stream: Any) -> Any:
-                # what IGzipFile reads by: before Python 3.12 its own readinto copies, and holds the interpreter's lock
-                return io.BufferedReader(isal_zlib._GzipReader(stream, _GZIP_READ_SIZE))
-
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
-            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._rewound)
+            stream = BgzfReader(self._raw, threads, _open_gzip) if self.in_pieces else _open_gzip(self._rewound)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
@@ -186,7 +179,7 @@ class InputFile:
 
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
-        return self._checked(_fill, view)
+        return self._checked(fill, view)
 
     def pieces(self) -> Iterator[Inflated]:
         """The text of a bgzf file in the pieces in which threads inflate it; instead of :meth:`read`.
@@ -254,6 +247,11 @@ class InputFile:
         self.close()
 
 
+def _open_gzip(stream: Any) -> Any:
+    """What IGzipFile reads by: its own ``readinto`` copies before Python 3.12, and holds the interpreter's lock."""
+    return io.BufferedReader(isal_zlib._GzipReader(stream, _GZIP_READ_SIZE))
+
+
 def _next_piece(_: Any, pieces: Iterator[Inflated]) -> Inflated | None:
     return next(pieces, None)
 
@@ -274,7 +272,7 @@ def read_fully(stream: Any, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _fill(stream: Any, view: memoryview) -> int:
+def fill(stream: Any, view: memoryview) -> int:
     """The same into ``view``; how many bytes."""
     filled = 0
     while filled < len(view) and (count := stream.readinto(view[filled:])):

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
+from gpualign.io.blocks import Pieces
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
-from gpualign.io.files import InputFile
+from gpualign.io.files import InputFile, fill
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
@@ -74,19 +75,10 @@ class _TextAhead:
     """A file's text, which comes in parts, as a stream."""
 
     def __init__(self, file: InputFile, parts: Iterable[NDArray[np.uint8]]) -> None:
-        self.path, self._parts, self._part = file.path, iter(parts), np.empty(0, np.uint8)
+        self.path, self._text = file.path, Pieces(parts)
 
     def readinto(self, view: memoryview, /) -> int:
-        filled, into = 0, np.frombuffer(view, np.uint8)  # NumPy copies without the interpreter's lock
-        while filled < len(into):
-            if not len(self._part):
-                self._part = next(self._parts, self._part)
-            count = min(len(self._part), len(into) - filled)
-            if not count:
-                break
-            into[filled : filled + count] = self._part[:count]
-            filled, self._part = filled + count, self._part[count:]
-        return filled
+        return fill(self._text, view)
 
 
 class ReadSource:

@@ -8,8 +8,13 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Mapping
 
 import numpy as np
+import pytest
+
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import device as device_module
 
 
 class Error(Exception):
@@ -233,3 +238,10 @@ class FaultyDriver(FakeDriver):
             return call(*arguments, **options)
 
         return counted
+
+
+def install_kernels(monkeypatch: pytest.MonkeyPatch, functions: Mapping[str, object], memory: int) -> None:
+    """The one GPU there is has these kernels, for which nothing is compiled."""
+    driver = FakeDriver(functions=functions, memory=memory)
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.abi import struct
 from gpualign.mems import device as mems
 from gpualign.mems import loop
@@ -23,7 +21,7 @@ from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
 from tests.helpers import native as native_tests
-from tests.helpers.fake_cuda import Allocation, FakeDriver
+from tests.helpers.fake_cuda import Allocation, install_kernels
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
 
@@ -220,9 +218,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
     """Installed, with a device of their own."""
     made = Kernels()
     names = ("strands", "count", "count_parts", "count_unique", "sum", "number", "scatter", "fill", "order")
-    driver = FakeDriver(functions={f"mems_{name}": getattr(made, name) for name in names}, memory=1 << 31)
-    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    install_kernels(monkeypatch, {f"mems_{name}": getattr(made, name) for name in names}, 1 << 31)
     launch = MemsKernel._launch
 
     def noting(kernel: MemsKernel, slot: Any, item: Piece, arrays: Any) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.io.matrices import load_matrix
@@ -22,7 +21,7 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.pairs import PairBlock
 from tests.helpers.emulated import EmulatedByName, emulated_library
-from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.sequences import mutate
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
@@ -46,9 +45,7 @@ def use(libraries: list[ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
     def install(mode: str) -> dict[str, EmulatedByName]:
         library = libraries[ENDS.index(mode)]
         kernels = {name: EmulatedByName(library, name) for name in ("lanes", "lanes_tiled")}
-        driver = FakeDriver(functions=kernels, memory=1 << 28)
-        monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+        install_kernels(monkeypatch, kernels, 1 << 28)
         monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
         monkeypatch.setattr(query_lanes, "shape_of", lambda rows: SHAPE)
         return kernels

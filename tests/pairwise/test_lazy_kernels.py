@@ -12,8 +12,6 @@ import numpy as np
 import parasail
 import pytest
 
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.io.matrices import load_matrix
@@ -26,7 +24,7 @@ from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch, scoring_of
 from gpualign.sequences.pairs import PairBlock
 from tests.helpers.emulated import EmulatedByName, emulated_library
-from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.pairwise_cases import parasail_matrix, score_of
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import end_gap_score
@@ -73,10 +71,7 @@ def scores_by(libraries: dict[int, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
         affine = gaps[0] > gaps[1] or mode == "local"
         name = f"few_{NAMES[mode]}" if kind == "few" else f"{NAMES[mode]}_{'affine' if affine else 'linear'}_{kind}"
         kernel = EmulatedByName(libraries[int(few_defines(gaps[0] - gaps[1], mode == "local")["OPENING"])], name)
-        driver = FakeDriver(functions={name: kernel}, memory=1 << 28)
-        monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
-        monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
+        install_kernels(monkeypatch, {name: kernel}, 1 << 28)
         problem = PairProblem(
             (_encoded(queries, scoring),), _encoded(targets, scoring), scoring, *gaps,
             "global" if mode == "borders" else mode, (mode == "semi-global",) * 4, traced=False, identity=None,

@@ -12,8 +12,6 @@ import numpy as np
 import parasail
 import pytest
 
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.io.matrices import load_matrix
@@ -25,7 +23,7 @@ from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
 from gpualign.sequences.pairs import PairBlock
 from tests.helpers.emulated import EmulatedByName, emulated_library
-from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.pairwise_cases import score_of
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import mutate
@@ -82,9 +80,7 @@ class Kernels(dict):
 def use(libraries: dict[bool, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
     def install(affine: bool) -> Kernels:
         kernels = Kernels(libraries[affine])
-        driver = FakeDriver(functions=kernels, memory=1 << 28)
-        monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+        install_kernels(monkeypatch, kernels, 1 << 28)
         return kernels
 
     return install

@@ -247,12 +247,14 @@ class PairwiseLauncher:
         local = self.problem.mode == "local"
         ends = "lazy" if self.problem.from_corners else "anywhere" if local else "borders"
         if words.lanes == 1:
-            return f"{ends}_{self.gaps}_wide", 4 * len(scoring) ** 2, self.scheme(words)
-        if len(scoring) > _FEW_SYMBOLS:
-            return f"{ends}_{self.gaps}_symbols", len(scoring) * 16 * 2 * THREADS, self.scheme(words)
-        if not local:  # in words without signs, the lowest value being 0
-            words = replace(words, bias=words.bias + (1 << 15))
-        return f"few_{ends}", len(scoring) * _FEW_COLUMNS * 4 * THREADS, self.scheme(words)
+            name, shared = f"{ends}_{self.gaps}_wide", 4 * len(scoring) ** 2
+        elif len(scoring) > _FEW_SYMBOLS:
+            name, shared = f"{ends}_{self.gaps}_symbols", len(scoring) * 16 * 2 * THREADS
+        else:
+            name, shared = f"few_{ends}", len(scoring) * _FEW_COLUMNS * 4 * THREADS
+            if not local:  # in words without signs, the lowest value being 0
+                words = replace(words, bias=words.bias + (1 << 15))
+        return name, shared, self.scheme(words)
 
     # -- TiledDScan and DScan
 

@@ -13,7 +13,6 @@ import parasail
 import pytest
 
 from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.io.matrices import load_matrix
 from gpualign.io.pair_inputs import PairFiles
 from gpualign.pairwise.device.tasks import ALIGNMENT_END, LAZY_TASK, STRIP_TASK
@@ -22,7 +21,7 @@ from gpualign.pairwise.search import run as search_run
 from gpualign.pairwise.search.params import SearchParams
 from gpualign.pairwise.search.run import run_search
 from gpualign.params import RunOptions
-from tests.helpers.fake_cuda import Allocation, FakeDriver
+from tests.helpers.fake_cuda import Allocation, install_kernels
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import mutate
 
@@ -90,9 +89,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
     """Installed, with a device of their own."""
     made = Lanes()
     functions = {"lanes": made, "lanes_tiled": made, "spans_anywherescores_affine_symbols": Strips()}
-    driver = FakeDriver(functions=functions, memory=1 << 26)
-    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    install_kernels(monkeypatch, functions, 1 << 26)
     monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
     return made
 
