@@ -22,6 +22,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.bgzf_block import is_bgzf
+from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -43,6 +44,8 @@ _READ_SIZE = 1 << 18
 #: where other threads compute
 _GZIP_READ_SIZE = 1 << 23
 _HEAD_SIZE = 1 << 16
+#: bytes of a gzip file that is worth several threads
+_LARGE_STREAM = 8 * PART_BYTES
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, int]:
@@ -124,6 +127,7 @@ class InputFile:
         stamp: of the file when it was opened; None of standard input.
         bgzf: gzip in blocks, as BAM is.
         in_pieces: such a one that is inflated by threads: :meth:`pieces` can be used.
+        one_stream: any other gzip on disk that is large enough for :meth:`inflated`.
     """
 
     def __init__(self, path: str, threads: int = 1) -> None:
@@ -142,12 +146,13 @@ class InputFile:
         self._damage: tuple[type[Exception], ...] = _DAMAGE
         packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC)) or is_zstd(head)
         self.plain = self.regular and not packed
-        self.bgzf = self.in_pieces = False
+        self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
         self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
+            self.one_stream = not self.bgzf and status is not None and self.regular and status.st_size >= _LARGE_STREAM
             stream = BgzfReader(self._raw, threads, _open_gzip) if self.in_pieces else _open_gzip(self._rewound)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
@@ -214,10 +219,25 @@ class InputFile:
         """A plain file, to be read by whoever has parts of it, also when this is closed."""
         return StoredFile(self._file.fileno(), self.path, self.stamp)
 
+    def inflated(self, threads: int) -> Iterator[NDArray[np.uint8]]:
+        """The text of a gzip file on disk in pieces, inflated by several threads; instead of :meth:`read`.
+
+        Raises:
+            InputError: damaged compression.
+        """
+        descriptor = self._file.fileno()
+        with self._explained():
+            yield from inflated_parts(descriptor, os.fstat(descriptor).st_size, threads)
+
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
+        with self._explained(), self._step():
+            return read(self._stream, argument)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What is raised meanwhile as an error that names the file."""
         try:
-            with self._step():
-                return read(self._stream, argument)
+            yield
         except EOFError as error:
             raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:

@@ -38,24 +38,28 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
 def reader_of(
-    file: InputFile, by_parser: bool, far: bool = False, interleaved: bool = False
+    file: InputFile, by_parser: bool, far: bool = False, interleaved: bool = False, inflaters: int = 1
 ) -> Callable[[InputFile, int], Iterator[Chunk]]:
-    """What cuts a FASTA or FASTQ file; ``by_parser``, ``far`` and ``interleaved`` as for :class:`ReadSource`."""
+    """What cuts a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
     if far and file.regular and file.bgzf:
         return partial(packed_chunks, paired=interleaved)
     if by_parser and file.size > _HELD:
         return stored_chunks
     if by_parser and file.in_pieces:
         return inflated_chunks
-    return _inflated_ahead if file.regular and not (file.plain or file.bgzf) else read_chunks
+    if file.regular and not (file.plain or file.bgzf):
+        return partial(_inflated_ahead, inflaters=inflaters)
+    return read_chunks
 
 
-def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
-    """The chunks of a compressed file. One thread does nothing but inflate it and another cuts its text: both files of
-    pairs are read at the same time, each as fast as a core inflates.
+def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int = 1) -> Iterator[Chunk]:
+    """The chunks of a compressed file. One thread, or several, do nothing but inflate it, and another cuts its text:
+    both files of pairs are read at the same time, each as fast as these inflate.
     """
+    several = inflaters > 1 and file.one_stream
+    inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
     with (
-        contextlib.closing(Prefetch(_parts(file, min(_PART_BYTES, chunk_bytes)), _PARTS_AHEAD)) as parts,
+        contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts,
         contextlib.closing(Prefetch(read_chunks(_TextAhead(file, parts), chunk_bytes), _CHUNKS_AHEAD)) as ahead,
     ):
         yield from ahead
@@ -94,6 +98,8 @@ class ReadSource:
         interleaved: where pairs are not cut apart.
 
     Attributes:
+        inflaters: threads that inflate one stream of gzip. One thread alone takes a third of the time that each of
+            several takes for as much: they pay where its text is waited for.
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
@@ -114,6 +120,7 @@ class ReadSource:
     ) -> None:
         self.path, self._comments, self._by_parser = path, comments, by_parser
         self._far, self._interleaved = far, interleaved
+        self.inflaters = 1
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
@@ -161,7 +168,7 @@ class ReadSource:
             read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
             yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved)
+            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved, self.inflaters)
             for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 

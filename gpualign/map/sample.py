@@ -34,6 +34,8 @@ from gpualign.streaming.clock import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
+#: threads that inflate each file of one stream for GPUs, and of all threads one for so many
+_INFLATERS, _THREADS_PER_INFLATER = 8, 4
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Lanes:
         self.first = [open_reads(path) for path in files.read_files]
         self.second = [open_reads(path) for path in files.mate_files]
         self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
+        self._inflaters = min(sample.options.threads // _THREADS_PER_INFLATER, _INFLATERS)
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None
@@ -116,8 +119,11 @@ class Lanes:
         that read ahead end then, and not where garbage is collected.
 
         Args:
-            unparsed: text of FASTQ that devices can parse comes as it is.
+            unparsed: text of FASTQ that devices can parse comes as it is; they wait for it.
         """
+        if unparsed:
+            for source in (*self.first, *self.second):
+                source.inflaters = self._inflaters
         return self._stack.enter_context(closing(self._items(batch_bases, unparsed and not self.tagged)))
 
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:

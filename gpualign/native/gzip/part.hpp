@@ -1,0 +1,541 @@
+// A part of a gzip file (RFC 1951 and 1952), decoded without what comes before it: a thread starts at the first block that it
+// finds in its part, and writes down 16 bits a byte: the byte, or which of the 32 KiB before the part it is a copy of. These are
+// filled in when they are known (Kerbiriou and Chikhi 2019, pugz; Knespel and Brunst 2023, rapidgzip). No Python here.
+#pragma once
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gzip/huffman.hpp"
+
+namespace gpualign::gzip {
+
+constexpr size_t kWindow = size_t(1) << 15;
+constexpr uint16_t kBefore = 0x8000;  // a symbol from it on is a place in the window before the part
+
+struct Damaged : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct EndedEarly : std::runtime_error {
+    EndedEarly() : std::runtime_error("the file ends early") {}
+};
+
+// Bytes of a file, from one on, and bits of them.
+class BitReader {
+public:
+    static constexpr size_t kPadding = 1024;  // zeros that may be read after the end: more than a block's header has
+
+    BitReader(int descriptor, uint64_t file_size, uint64_t from, uint64_t to) : descriptor_(descriptor), file_size_(file_size), base_(from) {
+        more(to - from);
+    }
+
+    // Reads so many bytes more, if there are.
+    void more(uint64_t bytes) {
+        const uint64_t old = size_, wanted = std::min(bytes, file_size_ - base_ - size_);
+        const size_t at = next_ ? size_t(next_ - data_.data()) : 0;
+        data_.resize(size_ + wanted + kPadding);
+        while (size_ < old + wanted) {
+            const ssize_t count = pread(descriptor_, data_.data() + size_, old + wanted - size_, off_t(base_ + size_));
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) throw std::runtime_error(std::strerror(errno));
+            if (count == 0) throw EndedEarly();
+            size_ += size_t(count);
+        }
+        std::memset(data_.data() + size_, 0, kPadding);
+        next_ = data_.data() + at;
+    }
+    bool has_all() const { return base_ + size_ == file_size_; }
+
+    void go_to(uint64_t bit) {  // of the file
+        next_ = data_.data() + (bit / 8 - base_);
+        held = count = 0;
+        refill();
+        take(uint32_t(bit % 8));
+    }
+    uint64_t position() const { return 8 * (base_ + uint64_t(next_ - data_.data())) - count; }
+    uint64_t end() const { return 8 * (base_ + size_); }  // of what has been read
+    uint64_t at(uint64_t bit) const {  // 57 bits or more
+        uint64_t bits;
+        std::memcpy(&bits, data_.data() + (bit / 8 - base_), 8);
+        return bits >> (bit % 8);
+    }
+    const uint8_t* byte(uint64_t at) const { return data_.data() + (at - base_); }
+
+    // Whether so many bytes that have been read are still to be taken.
+    bool enough(size_t bytes) const { return uint64_t(next_ - data_.data()) + bytes <= size_; }
+    const uint8_t* next() const { return next_; }
+    const uint8_t* last(size_t bytes) const { return data_.data() + std::max(size_, bytes) - bytes; }  // at which there are
+    void check_end() const {
+        if (position() > end()) throw EndedEarly();
+    }
+
+    // 56 bits or more are held then.
+    void refill() {
+        uint64_t bits;
+        std::memcpy(&bits, next_, 8);
+        held |= bits << count;
+        next_ += (63 - count) >> 3;
+        count |= 56;
+    }
+    void take(uint32_t bits) { held >>= bits, count -= bits; }
+    uint32_t get(uint32_t bits) {  // up to 32, of which enough are held
+        const uint32_t value = uint32_t(held & ((uint64_t(1) << bits) - 1));
+        take(bits);
+        return value;
+    }
+
+    uint64_t held = 0;
+    uint32_t count = 0;
+
+private:
+    int descriptor_;
+    uint64_t file_size_, base_;
+    size_t size_ = 0;
+    std::vector<uint8_t> data_;
+    const uint8_t* next_ = nullptr;
+};
+
+// The codes of a block.
+class BlockCodes {
+public:
+    static constexpr size_t kHeaderBytes = 600;  // at most
+
+    void set_fixed() {
+        std::array<uint8_t, 288> lengths;
+        for (uint32_t s = 0; s < 288; s++) lengths[s] = s < 144 ? 8 : s < 256 ? 9 : s < 280 ? 7 : 8;
+        std::array<uint8_t, 32> distances;
+        distances.fill(5);
+        set(lengths.data(), 288, distances.data(), 32);
+    }
+
+    // The lengths of the codes of a dynamic block, after its type. False where they make none.
+    bool read(BitReader& in) {
+        constexpr uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+        in.refill();
+        const uint32_t literals = in.get(5) + 257, distances = in.get(5) + 1, codes = in.get(4) + 4;
+        if (literals > 286 || distances > 30) return false;
+        std::array<uint8_t, 19> of_lengths{};
+        for (uint32_t i = 0; i < codes; i++) {
+            in.refill();
+            of_lengths[order[i]] = uint8_t(in.get(3));
+        }
+        if (!lengths_.build(of_lengths.data(), 19, plain_entry)) return false;
+        std::array<uint8_t, 286 + 30 + 138> lengths{};
+        for (uint32_t i = 0; i < literals + distances;) {
+            in.refill();
+            const Entry entry = lengths_.first(in.held);
+            if (entry.kind() != Entry::value) return false;
+            in.take(entry.bits());
+            const uint32_t symbol = entry.base();
+            if (symbol < 16) {
+                lengths[i++] = uint8_t(symbol);
+                continue;
+            }
+            if (symbol == 16 && i == 0) return false;
+            const uint8_t again = symbol == 16 ? lengths[i - 1] : uint8_t(0);
+            for (uint32_t n = symbol == 16 ? 3 + in.get(2) : symbol == 17 ? 3 + in.get(3) : 11 + in.get(7); n; n--) lengths[i++] = again;
+            if (i > literals + distances) return false;
+        }
+        return lengths[256] != 0 && set(lengths.data(), literals, lengths.data() + literals, distances);
+    }
+
+    CodeTable<11, 4096> symbols;
+    CodeTable<10, 2048> distances;
+
+private:
+    bool set(const uint8_t* of_symbols, uint32_t n, const uint8_t* of_distances, uint32_t m) {
+        if (!symbols.build(of_symbols, n, length_entry) || !distances.build(of_distances, m, distance_entry)) return false;
+        symbols.join_literals();
+        return true;
+    }
+
+    CodeTable<7, 128> lengths_;
+};
+
+// Where blocks may begin: bits that are the header of a dynamic block that is not the last one, as far as its first code goes.
+inline bool may_begin(const BitReader& in, uint64_t bit) {
+    const uint64_t head = in.at(bit);
+    if ((head & 7) != 4 || (head >> 3 & 31) > 29 || (head >> 8 & 31) > 29) return false;
+    const uint32_t codes = uint32_t(head >> 13 & 15) + 4;
+    uint64_t lengths = in.at(bit + 17);
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < codes; i++, lengths >>= 3) taken += (lengths & 7) ? 128u >> (lengths & 7) : 0;
+    return taken == 128;
+}
+
+// Memory that parts have used is used again: to get pages from the system takes a sixth of the time.
+class Symbols {
+public:
+    explicit Symbols(size_t size) : size_(size) {
+        const std::lock_guard<std::mutex> lock(mutex());
+        for (auto& spare : spares())
+            if (spare.first == size) {
+                memory_ = std::move(spare.second);
+                std::swap(spare, spares().back());
+                spares().pop_back();
+                return;
+            }
+        memory_.reset(new uint16_t[size]);
+    }
+    Symbols(Symbols&&) = default;
+    Symbols& operator=(Symbols&&) = default;
+    ~Symbols() {
+        const std::lock_guard<std::mutex> lock(mutex());
+        if (memory_ && spares().size() < kSpares) spares().emplace_back(size_, std::move(memory_));
+    }
+    uint16_t* data() { return memory_.get(); }
+    const uint16_t* data() const { return memory_.get(); }
+
+private:
+    static constexpr size_t kSpares = 64;
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+    static std::vector<std::pair<size_t, std::unique_ptr<uint16_t[]>>>& spares() {
+        static auto* all = new std::vector<std::pair<size_t, std::unique_ptr<uint16_t[]>>>;
+        return *all;
+    }
+    size_t size_;
+    std::unique_ptr<uint16_t[]> memory_;
+};
+
+// Where a member ends: after so many of the part's bytes; the checksum and size that its trailer says.
+struct MemberEnd {
+    uint64_t bytes;
+    uint32_t crc, size;
+};
+
+class Part {
+public:
+    // `window`: what comes before, or null where nobody knows. A part ends before the first dynamic block from bit `stop` on;
+    // or, with more than `most` bytes, where it is.
+    Part(int descriptor, uint64_t file_size, uint64_t from, uint64_t to, uint64_t stop, const uint8_t* window, size_t most)
+        : in_(descriptor, file_size, from, to), stop_(stop), most_(most), symbols_(kWindow + most + kSlack) {
+        for (size_t i = 0; i < kWindow; i++) symbols_.data()[i] = window ? window[i] : uint16_t(kBefore + i);
+    }
+
+    // From a member's header on.
+    void from_member(uint64_t byte) {
+        begin_ = 8 * byte;
+        in_.go_to(begin_);
+        state_ = State::member;
+        run();
+    }
+    void from_block(uint64_t bit) {
+        begin_ = bit;
+        in_.go_to(bit);
+        state_ = State::header;
+        run();
+    }
+    // From the first block that begins in [from, to), bits, if there is one.
+    void from_first_block(uint64_t from, uint64_t to) {
+        for (uint64_t bit = from; bit < to; bit++) {
+            if (!may_begin(in_, bit)) continue;
+            from_block(bit);
+            if (blocks_ || error_.empty()) return;
+            used_ = 0, members_.clear(), error_.clear(), ended_early_ = false;
+        }
+        begin_ = ~uint64_t(0);
+    }
+    // What follows a part that had no more memory, with the window that is known now.
+    Part(Part&&) = default;
+    Part& operator=(Part&&) = default;
+    Part rest(const uint8_t* window) && {
+        Part next(std::move(*this));
+        Symbols symbols(kWindow + next.most_ + kSlack);
+        std::swap(next.symbols_, symbols);
+        for (size_t i = 0; i < kWindow; i++) next.symbols_.data()[i] = window[i];
+        next.begin_ = next.end();
+        next.used_ = 0, next.members_.clear(), next.full_ = false;
+        next.run();
+        return next;
+    }
+
+    uint64_t begin() const { return begin_; }  // bit of the file; the largest number: there is no block
+    uint64_t end() const { return end_; }
+    bool full() const { return full_; }  // it ends within a block, for want of memory
+    bool at_end() const { return at_end_; }  // of the file
+    const std::string& error() const { return error_; }  // what is wrong after it
+    bool ended_early() const { return ended_early_; }
+    size_t size() const { return used_; }
+    const std::vector<MemberEnd>& members() const { return members_; }
+
+    // The part's bytes.
+    void text(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + kWindow, used_, window, out); }
+    // The last 32 KiB up to its end.
+    void window_after(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + used_, kWindow, window, out); }
+
+private:
+    static constexpr size_t kSlack = 320;  // symbols that a copy may write after the limit
+    static constexpr size_t kMoreInput = size_t(1) << 16, kStepBytes = 16;  // a step takes fewer
+    enum class State { member, header, stored, coded, trailer };
+
+    // Symbols as bytes.
+    static void resolve(const uint16_t* symbols, size_t n, const uint8_t* window, uint8_t* out) {
+        constexpr size_t kStep = 32;
+        const size_t whole = n / kStep * kStep;
+        for (size_t i = 0; i < whole; i += kStep) {
+            uint16_t all = 0;
+            for (size_t j = 0; j < kStep; j++) all |= symbols[i + j];
+            if (all < kBefore)
+                for (size_t j = 0; j < kStep; j++) out[i + j] = uint8_t(symbols[i + j]);
+            else
+                for (size_t j = 0; j < kStep; j++) out[i + j] = byte_of(symbols[i + j], window);
+        }
+        for (size_t i = whole; i < n; i++) out[i] = byte_of(symbols[i], window);
+    }
+    static uint8_t byte_of(uint16_t symbol, const uint8_t* window) {
+        const uint8_t before = window[symbol & (kWindow - 1)];  // loaded in any case: no branch
+        return symbol < kBefore ? uint8_t(symbol) : before;
+    }
+
+    void run() {
+        try {
+            while (step()) {}
+        } catch (const EndedEarly& error) {
+            error_ = error.what(), ended_early_ = true;
+        } catch (const Damaged& error) {
+            error_ = error.what();
+        }
+        end_ = in_.position();
+    }
+
+    // One step further; false at the part's end.
+    bool step() {
+        switch (state_) {
+            case State::member:
+                return member();
+            case State::header:
+                return header();
+            case State::stored:
+                return stored();
+            case State::coded:
+                return coded();
+            case State::trailer:
+                return trailer();
+        }
+        return false;
+    }
+
+    // Bytes from a byte of the file on, reading more where they are needed.
+    const uint8_t* bytes(uint64_t at, size_t n) {
+        while (8 * (at + n) > in_.end()) {
+            if (in_.has_all()) throw EndedEarly();
+            in_.more(std::max(n, kMoreInput));
+        }
+        return in_.byte(at);
+    }
+
+    bool member() {
+        uint64_t at = in_.position() / 8;
+        while (members_ended_ && !(in_.has_all() && 8 * at == in_.end()) && *bytes(at, 1) == 0) at++;  // tapes are padded
+        if (members_ended_ && in_.has_all() && 8 * at == in_.end()) {
+            in_.go_to(8 * at);
+            at_end_ = true;
+            return false;
+        }
+        const uint8_t* head = bytes(at, 2);
+        if (head[0] != 0x1f || head[1] != 0x8b) throw Damaged("something else follows what is compressed");
+        head = bytes(at, 10);
+        if (head[2] != 8) throw Damaged("an unknown method of compression");
+        const uint8_t flags = head[3];
+        at += 10;
+        if (flags & 4) {
+            head = bytes(at, 2);
+            at += 2u + head[0] + 256u * head[1];
+        }
+        for (int text = 0; text < ((flags >> 3 & 1) + (flags >> 4 & 1)); text++) {
+            while (*bytes(at, 1)) at++;
+            at++;
+        }
+        if (flags & 2) at += 2;
+        bytes(at, 0);
+        in_.go_to(8 * at);
+        state_ = State::header;
+        return true;
+    }
+
+    bool header() {
+        if (!in_.enough(BlockCodes::kHeaderBytes) && !in_.has_all()) return more();
+        in_.refill();
+        if (in_.position() >= stop_ && (in_.held & 7) == 4) return false;
+        last_ = in_.get(1);
+        const uint32_t type = in_.get(2);
+        state_ = State::coded;
+        if (type == 0) {
+            const uint64_t at = (in_.position() + 7) / 8;
+            const uint8_t* sizes = bytes(at, 4);
+            stored_ = sizes[0] + 256u * sizes[1];
+            if ((stored_ ^ 0xFFFF) != sizes[2] + 256u * sizes[3]) throw Damaged("an invalid stored block");
+            in_.go_to(8 * (at + 4));
+            state_ = State::stored;
+        } else if (type == 1) {
+            codes_.set_fixed();
+        } else if (type == 3 || !codes_.read(in_)) {
+            in_.check_end();
+            throw Damaged("an invalid block");
+        }
+        in_.check_end();
+        return true;
+    }
+
+    bool stored() {
+        if (used_ >= most_) return is_full();
+        const uint32_t n = uint32_t(std::min<size_t>(stored_, most_ - used_));
+        const uint64_t at = in_.position() / 8;
+        const uint8_t* from = bytes(at, n);
+        std::copy(from, from + n, symbols_.data() + kWindow + used_);
+        used_ += n;
+        stored_ -= n;
+        in_.go_to(8 * (at + n));
+        if (!stored_) block_ended();
+        return true;
+    }
+
+    bool coded() {
+        if (used_ >= most_) return is_full();
+        const bool near_end = !in_.enough(kStepBytes);
+        if (near_end && !in_.has_all()) return more();
+        const size_t before = used_;
+        const bool ended = decode(near_end);
+        if (in_.position() > in_.end()) {
+            used_ = before;  // of bits that are not there
+            throw EndedEarly();
+        }
+        if (ended) block_ended();
+        return true;
+    }
+
+    bool more() {
+        const uint64_t at = in_.position();
+        in_.more(kMoreInput);
+        in_.go_to(at);
+        return true;
+    }
+
+    bool is_full() {
+        full_ = true;
+        return false;
+    }
+
+    void block_ended() {
+        blocks_++;
+        state_ = last_ ? State::trailer : State::header;
+    }
+
+    bool trailer() {
+        const uint64_t at = (in_.position() + 7) / 8;
+        const uint8_t* trailer = bytes(at, 8);
+        uint32_t crc, size;
+        std::memcpy(&crc, trailer, 4);
+        std::memcpy(&size, trailer + 4, 4);
+        members_.push_back({used_, crc, size});
+        members_ended_ = true;
+        in_.go_to(8 * (at + 8));
+        state_ = State::member;
+        return true;
+    }
+
+    // The symbols of a block, as far as there are input and memory for, or those of one step. True at its end.
+    bool decode(bool one_step) {
+        uint16_t* out = symbols_.data() + kWindow + used_;
+        uint16_t* const limit = symbols_.data() + kWindow + most_;
+        const uint8_t* const last = one_step ? in_.next() : in_.last(kStepBytes);
+        BitReader in(std::move(in_));  // in registers
+        bool ended = false;
+        const char* wrong = nullptr;
+        while (out < limit && in.next() <= last) {
+            in.refill();
+            Entry entry = codes_.symbols.first(in.held);
+            if (entry.literals()) {
+                out = put(out, entry, in);
+                entry = codes_.symbols.first(in.held);
+                if (entry.literals()) {
+                    out = put(out, entry, in);
+                    entry = codes_.symbols.first(in.held);
+                    if (entry.literals()) {
+                        out = put(out, entry, in);
+                        continue;
+                    }
+                }
+                in.refill();
+            }
+            if (entry.kind() != Entry::value) {
+                if (entry.kind() == Entry::table) entry = codes_.symbols.longer(entry, in.held);
+                if (entry.literals()) {
+                    out = put(out, entry, in);
+                    continue;
+                }
+                if (entry.kind() == Entry::end) {
+                    in.take(entry.bits());
+                    ended = true;
+                    break;
+                }
+                if (entry.kind() == Entry::invalid) {
+                    wrong = "an invalid length";
+                    break;
+                }
+            }
+            const uint32_t length = entry.of(in.held);
+            in.take(entry.bits());
+            Entry far = codes_.distances.first(in.held);
+            if (far.kind() == Entry::table) far = codes_.distances.longer(far, in.held);
+            if (far.kind() != Entry::value) {
+                wrong = "an invalid distance";
+                break;
+            }
+            const uint32_t distance = far.of(in.held);
+            in.take(far.bits());
+            copy(out, distance, length);
+            out += length;
+        }
+        in_ = std::move(in);
+        used_ = size_t(out - symbols_.data()) - kWindow;
+        if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all()) throw EndedEarly();  // zeros follow
+        if (wrong) throw Damaged(wrong);
+        return ended;
+    }
+
+    static uint16_t* put(uint16_t* out, Entry entry, BitReader& in) {
+        const uint32_t three = entry.three();
+        out[0] = uint8_t(three), out[1] = uint8_t(three >> 8), out[2] = uint8_t(three >> 16);
+        in.take(entry.bits());
+        return out + entry.literals();
+    }
+
+    static void copy(uint16_t* to, uint32_t distance, uint32_t length) {
+        const uint16_t* from = to - distance;
+        uint16_t* const end = to + length;
+        if (distance < 8) {
+            while (to < end) *to++ = *from++;
+            return;
+        }
+        do {
+            std::memcpy(to, from, 16);
+            to += 8, from += 8;
+        } while (to < end);
+    }
+
+    BitReader in_;
+    uint64_t stop_;
+    size_t most_, used_ = 0, blocks_ = 0;
+    Symbols symbols_;
+    BlockCodes codes_;
+    State state_ = State::header;
+    bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, members_ended_ = false;
+    uint32_t stored_ = 0;  // bytes of the block that are left
+    uint64_t begin_ = 0, end_ = 0;
+    std::vector<MemberEnd> members_;
+    std::string error_;
+};
+
+}  // namespace gpualign::gzip
