@@ -157,15 +157,22 @@ class Search:
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
         self.max_dots = MAX_DOTS if params.dotplot is not None else 0
+        self.style = {
+            "four_columns": params.four_columns or len(index.reference.names) > 1,
+            "lengths": params.lengths,
+            "strings": params.strings,
+            "forward_coordinates": params.forward_coordinates,
+            "table": params.table,
+        }
         self.settings = _native.MemSettings(
             min_length=params.min_length,
             unique_in_query=self.unique_in_query,
-            four_columns=params.four_columns or len(index.reference.names) > 1,
-            lengths=params.lengths,
-            strings=params.strings,
-            forward_coordinates=params.forward_coordinates,
-            table=params.table,
+            **self.style,
             max_dots=self.max_dots,
+        )
+        # a device prints what it finds where that is all there is to do
+        self.printed_on_device = not (
+            self.unique_in_query or self.max_occurrences_left or self.max_dots or params.strings
         )
         self.native = self.native_of(index)
 

@@ -23,22 +23,24 @@ from gpualign.mems.cpu import (
     Columns,
     Matches,
     Piece,
+    Printed,
     Search,
     join_columns,
     sort_columns,
     sort_tiles,
 )
+from gpualign.mems.device_text import LEFT_OVER_HEAD, SCAN_THREADS, SCAN_VALUES, LinePrinter
 from gpualign.mems.queries import QueryText
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
 #: what a search leaves besides its matches, and of that what the host reads; parts of tiles with many hits
-LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
+LEFT_OVER = struct("LeftOver")
 _MAX_PARTS = LEFT_OVER["parts"].shape[0]
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
 _FILLED_BYTES, FOUND_BYTES = struct("Mem").itemsize, struct("FoundMem").itemsize
-#: of the kernels that number matches and move them to where they belong
-_SCAN_THREADS, _SCAN_VALUES, _SCATTER_THREADS = 256, 2048, 256
+#: of the kernel that moves matches to where they belong
+_SCATTER_THREADS = 256
 #: blocks of kernels whose work only the device knows
 _PART_BLOCKS, _SCATTER_BLOCKS = 1024, 1024
 #: more matches than there are
@@ -89,9 +91,13 @@ def upload_text(slot: Slot, source: QueryText, make_strands: Any) -> None:
 
 
 class MemsKernel:
-    """A kernel object of ``engine.gpu.runner``; an item is a :class:`Piece`, a result its :class:`Matches`."""
+    """A kernel object of ``engine.gpu.runner``; an item is a :class:`Piece`, a result its :class:`Matches`.
 
-    def __init__(self, device: Device, search: Search) -> None:
+    Args:
+        printing: as text, of a piece whose matches have space on the device.
+    """
+
+    def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
         assert isinstance(search.index, MinimizerIndex)
         self.device, self.search = device, search
         self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
@@ -103,6 +109,10 @@ class MemsKernel:
         self.pages = cut_pages(search.index, share, search.params.min_length, search.threads)
         self._natives = [search.native_of(page.index) for page in self.pages]
         self._key = f"mems reference {next(serial)}"
+        self._printer = self.printer() if printing and len(self.pages) == 1 else None
+
+    def printer(self) -> LinePrinter:
+        return LinePrinter(self.device, self.search, self._key, (self._sum, self._number))
 
     def load(self, function: Callable[[str], Any]) -> None:
         """Take the kernels by name."""
@@ -123,6 +133,10 @@ class MemsKernel:
             self._launch(slot, item, self._on_device(slot, 0))
 
     def collect(self, slot: Slot, item: Piece) -> Matches:
+        if self._printer is not None:
+            total = int(slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]["total"])
+            if total <= self._capacity(item):
+                return Matches(item, item.stop, printed=self._printer.printed(slot, item, "ordered", total))
         if len(self.pages) == 1:
             columns, complete_to = self._fetch(slot, item, self._on_device(slot, 0))
             return self._result(item, columns, complete_to)
@@ -150,9 +164,18 @@ class MemsKernel:
         piece = Piece(first.piece.source, first.piece.start, last.piece.stop)
         if first.reached < first.piece.stop:
             return Matches(piece, first.reached, columns=first.columns)
+        if first.printed is not None or last.printed is not None:
+            last_piece = Piece(last.piece.source, last.piece.start, last.reached)
+            parts = [first.printed or self._report(first.piece, first), last.printed or self._report(last_piece, last)]
+            texts, headers = np.concatenate([part.text for part in parts]), sum(part.headers for part in parts)
+            return Matches(piece, last.reached, printed=Printed(texts, headers, None))
         assert first.columns is not None
         assert last.columns is not None
         return Matches(piece, last.reached, columns=join_columns([first.columns, last.columns]))
+
+    def _report(self, piece: Piece, matches: Matches) -> Printed:
+        assert matches.columns is not None
+        return self.search.report(piece, matches.columns)
 
     # -- the reference
 
@@ -227,15 +250,15 @@ class MemsKernel:
 
     def _number_and_scatter(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
         """Move counted matches to where their units' begin, if there was space for all of them."""
-        blocks = -(-units // _SCAN_VALUES)
+        blocks = -(-units // SCAN_VALUES)
         counts, totals, found, left_over = (
             slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
         )
         sums, offsets = slot.device_array("sums", 8 * blocks), slot.device_array("offsets", 8 * units)
         filled = slot.device_array("filled", _FILLED_BYTES * capacity)
-        slot.launch(self._sum, blocks, _SCAN_THREADS, totals, np.uint32(units), sums)
+        slot.launch(self._sum, blocks, SCAN_THREADS, totals, np.uint32(units), sums)
         slot.launch(
-            self._number, blocks, _SCAN_THREADS,
+            self._number, blocks, SCAN_THREADS,
             totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
         )  # fmt: skip
         slot.launch(

@@ -11,24 +11,26 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
 from gpualign.mems.cpu import Matches, Piece, Search, join_columns
 from gpualign.mems.device import MemsKernel
+from gpualign.mems.device_text import LEFT_OVER_HEAD
 from gpualign.mems.tuning import choose_mems_shape
 
 
-def kernel_for(device: Device, search: Search) -> MemsKernel:
-    """What searches the index that a search has."""
-    return (UniqueMemsKernel if isinstance(search.index, SortedPositions) else MemsKernel)(device, search)
+def kernel_for(device: Device, search: Search, printing: bool = False) -> MemsKernel:
+    """What searches the index that a search has; arguments as of :class:`MemsKernel`."""
+    return (UniqueMemsKernel if isinstance(search.index, SortedPositions) else MemsKernel)(device, search, printing)
 
 
 class UniqueMemsKernel(MemsKernel):
     """As :class:`MemsKernel`, in sorted positions. A device that cannot hold them leaves the search to the CPU."""
 
-    def __init__(self, device: Device, search: Search) -> None:
+    def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
         assert isinstance(search.index, SortedPositions)
         self.device, self.search, self.index = device, search, search.index
         self.shape = choose_mems_shape(device.info.capability, 1)
         self.load(lambda name: device.function("mems", name, self.shape.defines))
         self.fits = self.index.nbytes <= device.budget * mems.RESIDENT_SHARE
         self._key = f"mems reference {next(mems.serial)}"
+        self._printer = self.printer() if printing else None
 
     def submit(self, slot: Slot, item: Piece) -> None:
         if not self.fits:
@@ -48,12 +50,14 @@ class UniqueMemsKernel(MemsKernel):
             np.uint32(first), np.uint32(tiles), counts, totals, found, left_over,
         )  # fmt: skip
         self._number_and_scatter(slot, tiles, units, capacity, 0)
-        slot.download("left over", 1, mems.LEFT_OVER_HEAD)
+        slot.download("left over", 1, LEFT_OVER_HEAD)
 
     def collect(self, slot: Slot, item: Piece) -> Matches:
         if not self.fits:
             return self.search.find(item)
-        total = int(slot.pinned("left over", 1, mems.LEFT_OVER_HEAD)[0]["total"])
+        total = int(slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]["total"])
+        if self._printer is not None:
+            return Matches(item, item.stop, printed=self._printer.printed(slot, item, "filled", total))
         columns = self._download(slot, total, "filled") if total else join_columns([])
         return self._result(item, columns, item.stop)
 

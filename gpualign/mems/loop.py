@@ -104,9 +104,9 @@ class Job(NamedTuple):
 class Run:
     """Queries in, matches out, in order of the queries.
 
-    Threads search and print a piece in one go. Devices give columns of matches, which are cut so that all threads have
-    some to print. A cluster's workers take batches to text, or pieces of long ones. Where matches must be unique in the
-    query, those of its pieces wait for the last one.
+    Threads search and print a piece in one go, and so do devices where they can; else these give columns of matches,
+    which are cut so that all threads have some to print. A cluster's workers take batches to text, or pieces of long
+    ones. Where matches must be unique in the query, those of its pieces wait for the last one.
 
     Args:
         finish: makes something else of the matches than text; the search gives columns then.
@@ -124,6 +124,7 @@ class Run:
         self._cluster = options.cluster is not None
         self._by_columns = backend.on_gpu or finish is not None
         self._finish = finish or self._print
+        self._printing = backend.on_gpu and finish is None and search.printed_on_device
         self._threads = options.threads if self._by_columns else 1
         self._sizes = CPU_PIECES
         if backend.on_gpu:
@@ -181,7 +182,8 @@ class Run:
                 texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
                 sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
             at_work = self._find if self._by_columns else partial(match_item, search)
-            stage: Stage[Any, Matches] = Stage(at_work, partial(kernel_for, search=search))
+            make_kernel = partial(kernel_for, search=search, printing=self._printing)
+            stage: Stage[Any, Matches] = Stage(at_work, make_kernel)
             for matches in self.backend.run(self._items(sources), stage):
                 yield matches.piece, matches.piece.source.size, self._parts(matches)
             return
@@ -197,7 +199,7 @@ class Run:
             yield item if isinstance(item, Piece) else None, found.size, found.parts
 
     def _staged(self, text: QueryText) -> QueryText:
-        return text.staged(self.backend.lend)
+        return text.staged(self.backend.lend, self._printing)
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""

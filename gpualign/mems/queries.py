@@ -52,6 +52,7 @@ class QueryText:
         bases: of all records.
         text: native packed text; its positions number the strands one after the other.
         lent: copies of what a device takes in page-locked memory, or None.
+        lent_records: the same of :attr:`records_printed`.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -60,6 +61,7 @@ class QueryText:
     bases: int
     text: Any
     lent: tuple[NDArray[np.uint64], ...] | None = None
+    lent_records: tuple[NDArray[Any], ...] | None = None
 
     @property
     def packed(self) -> tuple[NDArray[np.uint64], ...]:
@@ -68,9 +70,22 @@ class QueryText:
         """
         return self.lent or self.text.forward or (self.text.words, self.text.breaks)
 
-    def staged(self, lend: Lend) -> QueryText:
-        """The same in page-locked memory, so that the device's thread copies nothing."""
-        return replace(self, lent=tuple(in_lent_memory(array, lend) for array in self.packed))
+    @property
+    def records_printed(self) -> tuple[NDArray[Any], ...]:
+        """What a device that prints matches takes besides: names, where they begin, and where records do."""
+        return self.lent_records or (self.names, self.name_offsets, self.text.begins)
+
+    def staged(self, lend: Lend, printed: bool) -> QueryText:
+        """The same in page-locked memory, so that the device's thread copies nothing.
+
+        Args:
+            printed: the device prints its matches.
+        """
+        return replace(
+            self,
+            lent=tuple(in_lent_memory(array, lend) for array in self.packed),
+            lent_records=tuple(in_lent_memory(array, lend) for array in self.records_printed) if printed else None,
+        )
 
     @property
     def records(self) -> int:

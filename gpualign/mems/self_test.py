@@ -23,6 +23,7 @@ _TESTED_BASES, _TESTED_MATCH = 20_000, 12
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_BASES).w).defines),
+    ("mems_text", {}),
 )
 
 
@@ -52,3 +53,6 @@ def self_test(device: Device) -> None:
         assert expected is not None
         if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
             raise DeviceError("maximal exact matches differ from the CPU's")
+        printed = run_alone(device, partial(kernel_for, search=search, printing=True), piece).printed
+        if printed is None or not np.array_equal(printed.text, search.report(piece, expected).text):
+            raise DeviceError("maximal exact matches are printed otherwise than by the CPU")

@@ -50,7 +50,7 @@ def worker_stage(search: Search) -> HostedStage[Item, Found]:
 
     return HostedStage(
         cpu=partial(_match_all, search),
-        make_kernel=partial(kernel_for, search=search),
+        make_kernel=partial(kernel_for, search=search, printing=search.printed_on_device),
         before=before,
         cpu_kernel=search.find,
         after=partial(_print_all, search),
@@ -66,6 +66,8 @@ def _match_all(search: Search, item: Item) -> Found:
 
 def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
     """What a device found, as :func:`_match_all` would give it."""
+    if matches.printed is not None:
+        return Found([matches.printed], piece.source.size)
     parts = search.all_of(matches, search.find)
     columns = join_columns([part.columns for part in parts if part.columns is not None])
     if not search.unique_in_query or piece.whole:

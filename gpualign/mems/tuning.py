@@ -40,7 +40,10 @@ def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     return MemsShape(tile=tile, warps=4, max_window=next(maximum for maximum in _MEMS_WINDOWS if w <= maximum))
 
 
-VARIANTS: tuple[Variant, ...] = tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))
+VARIANTS: tuple[Variant, ...] = (
+    *(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS)),
+    ("mems_text", {}),
+)
 
 #: a core's rate is of bases searched for matches of at least :data:`MEMS_LONG`
 KERNELS = Kernels("mems", core_rate=3e7, compile_s=1.5, variants=VARIANTS)

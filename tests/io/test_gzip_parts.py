@@ -22,7 +22,7 @@ from gpualign.io.reads import ReadSource
 RANDOM = random.Random(5)
 LETTERS = "".join(RANDOM.choice("ACGT") for _ in range(200_000))
 FASTQ = "".join(
-    f"@m{RANDOM.randrange(9)}:{i}:{RANDOM.randrange(10**5)}\n{LETTERS[50 * i : 50 * i + 90]}\n+\n{'F' * 84 + ':,#F:#'}\n"
+    f"@m{RANDOM.randrange(9)}:{i}:{RANDOM.randrange(10**5)}\n{LETTERS[50 * i : 50 * i + 90]}\n+\n{'F' * 84}:,#F:#\n"
     for i in range(3000)
 ).encode()
 NOISE = RANDOM.randbytes(150_000)

@@ -3,6 +3,7 @@ that do what those of ``cuda/mems.cu`` promise. The bytes are the CPU's."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,22 +13,27 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu.abi import struct
+from gpualign.io.references import read_reference
 from gpualign.mems import device as mems
 from gpualign.mems import loop
-from gpualign.mems.cpu import Piece, Search
+from gpualign.mems.cpu import Matches, Piece, Search
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.device_unique import UniqueMemsKernel
+from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests
+from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import Allocation, install_kernels
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
+from tests.reference import mems as by_definition
 
 #: matches of a tile that its own warp finds, and of each further part
 OWN, OF_PART = 5, 3
-LEFT_OVER = struct("LeftOver")
+LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
 #: that are left over at most
 PARTS = LEFT_OVER["parts"].shape[0]
 #: FoundMem, its fields side by side
@@ -54,6 +60,7 @@ class Kernels:
     def __init__(self) -> None:
         self.generator = np.random.default_rng(3)
         self.filled = self.placed = self.parts = self.unique = self.turned = 0
+        self.text: dict[str, Emulated] = {}
         self.kernel: MemsKernel
         self.piece: Piece
 
@@ -163,7 +170,7 @@ class Kernels:
     ) -> None:
         totals = view(values, "u4", int(count))
         view(offsets, "u8", int(count))[:] = np.cumsum(totals, dtype="u8") - totals
-        view(left, LEFT_OVER, 1)["total"] = totals[: int(tiles)].sum()
+        view(left, LEFT_OVER_HEAD, 1)["total"] = totals[: int(tiles)].sum()
 
     @staticmethod
     def first_match(unit: int, tiles: int, parts: np.ndarray, counts: np.ndarray, offsets: np.ndarray) -> int:
@@ -213,12 +220,19 @@ class Kernels:
                 columns_in(ordered, stop - start)[:, part] = mine[:, np.argsort(mine[0], kind="stable")]
 
 
+@pytest.fixture(scope="module")
+def text_kernels(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Those of ``cuda/mems_text.cu`` themselves."""
+    return emulated_library(tmp_path_factory.mktemp("kernels"), "mems_text", {})
+
+
 @pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
+def kernels(monkeypatch: pytest.MonkeyPatch, text_kernels: ctypes.CDLL) -> Kernels:
     """Installed, with a device of their own."""
     made = Kernels()
+    made.text = {name: Emulated(text_kernels, name, blocks=1 << 20) for name in ("measure_lines", "write_lines")}
     names = ("strands", "count", "count_parts", "count_unique", "sum", "number", "scatter", "fill", "order")
-    install_kernels(monkeypatch, {f"mems_{name}": getattr(made, name) for name in names}, 1 << 31)
+    install_kernels(monkeypatch, {f"mems_{name}": getattr(made, name) for name in names} | made.text, 1 << 31)
     launch = MemsKernel._launch
 
     def noting(kernel: MemsKernel, slot: Any, item: Piece, arrays: Any) -> None:
@@ -296,3 +310,96 @@ def test_a_device_without_space_for_the_sorted_positions_leaves_the_search_to_th
     monkeypatch.setattr(mems, "RESIDENT_SHARE", 0.0)
     assert run(files, tmp_path, "cuda:0", params) == expected
     assert kernels.unique == 0
+
+
+def printed(contigs: dict[str, str], queries: dict[str, str], params: MemsParams) -> bytes:
+    """What the definition of a match and MUMmer's manual say, or the table of docs/mems.md."""
+    strands = {"forward": "+", "reverse": "-", "both": "+-"}[params.strands]
+    found = by_definition.matches(
+        list(contigs.values()), list(queries.values()), params.min_length, strands, params.kind
+    )
+    targets, width = list(contigs), max(map(len, contigs))
+    lines = ["query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength"] if params.table else []
+    for number, (name, query) in enumerate(queries.items()):
+        for strand in strands:
+            if not params.table:
+                lines.append(f"> {name}{' Reverse' * (strand == '-')}{f'  Len = {len(query)}' * params.lengths}")
+            for match in found:
+                if (match.query, match.strand) != (number, strand):
+                    continue
+                start, target = match.start + 1, targets[match.contig]
+                if params.table:
+                    begin = start if strand == "+" else len(query) - match.start - match.length + 1
+                    span = (begin, begin + match.length - 1, target, match.position + 1, match.position + match.length)
+                    lines.append("\t".join(map(str, (name, len(query), strand, *span, match.length))))
+                    continue
+                column = f"  {target:<{width}}  " * (params.four_columns or len(contigs) > 1)
+                if params.forward_coordinates and strand == "-":
+                    start = len(query) - match.start
+                lines.append(f"{column}{match.position + 1:>8}  {start:>8}  {match.length:>8}")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize("one_contig", [True, False])
+@pytest.mark.parametrize("strands", ["forward", "reverse", "both"])
+@pytest.mark.parametrize(
+    "style", [{}, {"lengths": True, "four_columns": True}, {"forward_coordinates": True}, {"table": True}]
+)
+@pytest.mark.parametrize("kind", ["mumreference", "maxmatch"])
+def test_a_device_prints(
+    tmp_path: Path,
+    kernels: Kernels,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    style: Any,
+    strands: str,
+    one_contig: bool,
+) -> None:
+    if style.get("forward_coordinates") and strands == "forward":
+        style = {"lengths": True}
+    generator = np.random.default_rng(8)
+    text = random_text(generator, 2000)
+    contigs = {"a": text + text[300:420]} | (
+        {} if one_contig else {"of_a_long_name": random_text(generator, 300), "b": "A" * 40}
+    )
+    queries = {f"none{i}": "GATTACA"[:i] for i in range(6)}
+    queries |= {"q" * 9999: substitute(generator, text, 0.03), "r": reverse_complement(text)[700:1500], "s": "ACGT"}
+    queries |= {f"short{i}": text[7 * i : 7 * i + 30] for i in range(60)} | {"last": ""}
+    files = (str(write_fasta(tmp_path / "ref.fa", **contigs)), str(write_fasta(tmp_path / "q.fa", **queries)))
+    params = MemsParams(min_length=14, kind=kind, strands=strands, only_acgt=True, **style)
+    expected = printed(contigs, queries, params)
+    assert run(files, tmp_path, "cuda:0", params) == expected
+    assert kernels.text["write_lines"].calls == kernels.text["measure_lines"].calls > 0
+    for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+        monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 10, maximum=1 << 10))
+    monkeypatch.setattr(loop, "_STEP", 1 << 10)
+    before = kernels.text["write_lines"].calls
+    assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 9) == expected
+    assert kernels.text["write_lines"].calls > before
+
+
+def test_what_a_device_cannot_print_the_host_does(files: tuple[str, ...], tmp_path: Path, kernels: Kernels) -> None:
+    for params in (
+        MemsParams(min_length=12, kind="mum", only_acgt=True),
+        MemsParams(min_length=12, kind="maxmatch", strings=True, only_acgt=True),
+        MemsParams(min_length=12, kind="maxmatch", max_occ=3, only_acgt=True),
+    ):
+        assert run(files, tmp_path, "cuda:0", params) == run(files, tmp_path, "cpu", params)
+    assert kernels.text["write_lines"].calls == 0
+
+
+def test_halves_of_a_piece_that_did_not_fit(files: tuple[str, ...], kernels: Kernels) -> None:
+    """One of them printed, the other one not."""
+    params = MemsParams(min_length=12, kind="maxmatch", strands="both", only_acgt=True)
+    search = Search(index_for(read_reference(files[0]), params), params)
+    source = search.prepare(SequenceBatch.from_records([("a", "ACGT" * 40), ("b", "GATTACA" * 30)]))
+    whole, middle = Piece(source, 0, source.text.length), 200
+    first, last = Piece(source, 0, middle), Piece(source, middle, source.text.length)
+    kernel = MemsKernel.__new__(MemsKernel)
+    kernel.search = search
+    halves = [Matches(first, middle, printed=search.report(first, search.find(first).columns)), search.find(last)]
+    joined = kernel.join(halves).printed
+    expected = search.report(whole, search.find(whole).columns)
+    assert joined is not None
+    assert joined.text.tobytes() == expected.text.tobytes()
+    assert joined.headers == expected.headers == 4

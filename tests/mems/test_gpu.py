@@ -60,6 +60,22 @@ def test_same_bytes_as_the_cpu(genome: tuple[str, str, str], tmp_path: Path, kin
     assert run(genome, tmp_path, "cuda:0", params, batch_size=1 << 14) == expected
 
 
+@pytest.mark.parametrize("kind", ["maxmatch", "mumreference"])
+@pytest.mark.parametrize("strands", ["reverse", "both"])
+@pytest.mark.parametrize(
+    "style",
+    [{}, {"table": True}, {"lengths": True, "four_columns": True}, {"strings": True}, {"forward_coordinates": True}],
+)
+def test_every_layout(genome: tuple[str, str, str], tmp_path: Path, style: dict, strands: str, kind: str) -> None:
+    contig = Path(genome[0]).read_text().split(">")[1]
+    (tmp_path / "one.fa").write_text(f">{contig}")
+    params = MemsParams(min_length=20, kind=kind, strands=strands, only_acgt=True, **style)
+    for files in (genome, (str(tmp_path / "one.fa"), *genome[1:])):
+        expected = run(files, tmp_path, "cpu", params)
+        assert run(files, tmp_path, "cuda:0", params) == expected
+        assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 14) == expected
+
+
 @pytest.mark.parametrize("maximum", [1, 3, 40])
 def test_frequent_strings_are_left_out_alike(genome: tuple[str, str, str], tmp_path: Path, maximum: int) -> None:
     params = MemsParams(min_length=12, kind="maxmatch", max_occ=maximum, strands="both", only_acgt=True)

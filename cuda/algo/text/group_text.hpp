@@ -53,6 +53,13 @@ public:
         if (count < 10) digits(uint32_t(rest), count);
         else digits(rest, count);
     }
+    // "%8lu"
+    GPUALIGN_HD void column(uint64_t x) {
+        int64_t spaces = 7;
+        for (uint64_t power = 10; spaces > 0 && power <= x; power *= 10) spaces--;
+        fill(spaces, [](int64_t) { return ' '; });
+        number(int64_t(x));
+    }
     template <class T>
     GPUALIGN_HD void value(T x) {
         bytes(uint64_t(x), uint32_t(sizeof x));

@@ -1,4 +1,5 @@
 // Maximal exact matches: query texts, the CPU's search, and the report.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -341,6 +342,10 @@ void bind_mem_texts(nb::module_& m) {
         .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().breaks, self); })
         .def_prop_ro("forward", &forward_text, "(words, breaks, begins) of a deferred text's forward strands, or None.")
         .def_prop_ro("strands", [](const MemText& text) { return int(text.strands()); }, "1 forward, 2 reverse, 3 both.")
+        .def_prop_ro("begins", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).begins(), self); },
+                     "Of the records in the forward strands' text, and its end, uint32.")
+        .def("strands_between", &MemText::blocks_between, nb::arg("start"), nb::arg("stop"),
+             "(the first strand of a record that begins in there, how many do).")
         .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
         .def("__getstate__", &text_state)
         .def("__setstate__", &restore_text);

@@ -1,6 +1,7 @@
 // Matches as text: MUMmer 3's lines, or a table.
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -8,20 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "algo/text/mem_lines.hpp"
 #include "mems/dots.hpp"
 #include "mems/text.hpp"
 #include "mems/unique.hpp"
 #include "index/reference.hpp"
 
 namespace gpualign {
-
-struct MemStyle {
-    bool four_columns;         // the reference record's name on every line
-    bool lengths;              // " Len = N" in the header
-    bool strings;              // the matching string on a line of its own
-    bool forward_coordinates;  // reverse matches by their right-most base on the forward strand
-    bool table;                // tab-separated columns instead
-};
 
 struct NameList {
     const uint8_t* text;
@@ -64,20 +58,6 @@ private:
     size_t used_ = 0, size_ = 0;
 };
 
-inline char* put_text(char* p, const void* text, size_t n) {
-    std::memcpy(p, text, n);
-    return p + n;
-}
-
-inline char* put_number(char* p, uint64_t value) {
-    char digits[20];
-    int n = 0;
-    do digits[n++] = char('0' + value % 10);
-    while (value /= 10);
-    while (n) *p++ = digits[--n];
-    return p;
-}
-
 // The eight decimal digits of a value below 10^8, the first in the lowest byte: halves, quarters, digits, side by side. The
 // products divide by 100 and 10, exactly for values this small.
 inline uint64_t eight_digits(uint32_t value) {
@@ -88,16 +68,40 @@ inline uint64_t eight_digits(uint32_t value) {
     return tens | (pairs - 10 * tens) << 8;
 }
 
-// "%8lu"
-inline char* put_column(char* p, uint64_t value) {
-    if (value >= 100000000) return put_number(p, value);
-    const uint64_t digits = eight_digits(uint32_t(value));
-    // the last digit is shown even where it is 0
-    const int leading = trailing_zeros(digits | uint64_t(1) << 56) / 8 * 8;
-    const uint64_t text = (digits | 0x3030303030303030u) - (((uint64_t(1) << leading) - 1) & 0x1010101010101010u);
-    std::memcpy(p, &text, 8);
-    return p + 8;
-}
+// A line, in memory that is large enough.
+class LineText {
+public:
+    explicit LineText(char* at) : at_(at) {}
+
+    char* end() const { return at_; }
+    void put(char c) { *at_++ = c; }
+    void put(const char* text, size_t n) {
+        std::memcpy(at_, text, n);
+        at_ += n;
+    }
+    template <size_t N>
+    void put(const char (&text)[N]) {
+        put(text, N - 1);
+    }
+    template <class Character>
+    void fill(int64_t n, Character&& character) {
+        for (int64_t i = 0; i < n; i++) *at_++ = character(i);
+    }
+    void number(int64_t value) { at_ = std::to_chars(at_, at_ + 20, value).ptr; }
+    // "%8lu"
+    void column(uint64_t value) {
+        if (value >= 100000000) return number(int64_t(value));
+        const uint64_t digits = eight_digits(uint32_t(value));
+        // the last digit is shown even where it is 0
+        const int leading = trailing_zeros(digits | uint64_t(1) << 56) / 8 * 8;
+        const uint64_t text = (digits | 0x3030303030303030u) - (((uint64_t(1) << leading) - 1) & 0x1010101010101010u);
+        std::memcpy(at_, &text, 8);
+        at_ += 8;
+    }
+
+private:
+    char* at_;
+};
 
 class MemReporter {
 public:
@@ -155,14 +159,10 @@ private:
         const TextBlock block = text_.block(next_++);
         look_ahead();
         if (style_.table) return;
-        const int64_t begin = queries_.offsets[block.record], end = queries_.offsets[block.record + 1];
-        char* p = out.reserve(size_t(end - begin) + 64);
-        p = put_text(p, "> ", 2);
-        p = put_text(p, queries_.text + begin, size_t(end - begin));
-        if (block.reverse) p = put_text(p, " Reverse", 8);
-        if (style_.lengths) p = put_number(put_text(p, "  Len = ", 8), block.length);
-        *p++ = '\n';
-        out.advance(p);
+        const size_t size = name_size(block);
+        LineText line(out.reserve(size + 64));
+        put_strand_header(line, style_, name(block), size, block);
+        out.advance(line.end());
         headers++;
     }
 
@@ -176,53 +176,24 @@ private:
             contig_ = reference_.contig_of(mem.reference);
             contig_begin_ = uint64_t(reference_.contig_offsets[contig_]);
             contig_end_ = uint64_t(reference_.contig_offsets[contig_ + 1]);
-            first_column_ = "  " + names_[contig_];
-            first_column_.resize(width_ + 4, ' ');
         }
-        if (style_.table) table_line(block, mem);
-        else mummer_line(block, mem);
-    }
-
-    void mummer_line(const TextBlock& block, const Mem& mem) {
-        char* p = out.reserve(width_ + 80 + (style_.strings ? mem.length + 1 : 0));
-        if (style_.four_columns) p = put_text(p, first_column_.data(), first_column_.size());
-        uint64_t query = mem.start - block.begin + 1;
-        if (style_.forward_coordinates && block.reverse) query = block.length - query + 1;
-        p = put_column(p, mem.reference - contig_begin_ + 1);
-        p = put_column(put_text(p, "  ", 2), query);
-        p = put_column(put_text(p, "  ", 2), mem.length);
-        *p++ = '\n';
-        if (style_.strings) {
-            for (uint32_t i = 0; i < mem.length; i++)
-                *p++ = "acgt"[packed_base(text_.view().words, uint64_t(mem.start) + i)];
-            *p++ = '\n';
-        }
-        out.advance(p);
-    }
-
-    // query qlen strand qstart qend ref rstart rend length; qstart < qend on the forward strand
-    void table_line(const TextBlock& block, const Mem& mem) {
-        const int64_t name = queries_.offsets[block.record], name_end = queries_.offsets[block.record + 1];
         const std::string& target = names_[contig_];
-        uint64_t begin = mem.start - block.begin;
-        if (block.reverse) begin = block.length - begin - mem.length;
-        const uint64_t at = mem.reference - contig_begin_;
-        char* p = out.reserve(size_t(name_end - name) + target.size() + 160);
-        const auto number = [&](uint64_t value) { *(p = put_number(p, value)) = '\t'; p++; };
-        p = put_text(p, queries_.text + name, size_t(name_end - name));
-        *p++ = '\t';
-        number(block.length);
-        *p++ = block.reverse ? '-' : '+';
-        *p++ = '\t';
-        number(begin + 1);
-        number(begin + mem.length);
-        p = put_text(p, target.data(), target.size());
-        *p++ = '\t';
-        number(at + 1);
-        number(at + mem.length);
-        p = put_number(p, mem.length);
-        *p++ = '\n';
-        out.advance(p);
+        const size_t string = style_.strings ? mem.length + 1 : 0;
+        LineText line(out.reserve((style_.table ? name_size(block) + target.size() : width_) + string + 160));
+        if (style_.table) put_table_line(line, name(block), name_size(block), target.data(), target.size(), block, mem, contig_begin_);
+        else put_mummer_line(line, style_, target.data(), target.size(), width_, block, mem, contig_begin_);
+        if (string && !style_.table) {
+            line.fill(mem.length, [&](int64_t i) { return "acgt"[packed_base(text_.view().words, uint64_t(mem.start) + uint64_t(i))]; });
+            line.put('\n');
+        }
+        out.advance(line.end());
+    }
+
+    const char* name(const TextBlock& block) const {
+        return reinterpret_cast<const char*>(queries_.text + queries_.offsets[block.record]);
+    }
+    size_t name_size(const TextBlock& block) const {
+        return size_t(queries_.offsets[block.record + 1] - queries_.offsets[block.record]);
     }
 
     const MemText& text_;
@@ -236,7 +207,6 @@ private:
     uint64_t next_begin_ = 0;  // and where it begins
     size_t contig_ = 0;
     uint64_t contig_begin_ = 1, contig_end_ = 0;
-    std::string first_column_;  // its name, as wide as the longest
     std::vector<Mem> held_;  // of the current strand sequence, until all of them are known
 };
 

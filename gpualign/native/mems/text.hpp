@@ -70,6 +70,15 @@ public:
     }
     size_t blocks() const { return layout().blocks(); }
     TextBlock block(size_t i) const { return layout().block(uint32_t(i)); }
+    // The first block that begins in [from, to), and how many do.
+    std::pair<size_t, size_t> blocks_between(uint64_t from, uint64_t to) const {
+        const auto before = [&](uint64_t position) {  // blocks that begin before it
+            if (blocks() == 0) return size_t(0);
+            const size_t at = block_at(position);
+            return at + (block(at).begin < position);
+        };
+        return {before(from), before(to) - before(from)};
+    }
     size_t block_at(uint64_t position) const { return layout().block_at(position); }
     uint64_t length() const { return layout().length(); }  // with the breaks
     uint64_t bases() const { return begins_.back() - begins_.size(); }  // of the records

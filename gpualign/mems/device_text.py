@@ -1,0 +1,107 @@
+"""A piece's matches as text, written on a GPU: ``cuda/mems_text.cu``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpualign.engine.gpu.abi import changed, filled, struct
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.device_arrays import DeviceArrays
+from gpualign.mems.cpu import Piece, Printed, Search
+from gpualign.mems.queries import QueryText
+
+#: threads of a block, each for a line
+_THREADS = 256
+#: of the scan that mems_sum and mems_number make together (cuda/mems.cu)
+SCAN_THREADS, SCAN_VALUES = 256, 2048
+LEFT_OVER_HEAD = struct("LeftOverHead")
+_NAMES = ("names", "name_offsets", "begins")
+
+
+class LinePrinter:
+    """Writes the matches that a slot holds as the CPU's :meth:`Search.report` would.
+
+    Args:
+        key: of what stays on the device.
+        scan: mems_sum and mems_number.
+    """
+
+    def __init__(self, device: Device, search: Search, key: str, scan: tuple[Any, Any]) -> None:
+        self._device, self._search, self._key = device, search, f"{key} names"
+        self._sum, self._number = scan
+        self._measure, self._write = (
+            device.function("mems_text", f"{name}_lines", {}) for name in ("measure", "write")
+        )
+
+    def printed(self, slot: Slot, item: Piece, columns: str, matches: int) -> Printed:
+        """The text of the matches in the device array ``columns``. Waits for the device."""
+        slot.step = "format"
+        lines = self._lines(slot, item, int(slot.device_array(columns, 0)), matches)
+        count = int(lines["headers"]) + matches
+        if count == 0:
+            return Printed(np.empty(0, np.uint8), 0, None)
+        sizes, offsets = (
+            slot.device_array("line sizes", 4 * (count + 1)),
+            slot.device_array("lines at", 8 * (count + 1)),
+        )
+        scanned, written = -(-(count + 1) // SCAN_VALUES), slot.clear("text bytes", LEFT_OVER_HEAD.itemsize)
+        sums = slot.device_array("line sums", 8 * scanned)
+        lines, blocks = changed(lines, sizes=int(sizes), offsets=int(offsets)), -(-(count + 1) // _THREADS)
+        slot.launch(self._measure, blocks, _THREADS, lines)
+        slot.launch(self._sum, scanned, SCAN_THREADS, sizes, np.uint32(count + 1), sums)
+        slot.launch(
+            self._number, scanned, SCAN_THREADS,
+            sizes, np.uint32(count + 1), sums, np.uint32(count), offsets, written,
+        )  # fmt: skip
+        nbytes = slot.download("text bytes", 1, LEFT_OVER_HEAD)
+        _wait(slot)
+        size = int(nbytes[0]["total"])
+        slot.launch(self._write, blocks, _THREADS, changed(lines, out=int(slot.device_array("lines", size))))
+        text = slot.download("lines", size, np.uint8)
+        _wait(slot)
+        slot.part_with("lines")
+        slot.step = "kernel"
+        return Printed(text, int(lines["headers"]), None)
+
+    def _lines(self, slot: Slot, item: Piece, columns: int, matches: int) -> np.void:
+        """``MemLines`` of cuda/abi/mems.hpp, without the memory for the text."""
+        source, params, reference = item.source, self._search.params, self._search.index.reference
+        names, offsets = reference.shown_name_bytes
+        resident = self._device.resident(
+            self._key, lambda: DeviceArrays(self._device, reference.contig_offsets, names, offsets)
+        )
+        contig_offsets, contig_names, contig_name_offsets = resident.addresses
+        first, strands = source.text.strands_between(item.start, item.stop)
+        return filled(
+            "MemLines",
+            **self._names(slot, source),
+            contig_offsets=contig_offsets,
+            contig_names=contig_names,
+            contig_name_offsets=contig_name_offsets,
+            starts=columns,
+            references=columns + 4 * matches,
+            lengths=columns + 8 * matches,
+            **{"from": item.start, "to": item.stop},
+            records=source.records,
+            contigs=len(offsets) - 1,
+            width=int(np.diff(offsets).max(initial=0)),
+            strands=source.text.strands,
+            matches=matches,
+            first_header=first,
+            headers=0 if params.table else strands,
+            style=filled("MemStyle", **self._search.style),
+        )
+
+    @staticmethod
+    def _names(slot: Slot, source: QueryText) -> dict[str, int]:
+        """Where the names of a text's records are, which are copied once for all of its pieces."""
+        arrays = zip(_NAMES, source.records_printed, strict=True)
+        return {name: int(slot.upload_once(f"query {name}", array, source)) for name, array in arrays}
+
+
+def _wait(slot: Slot) -> None:
+    slot.submitted()
+    slot.wait()
