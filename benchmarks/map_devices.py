@@ -21,8 +21,9 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -33,13 +34,15 @@ import harness
 import numpy as np
 import realistic_reads
 from bases import BASES, bases_of, complement
-from isal import igzip
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
 _PART = 500_000
+#: bytes that a thread deflates at a time
+_DEFLATED = 1 << 18
 _NAME_DIGITS = 9
 
 
@@ -136,11 +139,24 @@ def pack(path: Path, threads: int) -> Path:
     return packed
 
 
-def gzipped(path: Path) -> Path:
-    """The file as one stream of gzip."""
+def gzipped(path: Path, threads: int) -> Path:
+    """The file as one stream of gzip, as ``gzip`` or ``pigz`` makes it at its usual level."""
     packed = path.with_name(path.name + ".one.gz")
-    with open(path, "rb") as file, igzip.open(packed, "wb", compresslevel=1) as out:
-        shutil.copyfileobj(file, out, 1 << 24)
+    text = np.memmap(path, np.uint8, "r")
+    starts = range(0, len(text), _DEFLATED)
+
+    def deflated(start: int) -> bytes:
+        """A part that goes on from the one before, whose last 32 KiB it refers to."""
+        before = text[max(0, start - (1 << 15)) : start].tobytes()
+        options = (zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -15, 8, zlib.Z_DEFAULT_STRATEGY)
+        compressor = zlib.compressobj(*options, before) if before else zlib.compressobj(*options)
+        end = zlib.Z_FINISH if start + _DEFLATED >= len(text) else zlib.Z_SYNC_FLUSH
+        return compressor.compress(text[start : start + _DEFLATED]) + compressor.flush(end)
+
+    with open(packed, "wb") as out, ThreadPoolExecutor(threads) as pool:
+        out.write(b"\x1f\x8b\x08\0\0\0\0\0\0\x03")
+        out.writelines(pool.map(deflated, starts))
+        out.write(np.array([isal_zlib.crc32(text), len(text) % 2**32], "<u4").tobytes())
     return packed
 
 
@@ -197,7 +213,7 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
             cases[f"{device} bgzf to BAM"] = partial(on_device, device, packed, os.devnull, ["--bam"])
             cases[f"{device} bgzf to BAM file"] = partial(on_device, device, packed, folder / "packed.bam")
     if arguments.gzip:
-        streams = [gzipped(path) for path in one.files]
+        streams = [gzipped(path, arguments.threads) for path in one.files]
         cases[f"{devices[0]} gzip to BAM file"] = partial(on_device, devices[0], streams, folder / "gzip.bam")
     for options, device in itertools.product(arguments.also, devices):
         cases[f"{device} {options}"] = partial(on_device, device, one.files, os.devnull, options.split())

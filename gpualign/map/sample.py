@@ -34,8 +34,9 @@ from gpualign.streaming.clock import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
-#: threads that inflate each file of one stream for GPUs, and of all threads one for so many
-_INFLATERS, _THREADS_PER_INFLATER = 8, 4
+#: threads that inflate each file of one stream for GPUs, at most, and at least: fewer are no faster than one thread
+#: that does not take the file apart
+_MOST_INFLATERS, _LEAST_INFLATERS = 8, 6
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ class Lanes:
         self.first = [open_reads(path) for path in files.read_files]
         self.second = [open_reads(path) for path in files.mate_files]
         self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
-        self._inflaters = min(sample.options.threads // _THREADS_PER_INFLATER, _INFLATERS)
+        inflaters = min(sample.options.threads // (2 if self.second else 1), _MOST_INFLATERS)
+        self._inflaters = inflaters if inflaters >= _LEAST_INFLATERS else 1
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None

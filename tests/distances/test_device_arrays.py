@@ -104,5 +104,6 @@ def test_scores_stay_on_the_gpu(driver: Any) -> None:
     assert np.array_equal(driver.from_device(out, (30, 200), np.int32), scores(queries, targets, device="cpu"))
     queries[3, 5] = ord("!")
     bad = driver.to_device(queries)
+    driver.Context.synchronize()  # a small copy may go on after its call, and who shares an array must have finished it
     with pytest.raises(InputError, match="does not score '!'"):
         scores(Foreign(int(bad), queries.shape, "|u1"), on_gpu[1], device="cuda:0")

@@ -1,0 +1,40 @@
+"""Several threads inflate a file of one stream where a GPU waits for its text and there are threads enough."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.sample import Lanes, Sample
+from gpualign.params import RunOptions
+
+
+@pytest.mark.parametrize(
+    ("threads", "paired", "unparsed", "expected"),
+    [
+        (16, True, True, 8),
+        (64, True, True, 8),
+        (12, True, True, 6),
+        (8, True, True, 1),
+        (8, False, True, 8),
+        (6, False, True, 6),
+        (5, False, True, 1),
+        (16, True, False, 1),
+    ],
+)
+def test_threads_of_a_file(tmp_path: Path, threads: int, paired: bool, unparsed: bool, expected: int) -> None:
+    paths = [tmp_path / f"{end}.fq.gz" for end in range(1 + paired)]
+    for path in paths:
+        path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
+    (tmp_path / "ref.fa").write_text(">a\nACGT\n")
+    files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
+    sample = Sample(files, RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
+    with ExitStack() as stack:
+        lanes = Lanes(sample, stack, lambda _: True)
+        assert len(list(lanes.items(1 << 20, unparsed=unparsed))) == 1
+        assert {source.inflaters for source in (*lanes.first, *lanes.second)} == {expected}
