@@ -27,7 +27,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapped, Mapping
 from gpualign.map.statistics import MapStatistics
-from gpualign.params import RunOptions
+from gpualign.params import RunOptions, available_cores
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.clock import STEPS
@@ -101,7 +101,8 @@ class Lanes:
         self.first = [open_reads(path) for path in files.read_files]
         self.second = [open_reads(path) for path in files.mate_files]
         self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
-        inflaters = min(sample.options.threads // (2 if self.second else 1), _MOST_INFLATERS)
+        threads = min(sample.options.threads, available_cores())  # with more than cores one a file is faster
+        inflaters = min(threads // (2 if self.second else 1), _MOST_INFLATERS)
         self._inflaters = inflaters if inflaters >= _LEAST_INFLATERS else 1
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)

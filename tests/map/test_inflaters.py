@@ -15,19 +15,29 @@ from gpualign.params import RunOptions
 
 
 @pytest.mark.parametrize(
-    ("threads", "paired", "unparsed", "expected"),
+    ("threads", "cores", "paired", "unparsed", "expected"),
     [
-        (16, True, True, 8),
-        (64, True, True, 8),
-        (12, True, True, 6),
-        (8, True, True, 1),
-        (8, False, True, 8),
-        (6, False, True, 6),
-        (5, False, True, 1),
-        (16, True, False, 1),
+        (16, 16, True, True, 8),
+        (64, 64, True, True, 8),
+        (12, 16, True, True, 6),
+        (8, 16, True, True, 1),
+        (8, 16, False, True, 8),
+        (6, 16, False, True, 6),
+        (5, 16, False, True, 1),
+        (16, 4, True, True, 1),
+        (16, 16, True, False, 1),
     ],
 )
-def test_threads_of_a_file(tmp_path: Path, threads: int, paired: bool, unparsed: bool, expected: int) -> None:
+def test_threads_of_a_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    threads: int,
+    cores: int,
+    paired: bool,
+    unparsed: bool,
+    expected: int,
+) -> None:
+    monkeypatch.setattr("gpualign.map.sample.available_cores", lambda: cores)
     paths = [tmp_path / f"{end}.fq.gz" for end in range(1 + paired)]
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
