@@ -10,9 +10,11 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from isal import isal_zlib
 
+from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import files, reads
 from gpualign.io.files import InputFile
@@ -147,6 +149,45 @@ def test_what_is_wrong_is_said(tmp_path: Path, change: Callable[[bytes], bytes],
     _, error = inflated(tmp_path / "a.gz", change(packed(FASTQ)), 9001)
     assert isinstance(error, zlib.error)
     assert message in str(error)
+
+
+def test_a_part_stays_as_it_is_when_what_follows_is_decoded(tmp_path: Path) -> None:
+    """Another thread may fill it in meanwhile."""
+    path = tmp_path / "a.gz"
+    path.write_bytes(packed(b"") + packed(RUNS) + packed(FASTQ))
+    window = np.zeros(1 << 15, np.uint8)
+    descriptor, size = os.open(path, os.O_RDONLY), path.stat().st_size
+    part = _native.gzip_part(descriptor, size, 0, size, 20_000)
+    texts = [part.text(window).tobytes()]
+    members = part.members
+    after, rest = part.window_after(window), part
+    while rest.full:
+        rest = rest.rest(after)
+        texts.append(rest.text(after).tobytes())
+        after = rest.window_after(after)
+    os.close(descriptor)
+    assert b"".join(texts) == RUNS + FASTQ
+    assert len(texts) > 20
+    assert part.text(window).tobytes() == texts[0]
+    assert part.members == members == [(0, 0, 0)]
+
+
+def test_a_file_that_becomes_shorter_ends_early(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    data = packed(FASTQ)
+    path.write_bytes(data[: len(data) // 2])
+    descriptor, pieces = os.open(path, os.O_RDONLY), []
+    with pytest.raises(EOFError):
+        pieces += [piece.tobytes() for piece in inflated_parts(descriptor, len(data), 2, 9001)]
+    os.close(descriptor)
+    assert FASTQ.startswith(b"".join(pieces))
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(IsADirectoryError):
+        list(inflated_parts(descriptor, 1 << 20, 2, 9001))
+    os.close(descriptor)
 
 
 def names_of(path: Path, inflaters: int) -> list[str]:

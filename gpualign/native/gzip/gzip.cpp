@@ -3,8 +3,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cerrno>
+#include <system_error>
 #include <tuple>
-#include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -22,31 +24,45 @@ const uint8_t* window_of(const Input<uint8_t>& window) {
     return window.data();
 }
 
+// A part as `decode` gives it, without the interpreter's lock.
+template <class Decode>
+Part decoded(Decode&& decode) {
+    try {
+        nb::gil_scoped_release release;
+        return decode();
+    } catch (const std::system_error& error) {
+        errno = error.code().value();
+    }
+    PyErr_SetFromErrno(PyExc_OSError);
+    throw nb::python_error();
+}
+
 // What begins in bytes [begin, end) of a file.
 Part gzip_part(int descriptor, uint64_t file_size, uint64_t begin, uint64_t end, size_t most) {
     if (begin > end || end > file_size) throw nb::index_error("outside the file");
-    nb::gil_scoped_release release;
-    const std::vector<uint8_t> nothing(begin == 0 ? gzip::kWindow : 0);
-    const uint64_t stop = end == file_size ? ~uint64_t(0) : 8 * end;
-    Part part(descriptor, file_size, begin, std::min(end + kBeyond, file_size), stop, begin ? nullptr : nothing.data(), most);
-    if (begin == 0) part.from_member(0);
-    else part.from_first_block(8 * begin, 8 * end);
-    return part;
+    return decoded([&] {
+        const std::vector<uint8_t> nothing(begin == 0 ? gzip::kWindow : 0);
+        const uint64_t stop = end == file_size ? ~uint64_t(0) : 8 * end;
+        Part part({descriptor, file_size, begin, end - begin + kBeyond}, stop, begin ? nullptr : nothing.data(), most);
+        if (begin == 0) part.from_start();
+        else part.from_first_block(8 * begin, 8 * end);
+        return part;
+    });
 }
 
 Part gzip_part_from_block(int descriptor, uint64_t file_size, uint64_t bit, uint64_t stop, const Input<uint8_t>& window, size_t most) {
     const uint8_t* before = window_of(window);
     if (bit / 8 > file_size) throw nb::index_error("outside the file");
-    nb::gil_scoped_release release;
-    Part part(descriptor, file_size, bit / 8, std::min(bit / 8 + kBeyond, file_size), stop, before, most);
-    part.from_block(bit);
-    return part;
+    return decoded([&] {
+        Part part({descriptor, file_size, bit / 8, kBeyond}, stop, before, most);
+        part.from_block(bit);
+        return part;
+    });
 }
 
-Part rest_of(Part& part, const Input<uint8_t>& window) {
+Part rest_of(const Part& part, const Input<uint8_t>& window) {
     const uint8_t* before = window_of(window);
-    nb::gil_scoped_release release;
-    return std::move(part).rest(before);
+    return decoded([&] { return part.rest(before); });
 }
 
 Output<uint8_t> bytes_of(size_t size) {

@@ -2,19 +2,17 @@
 // finds in its part, and writes down 16 bits a byte: the byte, or which of the 32 KiB before the part it is a copy of. These are
 // filled in when they are known (Kerbiriou and Chikhi 2019, pugz; Knespel and Brunst 2023, rapidgzip). No Python here.
 #pragma once
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "gzip/huffman.hpp"
+#include "gzip/block.hpp"
 
 namespace gpualign::gzip {
 
@@ -24,152 +22,6 @@ constexpr uint16_t kBefore = 0x8000;  // a symbol from it on is a place in the w
 struct Damaged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
-struct EndedEarly : std::runtime_error {
-    EndedEarly() : std::runtime_error("the file ends early") {}
-};
-
-// Bytes of a file, from one on, and bits of them.
-class BitReader {
-public:
-    static constexpr size_t kPadding = 1024;  // zeros that may be read after the end: more than a block's header has
-
-    BitReader(int descriptor, uint64_t file_size, uint64_t from, uint64_t to) : descriptor_(descriptor), file_size_(file_size), base_(from) {
-        more(to - from);
-    }
-
-    // Reads so many bytes more, if there are.
-    void more(uint64_t bytes) {
-        const uint64_t old = size_, wanted = std::min(bytes, file_size_ - base_ - size_);
-        const size_t at = next_ ? size_t(next_ - data_.data()) : 0;
-        data_.resize(size_ + wanted + kPadding);
-        while (size_ < old + wanted) {
-            const ssize_t count = pread(descriptor_, data_.data() + size_, old + wanted - size_, off_t(base_ + size_));
-            if (count < 0 && errno == EINTR) continue;
-            if (count < 0) throw std::runtime_error(std::strerror(errno));
-            if (count == 0) throw EndedEarly();
-            size_ += size_t(count);
-        }
-        std::memset(data_.data() + size_, 0, kPadding);
-        next_ = data_.data() + at;
-    }
-    bool has_all() const { return base_ + size_ == file_size_; }
-
-    void go_to(uint64_t bit) {  // of the file
-        next_ = data_.data() + (bit / 8 - base_);
-        held = count = 0;
-        refill();
-        take(uint32_t(bit % 8));
-    }
-    uint64_t position() const { return 8 * (base_ + uint64_t(next_ - data_.data())) - count; }
-    uint64_t end() const { return 8 * (base_ + size_); }  // of what has been read
-    uint64_t at(uint64_t bit) const {  // 57 bits or more
-        uint64_t bits;
-        std::memcpy(&bits, data_.data() + (bit / 8 - base_), 8);
-        return bits >> (bit % 8);
-    }
-    const uint8_t* byte(uint64_t at) const { return data_.data() + (at - base_); }
-
-    // Whether so many bytes that have been read are still to be taken.
-    bool enough(size_t bytes) const { return uint64_t(next_ - data_.data()) + bytes <= size_; }
-    const uint8_t* next() const { return next_; }
-    const uint8_t* last(size_t bytes) const { return data_.data() + std::max(size_, bytes) - bytes; }  // at which there are
-    void check_end() const {
-        if (position() > end()) throw EndedEarly();
-    }
-
-    // 56 bits or more are held then.
-    void refill() {
-        uint64_t bits;
-        std::memcpy(&bits, next_, 8);
-        held |= bits << count;
-        next_ += (63 - count) >> 3;
-        count |= 56;
-    }
-    void take(uint32_t bits) { held >>= bits, count -= bits; }
-    uint32_t get(uint32_t bits) {  // up to 32, of which enough are held
-        const uint32_t value = uint32_t(held & ((uint64_t(1) << bits) - 1));
-        take(bits);
-        return value;
-    }
-
-    uint64_t held = 0;
-    uint32_t count = 0;
-
-private:
-    int descriptor_;
-    uint64_t file_size_, base_;
-    size_t size_ = 0;
-    std::vector<uint8_t> data_;
-    const uint8_t* next_ = nullptr;
-};
-
-// The codes of a block.
-class BlockCodes {
-public:
-    static constexpr size_t kHeaderBytes = 600;  // at most
-
-    void set_fixed() {
-        std::array<uint8_t, 288> lengths;
-        for (uint32_t s = 0; s < 288; s++) lengths[s] = s < 144 ? 8 : s < 256 ? 9 : s < 280 ? 7 : 8;
-        std::array<uint8_t, 32> distances;
-        distances.fill(5);
-        set(lengths.data(), 288, distances.data(), 32);
-    }
-
-    // The lengths of the codes of a dynamic block, after its type. False where they make none.
-    bool read(BitReader& in) {
-        constexpr uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-        in.refill();
-        const uint32_t literals = in.get(5) + 257, distances = in.get(5) + 1, codes = in.get(4) + 4;
-        if (literals > 286 || distances > 30) return false;
-        std::array<uint8_t, 19> of_lengths{};
-        for (uint32_t i = 0; i < codes; i++) {
-            in.refill();
-            of_lengths[order[i]] = uint8_t(in.get(3));
-        }
-        if (!lengths_.build(of_lengths.data(), 19, plain_entry)) return false;
-        std::array<uint8_t, 286 + 30 + 138> lengths{};
-        for (uint32_t i = 0; i < literals + distances;) {
-            in.refill();
-            const Entry entry = lengths_.first(in.held);
-            if (entry.kind() != Entry::value) return false;
-            in.take(entry.bits());
-            const uint32_t symbol = entry.base();
-            if (symbol < 16) {
-                lengths[i++] = uint8_t(symbol);
-                continue;
-            }
-            if (symbol == 16 && i == 0) return false;
-            const uint8_t again = symbol == 16 ? lengths[i - 1] : uint8_t(0);
-            for (uint32_t n = symbol == 16 ? 3 + in.get(2) : symbol == 17 ? 3 + in.get(3) : 11 + in.get(7); n; n--) lengths[i++] = again;
-            if (i > literals + distances) return false;
-        }
-        return lengths[256] != 0 && set(lengths.data(), literals, lengths.data() + literals, distances);
-    }
-
-    CodeTable<11, 4096> symbols;
-    CodeTable<10, 2048> distances;
-
-private:
-    bool set(const uint8_t* of_symbols, uint32_t n, const uint8_t* of_distances, uint32_t m) {
-        if (!symbols.build(of_symbols, n, length_entry) || !distances.build(of_distances, m, distance_entry)) return false;
-        symbols.join_literals();
-        return true;
-    }
-
-    CodeTable<7, 128> lengths_;
-};
-
-// Where blocks may begin: bits that are the header of a dynamic block that is not the last one, as far as its first code goes.
-inline bool may_begin(const BitReader& in, uint64_t bit) {
-    const uint64_t head = in.at(bit);
-    if ((head & 7) != 4 || (head >> 3 & 31) > 29 || (head >> 8 & 31) > 29) return false;
-    const uint32_t codes = uint32_t(head >> 13 & 15) + 4;
-    uint64_t lengths = in.at(bit + 17);
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < codes; i++, lengths >>= 3) taken += (lengths & 7) ? 128u >> (lengths & 7) : 0;
-    return taken == 128;
-}
 
 // Memory that parts have used is used again: to get pages from the system takes a sixth of the time.
 class Symbols {
@@ -218,14 +70,14 @@ class Part {
 public:
     // `window`: what comes before, or null where nobody knows. A part ends before the first dynamic block from bit `stop` on;
     // or, with more than `most` bytes, where it is.
-    Part(int descriptor, uint64_t file_size, uint64_t from, uint64_t to, uint64_t stop, const uint8_t* window, size_t most)
-        : in_(descriptor, file_size, from, to), stop_(stop), most_(most), symbols_(kWindow + most + kSlack) {
+    Part(BitReader&& in, uint64_t stop, const uint8_t* window, size_t most)
+        : in_(std::move(in)), stop_(stop), most_(most), symbols_(kWindow + most + kSlack) {
         for (size_t i = 0; i < kWindow; i++) symbols_.data()[i] = window ? window[i] : uint16_t(kBefore + i);
     }
 
-    // From a member's header on.
-    void from_member(uint64_t byte) {
-        begin_ = 8 * byte;
+    // From the file's first header on.
+    void from_start() {
+        begin_ = 0;
         in_.go_to(begin_);
         state_ = State::member;
         run();
@@ -238,7 +90,7 @@ public:
     }
     // From the first block that begins in [from, to), bits, if there is one.
     void from_first_block(uint64_t from, uint64_t to) {
-        for (uint64_t bit = from; bit < to; bit++) {
+        for (uint64_t bit = from, end = std::min(to, in_.end()); bit < end; bit++) {
             if (!may_begin(in_, bit)) continue;
             from_block(bit);
             if (blocks_ || error_.empty()) return;
@@ -246,16 +98,12 @@ public:
         }
         begin_ = ~uint64_t(0);
     }
-    // What follows a part that had no more memory, with the window that is known now.
-    Part(Part&&) = default;
-    Part& operator=(Part&&) = default;
-    Part rest(const uint8_t* window) && {
-        Part next(std::move(*this));
-        Symbols symbols(kWindow + next.most_ + kSlack);
-        std::swap(next.symbols_, symbols);
-        for (size_t i = 0; i < kWindow; i++) next.symbols_.data()[i] = window[i];
-        next.begin_ = next.end();
-        next.used_ = 0, next.members_.clear(), next.full_ = false;
+    // What follows a part that had no more memory, with the window that is known now. The part stays as it is: others read it.
+    Part rest(const uint8_t* window) const {
+        Part next(in_.from(end_, kMoreInput), stop_, window, most_);
+        next.codes_ = codes_, next.state_ = state_, next.last_ = last_, next.stored_ = stored_;
+        next.members_ended_ = members_ended_;
+        next.begin_ = end_;
         next.run();
         return next;
     }
