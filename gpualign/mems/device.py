@@ -29,8 +29,9 @@ from gpualign.mems.cpu import (
     sort_columns,
     sort_tiles,
 )
-from gpualign.mems.device_text import LEFT_OVER_HEAD, SCAN_THREADS, SCAN_VALUES, LinePrinter
+from gpualign.mems.device_text import LinePrinter
 from gpualign.mems.queries import QueryText
+from gpualign.mems.scan import LEFT_OVER_HEAD, Scan
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
@@ -112,7 +113,7 @@ class MemsKernel:
         self._printer = self.printer() if printing and len(self.pages) == 1 else None
 
     def printer(self) -> LinePrinter:
-        return LinePrinter(self.device, self.search, self._key, (self._sum, self._number))
+        return LinePrinter(self.device, self.search, self._key, self._scan)
 
     def load(self, function: Callable[[str], Any]) -> None:
         """Take the kernels by name."""
@@ -120,9 +121,8 @@ class MemsKernel:
             function(f"mems_{name}") for name in ("count", "count_parts", "count_unique")
         )
         self._strands = function("mems_strands")
-        self._sum, self._number, self._scatter, self._fill, self._order = (
-            function(f"mems_{name}") for name in ("sum", "number", "scatter", "fill", "order")
-        )
+        self._scan = Scan(function("mems_sum"), function("mems_number"))
+        self._scatter, self._fill, self._order = (function(f"mems_{name}") for name in ("scatter", "fill", "order"))
 
     # -- the runner's interface
 
@@ -250,17 +250,11 @@ class MemsKernel:
 
     def _number_and_scatter(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
         """Move counted matches to where their units' begin, if there was space for all of them."""
-        blocks = -(-units // SCAN_VALUES)
         counts, totals, found, left_over = (
             slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
         )
-        sums, offsets = slot.device_array("sums", 8 * blocks), slot.device_array("offsets", 8 * units)
+        offsets = self._scan.launch(slot, "offsets", totals, units, tiles, left_over)
         filled = slot.device_array("filled", _FILLED_BYTES * capacity)
-        slot.launch(self._sum, blocks, SCAN_THREADS, totals, np.uint32(units), sums)
-        slot.launch(
-            self._number, blocks, SCAN_THREADS,
-            totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
-        )  # fmt: skip
         slot.launch(
             self._scatter, _SCATTER_BLOCKS, _SCATTER_THREADS,
             found, left_over, np.uint32(tiles), counts, offsets, np.uint64(capacity), np.uint32(page_begin), filled,
@@ -284,8 +278,7 @@ class MemsKernel:
     def _download(self, slot: Slot, count: int, name: str = "ordered") -> Columns:
         """The matches in order, in page-locked memory that is the slot's no more. Waits for the device."""
         columns = slot.download(name, (len(Columns._fields), count), np.uint32)
-        slot.submitted()
-        slot.wait()
+        slot.finish()
         slot.part_with(name)
         return Columns(*columns)
 
@@ -293,8 +286,7 @@ class MemsKernel:
         """As :meth:`_fetch`, of more matches than there was space for: search again, a part of them at a time."""
         first, last = self._tiles(item)
         offsets = slot.download("offsets", last - first + 1, np.uint64)
-        slot.submitted()
-        slot.wait()
+        slot.finish()
         tiles, complete_to = last - first, item.stop
         keep = int(np.searchsorted(offsets, np.uint64(self.search.max_matches), "right")) - 1
         if keep < tiles:  # too many to hold: whole tiles, the rest is left to the caller

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gpualign.engine.gpu.abi import changed, filled, struct
+from gpualign.engine.gpu.abi import changed, filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.mems.cpu import Piece, Printed, Search
 from gpualign.mems.queries import QueryText
+from gpualign.mems.scan import LEFT_OVER_HEAD, Scan
 
 #: threads of a block, each for a line
 _THREADS = 256
-#: of the scan that mems_sum and mems_number make together (cuda/mems.cu)
-SCAN_THREADS, SCAN_VALUES = 256, 2048
-LEFT_OVER_HEAD = struct("LeftOverHead")
 _NAMES = ("names", "name_offsets", "begins")
 
 
@@ -26,12 +22,12 @@ class LinePrinter:
 
     Args:
         key: of what stays on the device.
-        scan: mems_sum and mems_number.
+        scan: says where lines begin.
     """
 
-    def __init__(self, device: Device, search: Search, key: str, scan: tuple[Any, Any]) -> None:
+    def __init__(self, device: Device, search: Search, key: str, scan: Scan) -> None:
         self._device, self._search, self._key = device, search, f"{key} names"
-        self._sum, self._number = scan
+        self._scan = scan
         self._measure, self._write = (
             device.function("mems_text", f"{name}_lines", {}) for name in ("measure", "write")
         )
@@ -43,25 +39,20 @@ class LinePrinter:
         count = int(lines["headers"]) + matches
         if count == 0:
             return Printed(np.empty(0, np.uint8), 0, None)
-        sizes, offsets = (
+        sizes, nbytes = (
             slot.device_array("line sizes", 4 * (count + 1)),
-            slot.device_array("lines at", 8 * (count + 1)),
+            slot.clear("text bytes", LEFT_OVER_HEAD.itemsize),
         )
-        scanned, written = -(-(count + 1) // SCAN_VALUES), slot.clear("text bytes", LEFT_OVER_HEAD.itemsize)
-        sums = slot.device_array("line sums", 8 * scanned)
-        lines, blocks = changed(lines, sizes=int(sizes), offsets=int(offsets)), -(-(count + 1) // _THREADS)
+        lines, blocks = changed(lines, sizes=int(sizes)), -(-(count + 1) // _THREADS)
         slot.launch(self._measure, blocks, _THREADS, lines)
-        slot.launch(self._sum, scanned, SCAN_THREADS, sizes, np.uint32(count + 1), sums)
-        slot.launch(
-            self._number, scanned, SCAN_THREADS,
-            sizes, np.uint32(count + 1), sums, np.uint32(count), offsets, written,
-        )  # fmt: skip
-        nbytes = slot.download("text bytes", 1, LEFT_OVER_HEAD)
-        _wait(slot)
-        size = int(nbytes[0]["total"])
-        slot.launch(self._write, blocks, _THREADS, changed(lines, out=int(slot.device_array("lines", size))))
+        offsets = self._scan.launch(slot, "lines at", sizes, count + 1, count, nbytes)
+        of_text = slot.download("text bytes", 1, LEFT_OVER_HEAD)
+        slot.finish()
+        size = int(of_text[0]["total"])
+        out = slot.device_array("lines", size)
+        slot.launch(self._write, blocks, _THREADS, changed(lines, offsets=int(offsets), out=int(out)))
         text = slot.download("lines", size, np.uint8)
-        _wait(slot)
+        slot.finish()
         slot.part_with("lines")
         slot.step = "kernel"
         return Printed(text, int(lines["headers"]), None)
@@ -100,8 +91,3 @@ class LinePrinter:
         """Where the names of a text's records are, which are copied once for all of its pieces."""
         arrays = zip(_NAMES, source.records_printed, strict=True)
         return {name: int(slot.upload_once(f"query {name}", array, source)) for name, array in arrays}
-
-
-def _wait(slot: Slot) -> None:
-    slot.submitted()
-    slot.wait()

@@ -11,7 +11,7 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
 from gpualign.mems.cpu import Matches, Piece, Search, join_columns
 from gpualign.mems.device import MemsKernel
-from gpualign.mems.device_text import LEFT_OVER_HEAD
+from gpualign.mems.scan import LEFT_OVER_HEAD
 from gpualign.mems.tuning import choose_mems_shape
 
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 #include <vector>
 
 #define __global__
@@ -138,6 +140,20 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
         thread.x = 0;
         swapcontext(&outside, &all[0].context);
     }
+}
+
+// One of several kernels that take a struct of launch parameters, which comes as bytes; not 0 where there is none of the name.
+template <class Launch>
+int run_by_name(const std::map<std::string, void (*)(Launch)>& kernels, const char* name, const void* bytes, size_t size, uint32_t grid,
+                uint32_t of_each) {
+    Launch launch;
+    if (size != sizeof launch) return 1;
+    std::memcpy(&launch, bytes, size);
+    const auto kernel = kernels.find(name);
+    if (kernel == kernels.end()) return 2;
+    const auto call = [&] { kernel->second(launch); };
+    run(&call, grid, of_each);
+    return 0;
 }
 
 }  // namespace emulated

@@ -245,6 +245,11 @@ class Slot:
         self.device.timeline.origin = time.perf_counter()
         return event
 
+    def finish(self) -> None:
+        """Mark the end of its work so far, and wait for it: for what must be known before more is enqueued."""
+        self.submitted()
+        self.wait()
+
     # -- the end
 
     def release(self) -> None:

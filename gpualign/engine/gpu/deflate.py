@@ -146,6 +146,5 @@ class DeflateKernel:
             memory = slot.pinned("blocks", nbytes, np.uint8)
             slot.part_with("blocks")
         slot.download_into(memory[:nbytes], "blocks")
-        slot.submitted()
-        slot.wait()
+        slot.finish()
         return memory[:nbytes]

@@ -309,8 +309,7 @@ class LongReadKernel:
         if late := [name for name in _RESULTS if sizes[name] > in_flight.ahead[name]]:
             for name in late:
                 slot.download(name, sizes[name], np.uint8)
-            slot.submitted()
-            slot.wait()
+            slot.finish()
         slot.part_with("batch")  # a host thread may fill it with the next batch
         return DeviceAlignments((tuple(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()),))  # type: ignore[arg-type]
 

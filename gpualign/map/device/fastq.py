@@ -304,8 +304,7 @@ class TextMapKernel:
                 break
             self._longest = max(self._longest, _longest_of(longest))
             self.submit(slot, item)
-            slot.submitted()
-            slot.wait()
+            slot.finish()
         facts = slot.part_with("facts")
         assert facts is not None
         assert item.staged is not None

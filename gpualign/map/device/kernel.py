@@ -247,8 +247,7 @@ class MapKernel:
             if not self._thorough.lacking(counters, given):
                 break
             self.submit(slot, item)
-            slot.submitted()
-            slot.wait()
+            slot.finish()
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records, reads = slot.part_with("records"), len(item.batch)
         assert records is not None

@@ -284,8 +284,7 @@ class TextKernel:
             slot.part_with(key)
         if nbytes > ahead:
             slot.download_into(memory[:nbytes], key)
-            slot.submitted()
-            slot.wait()
+            slot.finish()
         return DeviceRecordsText((memory[:nbytes],), key == "blocks", records)
 
     def split(self, item: TextBatch) -> list[TextBatch]:

@@ -115,8 +115,7 @@ public:
         size_t longest = 0;
         for (const std::string& name : names_) longest = std::max(longest, name.size());
         width_ = longest;
-        if (from && text.blocks()) next_ = text.block_at(from);
-        while (next_ < text.blocks() && text.block(next_).begin < from) next_++;
+        next_ = text.blocks_between(from, from).first;
         look_ahead();
     }
 
