@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,11 +50,8 @@ class FastqText:
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
         if isinstance(chunk.data, StoredText):
             lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
-        elif isinstance(chunk.data, PackedText):
-            lines, blank = _native.count_fastq_lines(chunk.text(), lines_before)
         else:
-            chunk = replace(chunk, data=_joined(chunk))  # pieces may lie in memory that is wanted back soon
-            lines, blank = _native.count_fastq_lines(chunk.data, lines_before)
+            lines, blank = _native.count_fastq_lines(_pieces(chunk), lines_before)
         return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 and not blank else None
 
     def tiles(self, start: int, count: int) -> range:
@@ -77,7 +75,10 @@ class FastqText:
         if isinstance(data, StoredText):
             data.file.read_into(memory[: end - begin], data.offset + begin)
             return
-        memory[: end - begin] = _joined(self.chunk)[begin:end]
+        at = 0
+        for piece in _between(_pieces(self.chunk), begin, end):
+            memory[at : at + len(piece)] = piece
+            at += len(piece)
 
     def parsed(self, start: int, count: int) -> SequenceBatch:
         """Records read here.
@@ -118,19 +119,29 @@ def _size(chunk: Chunk) -> int:
 
 
 def _part_of(data: ChunkData, begin: int, end: int) -> ChunkData:
-    """Bytes of a chunk whose text is in one piece."""
+    """Bytes of a chunk."""
     if isinstance(data, StoredText):
         return replace(data, offset=data.offset + begin, size=end - begin)
     if isinstance(data, PackedText):
         return data.part(begin, end - begin)
-    assert not isinstance(data, tuple)
-    return data[begin:end]
+    return tuple(_between(data, begin, end)) if isinstance(data, tuple) else data[begin:end]
 
 
-def _joined(chunk: Chunk) -> NDArray[np.uint8]:
-    """The text of a chunk that is not stored."""
+def _pieces(chunk: Chunk) -> tuple[NDArray[np.uint8], ...]:
+    """The text of a chunk that is not stored, as it lies in memory."""
+    if isinstance(chunk.data, tuple):
+        return chunk.data
     text = chunk.text()
-    return np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text
+    return (np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text,)
+
+
+def _between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
+    """What of pieces of a text lies between these bytes of it."""
+    at = 0
+    for piece in pieces:
+        if begin < at + len(piece) and at < end:
+            yield piece[max(0, begin - at) : end - at]
+        at += len(piece)
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:

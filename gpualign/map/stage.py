@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
@@ -75,6 +76,7 @@ class Mapping:
     def __init__(self, formatter: RecordFormatter, far: bool = False, unparsed: bool = False) -> None:
         self.formatter, self._unparsed = formatter, unparsed
         self._deflates = far and formatter.layout.deflates_batches
+        self._memory = ReusedMemory()
 
     @property
     def stage(self) -> HostedStage[Reads, Mapped]:
@@ -163,7 +165,7 @@ class Mapping:
             parsed.clock.ended("wait")
             check_count("records", job.count, written.records)
             with STEPS.at("copy"):
-                text = written.whole if self.formatter.layout.held else written.joined()  # sorting copies them
+                text = (written.whole if self.formatter.layout.held else written.joined)(self._memory)  # sorting copies
             return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
 
         parsed.clock.ended("format")

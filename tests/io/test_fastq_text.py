@@ -220,6 +220,31 @@ def error_of(read: Callable[[], object]) -> str | None:
 
 
 @pytest.mark.parametrize(
+    "cuts",
+    [(1,), (TILE - 1,), (TILE,), (TILE + 1,), (TILE, TILE), (5, 2 * TILE - 1, 2 * TILE + 1), tuple(range(1, 300))],
+)
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_text_in_pieces(cuts: tuple[int, ...], end: bytes) -> None:
+    names = [b"read%d" % i for i in range(12 * TILE // 64)]
+    records = [b"@%s\nACGTACGTAC\n+\nIIIIIIIIII\n" % name for name in names]
+    text = b"".join(records)[:-1] + end
+    found = FastqText.of(chunk_of(text, cuts))
+    assert found is not None
+    assert found.records == len(names)
+    assert found.lines_before.tolist() == [text.count(b"\n", 0, at) for at in range(0, len(text) + 1, TILE)]
+    for start, count in ((0, len(names)), (0, 1), (3, 2), (len(names) // 2, 40), (len(names) - 1, 1)):
+        tiles = found.tiles(start, count)
+        memory = np.zeros(found.bytes_of(tiles), np.uint8)
+        found.copy_into(memory, tiles)
+        assert memory.tobytes() == (text + b"\n")[tiles.start * TILE :][: len(memory)]
+        assert b"".join(records[start : start + count]) in memory.tobytes() + b"\n"
+        batch = found.parsed(start, count)
+        assert [batch.name(i).encode() for i in range(len(batch))] == names[start : start + count]
+    assert check(UnparsedReads((found,), (0,), len(names)))
+    assert check(UnparsedReads((found, found), (1, 1), len(names) - 2, paths=("R1.fq", "R2.fq")))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         b"\n" + GOOD,

@@ -18,6 +18,7 @@ from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Lend
 from gpualign.map import tuning
 from gpualign.map.device.batch import nothing_lent
@@ -178,14 +179,14 @@ class DeviceRecordsText:
     deflated: bool
     records: int
 
-    @property
-    def whole(self) -> NDArray[np.uint8]:
+    def whole(self, memory: ReusedMemory) -> NDArray[np.uint8]:
         """All, in page-locked memory if that is one part."""
-        return self.parts[0] if len(self.parts) == 1 else self.joined()
+        return self.parts[0] if len(self.parts) == 1 else self.joined(memory)
 
-    def joined(self) -> NDArray[np.uint8]:
-        """A copy of all in ordinary memory."""
-        text = np.empty(sum(len(part) for part in self.parts), np.uint8)
+    def joined(self, memory: ReusedMemory) -> NDArray[np.uint8]:
+        """A copy of all."""
+        nbytes = sum(len(part) for part in self.parts)
+        text = memory.make(nbytes)[:nbytes]
         np.concatenate(self.parts, out=text)
         return text
 

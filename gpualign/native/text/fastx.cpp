@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <unistd.h>
 
@@ -103,10 +104,10 @@ private:
     bool blank_ = false;
 };
 
-std::pair<int64_t, bool> count_fastq_lines(TextInput text, Mutable<uint32_t> lines_before) {
+std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces, Mutable<uint32_t> lines_before) {
     FastqLineCounter counter(lines_before.data(), lines_before.size());
     nb::gil_scoped_release release;
-    counter.add(begin_of(text), begin_of(text) + text.size());
+    for (const TextInput& piece : pieces) counter.add(begin_of(piece), begin_of(piece) + piece.size());
     return counter.end();
 }
 
@@ -160,8 +161,8 @@ void bind_fastx(nb::module_& m) {
     m.def("count_newlines", &count_newlines, nb::arg("data"));
     m.def("text_pieces", &text_pieces, nb::arg("data"), nb::arg("bytes"), "[(uint8, newlines)]: copies of a text's pieces of so many bytes.");
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
-    m.def("count_fastq_lines", &count_fastq_lines, nb::arg("text"), nb::arg("lines_before"),
-          "(lines of a text, whether one is blank); fills in the newlines before each tile.");
+    m.def("count_fastq_lines", &count_fastq_lines, nb::arg("pieces"), nb::arg("lines_before"),
+          "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
     m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
           nb::arg("lines_before"), "The same of a part of a file, and (bytes that are not there, the error's number).");
     m.def("line_begin", &line_begin, nb::arg("data"), nb::arg("line"));
