@@ -56,29 +56,34 @@ class FastqText:
 
     def tiles(self, start: int, count: int) -> range:
         """The tiles that hold ``count`` records from ``start`` on, and the end of the line before."""
-        first = max(0, int(np.searchsorted(self.lines_before, 4 * start, "left")) - 1)
-        return range(first, int(np.searchsorted(self.lines_before, 4 * (start + count), "left")))
+        first = max(0, self._tiles_until(4 * start) - 1)
+        return range(first, self._tiles_until(4 * (start + count)))
 
     def bytes_of(self, tiles: range) -> int:
         """Bytes of the text in these tiles, with a newline at the end."""
         end = min(tiles.stop * _native.FASTQ_TILE, _size(self.chunk) + 1)
         return int(end - tiles.start * _native.FASTQ_TILE)
 
-    @STEPS.at("read")
-    def copy_into(self, memory: NDArray[np.uint8], tiles: range) -> None:
-        """Write that text; nobody else reads it on the host."""
-        begin, size = tiles.start * _native.FASTQ_TILE, _size(self.chunk)
-        end = min(begin + len(memory), size)
-        if begin + len(memory) > size:
-            memory[-1] = _NEWLINE
-        data = self.chunk.data
-        if isinstance(data, StoredText):
-            data.file.read_into(memory[: end - begin], data.offset + begin)
-            return
-        at = 0
-        for piece in _between(_pieces(self.chunk), begin, end):
-            memory[at : at + len(piece)] = piece
-            at += len(piece)
+    @property
+    def stored(self) -> bool:
+        """Whether it is still in its file: :meth:`read_into` has it then, otherwise :meth:`pieces`."""
+        return isinstance(self.chunk.data, StoredText)
+
+    def read_into(self, memory: NDArray[np.uint8], tiles: range) -> None:
+        """Write the text in these tiles; nobody else reads it on the host."""
+        data, begin = self.chunk.data, tiles.start * _native.FASTQ_TILE
+        assert isinstance(data, StoredText)
+        size = min(len(memory), len(data) - begin)
+        data.file.read_into(memory[:size], data.offset + begin)
+        memory[size:] = _NEWLINE
+
+    def pieces(self, tiles: range) -> Iterator[NDArray[np.uint8]]:
+        """The same as it lies in memory."""
+        begin = tiles.start * _native.FASTQ_TILE
+        end = begin + self.bytes_of(tiles)
+        yield from _between(_pieces(self.chunk), begin, end)
+        if end > _size(self.chunk):
+            yield np.array([_NEWLINE], np.uint8)
 
     def parsed(self, start: int, count: int) -> SequenceBatch:
         """Records read here.
@@ -101,11 +106,15 @@ class FastqText:
         offset = None if chunk.offset is None else chunk.offset + begin
         return replace(chunk, data=_part_of(chunk.data, begin, end), line=line, offset=offset)
 
+    def _tiles_until(self, line: int) -> int:
+        """Tiles that begin before a line does."""
+        return int(np.searchsorted(self.lines_before, np.uint32(line), "left"))
+
     def _begin_of(self, record: int) -> int:
         """Bytes of the text before a record."""
         if record == self.records:
             return _size(self.chunk)
-        tile = int(np.searchsorted(self.lines_before, 4 * record, "left")) - 1
+        tile = self._tiles_until(4 * record) - 1
         if tile < 0:
             return 0
         begin: int = tile * _native.FASTQ_TILE

@@ -193,12 +193,12 @@ class FakeDriver:
         return np.full(size, 0x5A, dtype)
 
     def memcpy_htod(self, pointer, array):
-        if isinstance(pointer, int):  # somewhere in an allocation
-            ctypes.memmove(pointer, array.ctypes.data, array.nbytes)
-        else:
-            self.memcpy_htod_async(pointer, array, None)
+        self.memcpy_htod_async(pointer, array, None)
 
     def memcpy_htod_async(self, pointer, array, stream):
+        if isinstance(pointer, int):  # somewhere in an allocation
+            ctypes.memmove(pointer, array.ctypes.data, array.nbytes)
+            return
         assert not pointer.freed
         pointer.data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
 

@@ -40,6 +40,14 @@ def read_by_kernels(kernels: Sequence[Emulated], reads: UnparsedReads, longest: 
     return _read(reads, longest, run)
 
 
+def text_on_device(staged: StagedText) -> NDArray[np.uint8]:
+    """What a device gets; 0xA5 between its arrays."""
+    memory = np.full(staged.nbytes, 0xA5, np.uint8)
+    for part, at in staged.parts:
+        memory[at : at + len(part)] = part
+    return memory
+
+
 def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
     staged, count, layout = StagedText.of(reads), len(reads), StagedText.of(reads).layout
     memory = np.full(layout.nbytes, 0xA5, np.uint8)
@@ -49,7 +57,8 @@ def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText
         others.append(np.full(nbytes, 0xA5, np.uint8))
         return int(others[-1].ctypes.data)
 
-    at = (int(staged.block.ctypes.data), int(memory.ctypes.data))
+    text = text_on_device(staged)
+    at = (int(text.ctypes.data), int(memory.ctypes.data))
     run(staged.native(*at, array, template_reads=len(reads.texts), longest=longest), staged)
 
     def column(name: str, size: int, dtype: DTypeLike = np.uint8) -> NDArray[Any]:

@@ -33,11 +33,11 @@ def read(path: Path, threads: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 1000])
-def test_pieces_of_a_text_and_their_newlines(size: int) -> None:
+def test_newlines_of_pieces(size: int) -> None:
     text = b"a\nbc\n\nd"
-    pieces = [(bytes(piece), newlines) for piece, newlines in _native.text_pieces(np.frombuffer(text, np.uint8), size)]
-    assert pieces == [(text[i : i + size], text[i : i + size].count(b"\n")) for i in range(0, len(text), size)]
-    assert _native.text_pieces(np.zeros(0, np.uint8), size) == []
+    expected = [text[i : i + size].count(b"\n") for i in range(0, len(text), size)]
+    assert _native.newlines_of_pieces(np.frombuffer(text, np.uint8), size) == expected
+    assert _native.newlines_of_pieces(np.zeros(0, np.uint8), size) == []
 
 
 def test_the_cpu_inflates_what_a_device_does_not_take(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gpualign import _native
+from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.errors import InputError
 from gpualign.io import blocks
 from gpualign.io.fastq_text import FastqText
@@ -20,8 +21,10 @@ from gpualign.io.files import InputFile
 from gpualign.io.mates import UnparsedReads
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch, join_batches
-from tests.helpers.fastq import read_in_scalar_code
+from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fastq import read_in_scalar_code, text_on_device
 from tests.helpers.files import write_bgzf
 from tests.helpers.paths import ROOT
 
@@ -219,6 +222,34 @@ def error_of(read: Callable[[], object]) -> str | None:
     return None
 
 
+@pytest.mark.parametrize("inflated", [(0,), (1,), (0, 2), (0, 1, 2), (1, 3), (0, 1, 2, 3)])
+def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None:
+    """Pieces of a text in page-locked memory, and others."""
+    memory = HostMemory(FakeDriver())
+    records = [b"@read%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(12 * TILE // 64)]
+    text = b"".join(records)
+    pieces = list(np.split(np.frombuffer(text, np.uint8), (TILE // 2, 2 * TILE, 2 * TILE + 3)))
+    for number in inflated:
+        lent = memory.make(len(pieces[number]))[: len(pieces[number])]
+        lent[:] = pieces[number]
+        pieces[number] = lent
+    found = FastqText.of(Chunk(tuple(pieces), "fastq", "reads.fq", 1))
+    assert found is not None
+    for starts in ((0, 0), (0, 7), (len(records) // 2, 1)):
+        count = len(records) - max(starts)
+        staged = StagedText.of(UnparsedReads((found, found), starts, count, False, ("R1.fq", "R2.fq")))
+        on_device = text_on_device(staged)
+        for (lines, begin, size, first_line), start in zip(staged.files, starts, strict=True):
+            tiles = found.tiles(start, count)
+            expected = (text + b"\n")[tiles.start * TILE : tiles.stop * TILE]
+            assert first_line == 4 * start
+            assert on_device[begin : begin + size].tobytes() == expected
+            before = [text.count(b"\n", 0, tile * TILE) for tile in tiles]
+            assert on_device[lines : lines + 4 * len(tiles)].view(np.uint32).tolist() == before
+        others = sum(len(piece) for number, piece in enumerate(pieces) if number not in inflated)
+        assert len(staged.block) <= 2 * others + 8 * len(found.lines_before) + 256 * 8
+
+
 @pytest.mark.parametrize(
     "cuts",
     [(1,), (TILE - 1,), (TILE,), (TILE + 1,), (TILE, TILE), (5, 2 * TILE - 1, 2 * TILE + 1), tuple(range(1, 300))],
@@ -234,10 +265,10 @@ def test_text_in_pieces(cuts: tuple[int, ...], end: bytes) -> None:
     assert found.lines_before.tolist() == [text.count(b"\n", 0, at) for at in range(0, len(text) + 1, TILE)]
     for start, count in ((0, len(names)), (0, 1), (3, 2), (len(names) // 2, 40), (len(names) - 1, 1)):
         tiles = found.tiles(start, count)
-        memory = np.zeros(found.bytes_of(tiles), np.uint8)
-        found.copy_into(memory, tiles)
-        assert memory.tobytes() == (text + b"\n")[tiles.start * TILE :][: len(memory)]
-        assert b"".join(records[start : start + count]) in memory.tobytes() + b"\n"
+        of_tiles = b"".join(map(bytes, found.pieces(tiles)))
+        assert len(of_tiles) == found.bytes_of(tiles)
+        assert of_tiles == (text + b"\n")[tiles.start * TILE :][: len(of_tiles)]
+        assert b"".join(records[start : start + count]) in of_tiles + b"\n"
         batch = found.parsed(start, count)
         assert [batch.name(i).encode() for i in range(len(batch))] == names[start : start + count]
     assert check(UnparsedReads((found,), (0,), len(names)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -151,6 +151,26 @@ class Slot:
             self._mark("copy", "copy to device")
             enqueued.memcpy_htod_async(pointer, staged, self.stream)
             self.device.timeline.bytes_to_device += staged.nbytes
+        return pointer
+
+    def upload_parts(self, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> Any:
+        """Copy arrays to where each begins in the device array ``key`` of so many bytes, those that are in page-locked
+        memory from where they are.
+
+        Returns:
+            The device pointer.
+        """
+        ordinary = [part for part, _ in parts if not is_lent(part)]
+        staged, end = self.pinned(key, sum(map(len, ordinary)), np.uint8), 0
+        pointer = self.device_array(key, nbytes)
+        for part, at in parts:
+            if not is_lent(part):
+                begin, end = end, end + len(part)
+                np.copyto(staged[begin:end], part)
+                part = staged[begin:end]
+            self._mark("copy", "copy to device")
+            self._enqueued.memcpy_htod_async(int(pointer) + at, part, self.stream)
+            self.device.timeline.bytes_to_device += part.nbytes
         return pointer
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
+from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.kept_arrays import KeptArrays
 from gpualign.engine.stage import Lend
 from gpualign.io.mates import UnparsedReads
@@ -62,17 +63,19 @@ class ReadsLayout:
 
 @dataclass(frozen=True)
 class StagedText:
-    """Text on its way to a device.
+    """Text on its way to a device: of each file, the newlines before each tile (uint32), and the tiles.
 
     Attributes:
         reads: of which it is.
-        block: uint8: of each file, the newlines before each tile (uint32), and the tiles.
-        files: of each, where these begin in the block, bytes of its tiles, and newlines before the first record.
+        block: uint8: all of it but what is in page-locked memory already.
+        parts: of the block, and the others, and where each begins on the device.
+        files: of each, where its two arrays begin there, bytes of its tiles, and newlines before the first record.
         number: which no other one has.
     """
 
     reads: UnparsedReads
     block: NDArray[np.uint8]
+    parts: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -81,27 +84,30 @@ class StagedText:
         """Reads the text, or copies it.
 
         Args:
-            lend: of memory for the block.
+            lend: of memory for the block; what is in such memory already is not copied.
 
         Raises:
             InputError: it cannot be read (any more).
         """
-        parts = [
-            (text, text.tiles(start, reads.count), 4 * start)
-            for text, start in zip(reads.texts, reads.starts, strict=True)
-        ]
-        files, nbytes = [], 0
-        for text, tiles, first_line in parts:
-            begin = nbytes + _aligned(4 * len(tiles))
-            files.append((nbytes, begin, text.bytes_of(tiles), first_line))
-            nbytes = begin + _aligned(text.bytes_of(tiles))
-        block = lend(nbytes)
-        if block is None:
-            block = np.empty(nbytes, np.uint8)
-        for (text, tiles, _), (lines, begin, size, _) in zip(parts, files, strict=True):
-            block[lines : lines + 4 * len(tiles)].view(np.uint32)[:] = text.lines_before[tiles.start : tiles.stop]
-            text.copy_into(block[begin : begin + size], tiles)
-        return cls(reads, block, tuple(files))
+        files, copied, inflated, end = [], [], [], 0
+        for text, start in zip(reads.texts, reads.starts, strict=True):
+            tiles = text.tiles(start, reads.count)
+            size, begin = text.bytes_of(tiles), end + _aligned(4 * len(tiles))
+            files.append((end, begin, size, 4 * start))
+            copied.append((end, 4 * len(tiles), _copy_of(text.lines_before[tiles.start : tiles.stop].view(np.uint8))))
+            if text.stored:
+                copied.append((begin, size, partial(text.read_into, tiles=tiles)))
+            else:
+                at = begin
+                for piece in text.pieces(tiles):
+                    if is_lent(piece):
+                        inflated.append((piece, at))
+                    else:
+                        copied.append((at, len(piece), _copy_of(piece)))
+                    at += len(piece)
+            end = begin + _aligned(size)
+        block, parts = _block_of(copied, lend)
+        return cls(reads, block, (*parts, *inflated), tuple(files))
 
     @property
     def text_bytes(self) -> int:
@@ -111,11 +117,16 @@ class StagedText:
     def tiles(self) -> int:
         return sum(-(-size // int(_native.FASTQ_TILE)) for _, _, size, _ in self.files)
 
+    @property
+    def nbytes(self) -> int:
+        """On the device."""
+        return max(at + len(part) for part, at in self.parts)
+
     def native(self, block: int, reads: int, array: Callable[[str, int], int], **others: Any) -> np.void:
         """``FastqBatch`` of cuda/abi/fastq.hpp.
 
         Args:
-            block: address of the block.
+            block: address of the parts' memory.
             reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of memory of so many bytes.
         """
@@ -158,7 +169,7 @@ class StagedText:
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(name, nbytes))
 
-        block = int(slot.upload("fastq", self.block))
+        block = int(slot.upload_parts("fastq", self.nbytes, self.parts))
         batch = self.native(block, reads, array, template_reads=template_reads, longest=longest)
         for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
             slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
@@ -317,6 +328,39 @@ class TextMapKernel:
         """Halves of a batch, which the host reads."""
         parts: list[MapBatch] = self._mapper.split(item)
         return parts
+
+
+#: writes bytes to memory
+_Fill = Callable[[NDArray[np.uint8]], None]
+
+
+def _copy_of(array: NDArray[np.uint8]) -> _Fill:
+    return lambda memory: np.copyto(memory, array)
+
+
+def _block_of(
+    copied: Sequence[tuple[int, int, _Fill]], lend: Lend
+) -> tuple[NDArray[np.uint8], list[tuple[NDArray[np.uint8], int]]]:
+    """A block, and its parts, which are few: what lies close together on the device is one.
+
+    Args:
+        copied: where each begins on the device, its bytes, and what writes them.
+    """
+    begins: list[tuple[int, int]] = []  # of parts, in the block and on the device
+    places, nbytes, end = [], 0, 0
+    for at, size, _ in copied:
+        if not begins or at - end >= _ALIGNMENT:
+            begins.append((_aligned(nbytes), at))
+        begin, first = begins[-1]
+        places.append((len(begins) - 1, begin + at - first, size))
+        nbytes, end = begin + at - first + size, at + size
+    block = lend(nbytes)
+    if block is None:
+        block = np.empty(nbytes, np.uint8)
+    for (_, place, size), (*_, fill) in zip(places, copied, strict=True):
+        fill(block[place : place + size])
+    ends = {part: place + size for part, place, size in places}  # the last one of each
+    return block, [(block[begin : ends[part]], at) for part, (begin, at) in enumerate(begins)]
 
 
 def _kept(slot: Slot) -> KeptArrays:

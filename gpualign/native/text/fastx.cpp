@@ -53,24 +53,15 @@ int64_t count_newlines(TextInput data) {
     return newlines(p, end);
 }
 
-// A text in pieces of so many bytes, copied, each with its newlines.
-nb::list text_pieces(TextInput data, size_t bytes) {
+// Newlines in each piece of so many bytes of a text.
+std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
     if (bytes == 0) throw nb::value_error("pieces of no bytes");
-    const char* begin = begin_of(data);
-    std::vector<std::pair<Text, int64_t>> pieces((data.size() + bytes - 1) / bytes);
-    {
-        nb::gil_scoped_release release;
-        const char* p = begin;
-        for (auto& [piece, lines] : pieces) {
-            const size_t size = std::min(bytes, size_t(begin + data.size() - p));
-            piece.put(p, size);
-            lines = newlines(piece.data(), piece.data() + size);
-            p += size;
-        }
-    }
-    nb::list made;
-    for (auto& [piece, lines] : pieces) made.append(nb::make_tuple(to_numpy(std::move(piece)), lines));
-    return made;
+    const char* const begin = begin_of(data);
+    const size_t size = data.size();
+    nb::gil_scoped_release release;
+    std::vector<int64_t> counts;
+    for (size_t at = 0; at < size; at += bytes) counts.push_back(newlines(begin + at, begin + std::min(size, at + bytes)));
+    return counts;
 }
 
 // Counts the lines of a text of FASTQ part by part: newlines before each of its tiles (abi/fastq.hpp), and whether a line is blank.
@@ -159,7 +150,8 @@ void bind_fastx(nb::module_& m) {
           "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
           "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
-    m.def("text_pieces", &text_pieces, nb::arg("data"), nb::arg("bytes"), "[(uint8, newlines)]: copies of a text's pieces of so many bytes.");
+    m.def("newlines_of_pieces", &newlines_of_pieces, nb::arg("data"), nb::arg("bytes"),
+          "Newlines in each piece of so many bytes of a text.");
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
     m.def("count_fastq_lines", &count_fastq_lines, nb::arg("pieces"), nb::arg("lines_before"),
           "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
