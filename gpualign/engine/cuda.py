@@ -21,7 +21,7 @@ from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Lend, Result, Stage
 from gpualign.errors import DeviceError, GpualignError
-from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by
+from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by, inflated_in
 from gpualign.params import available_cores
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
@@ -31,12 +31,12 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 2e-3
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, and contents to deflate, which is
-#: slow there
-_INFLATED_NEXT_TO_BATCHES, _DEFLATED_NEXT_TO_BATCHES = 6, 2
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, as many where CPU threads are
+#: spare, which inflate the others, and contents to deflate, which is slow there
+_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
 #: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
-#: CPU threads for each device from which on they inflate the groups that come while it has enough
+#: CPU threads for each device from which on some are spare
 _SPARE_THREADS = 8
 _ANY_NUMBER = 1 << 30
 
@@ -134,8 +134,8 @@ class CudaBackend:
             return
         make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
         pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
-        inflate = self._compressor(pool, BlockGroup.of, _INFLATED, waits=True)
-        deflate = self._compressor(pool, Content.of, _DEFLATED, waits=True)
+        inflate = self._compressor(pool, BlockGroup.of, _INFLATED)
+        deflate = self._compressor(pool, Content.of, _DEFLATED)
         rate = _DEFLATES_LIKE * len(self.devices)
         share = rate / (rate + self.host_threads)
         try:
@@ -145,20 +145,24 @@ class CudaBackend:
             pool.close()
 
     def _compressor(
-        self, pool: DevicePool[Any, Any], staged: Callable[[Any, Lend], Any], at_once: int, waits: bool
+        self,
+        pool: DevicePool[Any, Any],
+        staged: Callable[[Any, Lend], Any],
+        at_once: int,
+        otherwise: ByDevice | None = None,
     ) -> ByDevice:
         """What ``pool`` makes of what ``staged`` makes of bytes; None where it cannot.
 
         Args:
             at_once: how many a device has at a time.
-            waits: for a turn; else what comes when there is none is left to the CPU.
+            otherwise: makes it of what comes when devices have as many; None: that waits.
         """
         turns = Turns(at_once * len(self.devices))
 
         def compress(given: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-            if turns.all_taken and not waits:
-                return None
             try:
+                if turns.all_taken and otherwise is not None:
+                    return otherwise(given)
                 with turns.taken(ahead=False):
                     made: NDArray[np.uint8] | None = pool.run(staged(given, self.lend))
                 return made
@@ -184,8 +188,10 @@ class CudaBackend:
             with contextlib.ExitStack() as stack:
                 if stage.compresses and not self.cpu_threads:
                     spare = min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices)
-                    inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES, waits=not spare)
-                    deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, waits=False)
+                    groups = _INFLATED_NEXT_TO_THREADS if spare else _INFLATED_NEXT_TO_BATCHES
+                    by_cpu = partial(inflated_in, self.lend) if spare else None
+                    inflate = self._compressor(pool, BlockGroup.of, groups, by_cpu)
+                    deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, lambda _: None)
                     stack.enter_context(inflated_by(inflate))
                     stack.enter_context(deflated_by(deflate, 0.0, _DEFLATED_NEXT_TO_BATCHES * len(self.devices)))
                 yield from run_ordered(items, self.around(stage, pool), workers)

@@ -231,6 +231,28 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
+def inflated_in(lend: Callable[[int], NDArray[np.uint8] | None], blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+    """The text of whole blocks, by the CPU.
+
+    Args:
+        lend: memory of so many bytes, if there is any.
+
+    Returns:
+        It in that memory; None where there is none.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    if (isal := _isal()) is None:
+        return None
+    _, nbytes = _native.count_bgzf_blocks(blocks)
+    if (memory := lend(nbytes + 1)) is not None:
+        with STEPS.at("inflate"):
+            isal.inflate_into(blocks, memory)
+        memory = memory[:nbytes]
+    return memory
+
+
 def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64]) -> bytes | memoryview:
     """Whole blocks of contents of these sizes, one after the other; only of a device's has one some of two."""
     made = None if _by.deflate is None or not len(contents) else _by.deflate(contents)

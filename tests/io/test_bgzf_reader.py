@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import inflated_by
+from gpualign.io.bgzf import inflated_by, inflated_in
 from gpualign.io.files import InputFile
 
 TEXT = b"".join(b"line %d of some text\n" % i for i in range(200_000))
@@ -50,6 +51,37 @@ def test_the_cpu_inflates_what_a_device_does_not_take(tmp_path: Path) -> None:
     assert sum(newlines for _, newlines in pieces) == 2_000_000
     assert max(asked) > 4 << 20
     assert max(len(piece) for piece, _ in pieces) < len(TEXT) * 4
+
+
+def test_the_cpu_inflates_to_memory_that_is_lent(tmp_path: Path) -> None:
+    blocks, lent = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8), []
+
+    def lend(nbytes: int) -> NDArray[np.uint8]:
+        lent.append(np.full(nbytes, 0xFF, np.uint8))
+        return lent[-1]
+
+    text = inflated_in(lend, blocks)
+    assert text is not None
+    assert text.tobytes() == TEXT
+    assert np.shares_memory(text, lent[0])
+    assert inflated_in(lambda nbytes: None, blocks) is None
+    nothing = inflated_in(lend, blocks[:0])
+    assert nothing is not None
+    assert len(nothing) == 0
+
+
+@pytest.mark.parametrize("at", [-40, 200, -29 - 4, -29 - 8])  # of 28 bytes is the last block
+def test_damaged_blocks_are_not_inflated_to_memory_that_is_lent(tmp_path: Path, at: int) -> None:
+    blocks = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8).copy()
+    blocks[at] ^= 0x55
+    with pytest.raises(ValueError, match="block"):
+        inflated_in(lambda nbytes: np.empty(nbytes, np.uint8), blocks)
+
+
+def test_memory_that_is_too_small_for_blocks(tmp_path: Path) -> None:
+    blocks = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8)
+    with pytest.raises(ValueError, match="no space"):
+        inflated_in(lambda nbytes: np.empty(nbytes - 1, np.uint8), blocks)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

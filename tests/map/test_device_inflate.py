@@ -5,13 +5,17 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pysam
 import pytest
+from numpy.typing import NDArray
 
+from gpualign.engine import cuda
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import InflateKernel
 from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf
@@ -76,6 +80,38 @@ def test_the_same_output(cli: Cli, packed: list[bytes], tmp_path: Path, device: 
     assert expected[0] == 0
     assert len(device) > 5
     assert all(device)
+
+
+@pytest.mark.parametrize("at_once", [0, 1])
+def test_spare_threads_inflate_to_what_the_device_takes(
+    cli: Cli, packed: list[bytes], tmp_path: Path, device: list[bool], monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(b"".join(packed))
+    expected = run(cli, path, "cpu")
+    monkeypatch.setattr(cuda, "_SPARE_THREADS", 1)
+    monkeypatch.setattr(cuda, "_INFLATED_NEXT_TO_THREADS", at_once)
+    copied = []
+    monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
+    assert run(cli, path, "cuda") == expected
+    assert copied
+    assert not any(copied)
+    assert len(device) >= at_once
+    assert at_once or not device
+    path.write_bytes(b"".join((*packed[:-6], packed[-6][:-7] + b"?" + packed[-6][-6:], *packed[-5:])))
+    expected, found = (run(cli, path, on) for on in ("cpu", "cuda"))
+    assert expected[0] == 3
+    assert (found[0], found[2]) == (expected[0], expected[2])
+
+
+def watched_parts(upload: Callable[..., object], copied: list[bool]) -> Callable[..., object]:
+    """Notes of each part of a text whether it has to be copied; a newline that the text lacks does not count."""
+
+    def watched(slot: Slot, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> object:
+        copied.extend(not is_lent(part) for part, _ in parts if len(part) > 1)
+        return upload(slot, key, nbytes, parts)
+
+    return watched
 
 
 @pytest.mark.parametrize("what", ["deflated", "checksum", "length", "payload"])

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.page_locked import PageLocker
 from gpualign.engine.reused import Loan, ReusedMemory, rounded
+from gpualign.params import available_memory
 from gpualign.streaming.clock import STEPS
 
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20
-#: bytes that are page-locked to be lent, at most
-_MAX_LENT = 2 << 30
+#: bytes that are page-locked to be lent, at most, and the share of the memory that is free
+_MAX_LENT, _MAX_LENT_SHARE = 4 << 30, 1 / 8
 #: bytes of a buffer that takes long to page-lock
 _LARGE = 16 << 20
 
@@ -40,15 +41,16 @@ class HostMemory(ReusedMemory):
     Args:
         driver: PyCUDA's.
         chunk: bytes page-locked at once.
-        most: bytes from which on no more are page-locked to be lent.
+        most: bytes from which on no more are page-locked to be lent; None: what the machine can spare.
 
     Attributes:
         ahead: large buffers of a size that are page-locked next to one that is wanted, for what streams many batches.
     """
 
-    def __init__(self, driver: Any, chunk: int = CHUNK, most: int = _MAX_LENT) -> None:
+    def __init__(self, driver: Any, chunk: int = CHUNK, most: int | None = None) -> None:
         super().__init__(PageLockedLoan)
-        self._driver, self._chunk, self._most = driver, chunk, most
+        self._driver, self._chunk = driver, chunk
+        self._most = min(_MAX_LENT, int(_MAX_LENT_SHARE * available_memory())) if most is None else most
         self._locker = PageLocker(driver)
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one

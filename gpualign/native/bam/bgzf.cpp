@@ -76,11 +76,18 @@ struct IsalLibrary {
         int64_t lines = 0;
         {
             nb::gil_scoped_release release;
-            out.reserve(4 * blocks.size());
-            bgzf::inflate(isal, blocks.data(), blocks.size(), out);
+            const size_t content = bgzf::Contents::of(blocks.data(), blocks.size()).bytes;
+            out.reserve(content + 1);
+            bgzf::inflate(isal, blocks.data(), blocks.size(), reinterpret_cast<uint8_t*>(out.extend(0)), content + 1);
+            out.extend(content);
             lines = newlines(out.data(), out.data() + out.size());
         }
         return nb::make_tuple(to_numpy(std::move(out)), lines);
+    }
+
+    void inflate_into(Input<uint8_t> blocks, Mutable<uint8_t> text) const {
+        nb::gil_scoped_release release;
+        bgzf::inflate(isal, blocks.data(), blocks.size(), text.data(), text.size());
     }
 };
 
@@ -169,13 +176,8 @@ Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
     return to_numpy(std::move(places));
 }
 
-// (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
 nb::tuple count_blocks(Input<uint8_t> blocks) {
-    size_t count = 0, text = 0;
-    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
-        const bgzf::Block block = bgzf::Block::at(at, end);
-        count += block.content > 0, text += block.content, at += block.bytes;
-    }
+    const auto [count, text] = bgzf::Contents::of(blocks.data(), blocks.size());
     return nb::make_tuple(count, text);
 }
 
@@ -226,7 +228,9 @@ void bind_bgzf(nb::module_& m) {
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
              "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
-             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.");
+             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.")
+        .def("inflate_into", &IsalLibrary::inflate_into, nb::arg("blocks"), nb::arg("text"),
+             "Writes the text of whole blocks to memory of at least a byte more. Raises ValueError where they are damaged.");
 }
 
 }  // namespace gpualign

@@ -131,21 +131,34 @@ struct Block {
     }
 };
 
-// Appends the content of whole blocks. Throws std::invalid_argument where they are damaged.
-inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, Text& out) {
+struct Contents {
+    size_t blocks, bytes;  // blocks that have content, and bytes of all
+
+    // Of whole blocks. Throws std::invalid_argument where one is damaged.
+    static Contents of(const uint8_t* blocks, size_t size) {
+        Contents all{};
+        for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
+            const Block block = Block::at(at, end);
+            all.blocks += block.content > 0, all.bytes += block.content, at += block.bytes;
+        }
+        return all;
+    }
+};
+
+// Writes the content of whole blocks to `out`, where there is space for a byte more than that (`Contents`). Throws
+// std::invalid_argument where they are damaged.
+inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, uint8_t* out, size_t space) {
     Opaque<IsalInflate> opaque;
     IsalInflate& stream = *opaque.get();
     for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
         const Block block = Block::at(at, end);
-        out.reserve(kLargestBlock + 1);
-        auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
+        if (block.content >= space) throw std::invalid_argument("no space for a block's content");
         isal.inflate_init(&stream);
         stream.next_in = block.payload, stream.avail_in = uint32_t(block.payload_bytes);
-        stream.next_out = begin, stream.avail_out = uint32_t(kLargestBlock + 1);
+        stream.next_out = out, stream.avail_out = uint32_t(std::min(kLargestBlock + 1, space));
         if (isal.inflate(&stream) != 0 || stream.total_out != block.content) throw std::invalid_argument("a block ends elsewhere than it says");
-        if (isal.crc32(0, begin, block.content) != block.crc) throw std::invalid_argument("a block's checksum is wrong");
-        out.extend(block.content);
-        at += block.bytes;
+        if (isal.crc32(0, out, block.content) != block.crc) throw std::invalid_argument("a block's checksum is wrong");
+        out += block.content, space -= block.content, at += block.bytes;
     }
 }
 
