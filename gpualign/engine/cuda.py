@@ -19,10 +19,11 @@ from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
-from gpualign.engine.stage import HostedStage, Item, Lend, Result, Stage
+from gpualign.engine.stage import HostedStage, Item, Result, Stage
 from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by, inflated_in
 from gpualign.params import available_cores
+from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 

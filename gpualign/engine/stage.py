@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import Kernel
+from gpualign.streaming.lent import Lend
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Self = TypeVar("Self")
-
-#: bytes -> a page-locked uint8 array of that many, or None where there is none at present
-Lend = Callable[[int], "NDArray[np.uint8] | None"]
 
 
 @dataclass(frozen=True)

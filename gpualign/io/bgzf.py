@@ -29,6 +29,7 @@ from gpualign.io.blocks import Pieces
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
@@ -231,7 +232,7 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
     return Inflated.of(b"".join(contents))
 
 
-def inflated_in(lend: Callable[[int], NDArray[np.uint8] | None], blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     """The text of whole blocks, by the CPU.
 
     Args:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.streaming.lent import Lend, nothing_lent
+
 #: bytes read at a time, at least
 MIN_READ = 1 << 16
 
@@ -48,26 +50,31 @@ class Blocks:
 
     Args:
         head: bytes that have been read already.
+        lend: memory to read to, where there is some.
 
     Attributes:
         rest: uint8, what has been read and not yet been taken.
         at_end: nothing is after it.
     """
 
-    def __init__(self, file: TextStream, head: bytes = b"") -> None:
-        self._file = file
+    def __init__(self, file: TextStream, head: bytes = b"", lend: Lend = nothing_lent) -> None:
+        self._file, self._lend = file, lend
         self.rest: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
         self.at_end = False
 
     def read(self, size: int) -> NDArray[np.uint8]:
         """Read on until ``rest`` has about ``size`` bytes, or more of it than before; returns it."""
         more = max(size - len(self.rest), MIN_READ)
-        block = np.empty(len(self.rest) + more, np.uint8)
+        block = self._memory(len(self.rest) + more)
         block[: len(self.rest)] = self.rest
         count = self._file.readinto(block[len(self.rest) :].data)
         self.at_end = count < more
         self.rest = block[: len(self.rest) + count]
         return self.rest
+
+    def _memory(self, nbytes: int) -> NDArray[np.uint8]:
+        lent = self._lend(nbytes)
+        return np.empty(nbytes, np.uint8) if lent is None else lent
 
     def take(self, cut: int) -> NDArray[np.uint8]:
         """The first ``cut`` bytes of the rest; the others, usually few, are copied to where they keep no more alive."""

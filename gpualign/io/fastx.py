@@ -23,6 +23,7 @@ from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend, nothing_lent
 
 #: bytes of the end of a chunk in which its last border is looked for first
 _WINDOW = 1 << 16
@@ -139,7 +140,9 @@ def _newlines(file: InputFile, begin: int, end: int) -> int:
 
 
 @overload
-def read_chunks(file: TextStream, chunk_bytes: int, head: bytes = b"", *, line: int = 1) -> Iterator[Chunk]: ...
+def read_chunks(
+    file: TextStream, chunk_bytes: int, head: bytes = b"", *, line: int = 1, lend: Lend = nothing_lent
+) -> Iterator[Chunk]: ...
 
 
 @overload
@@ -149,7 +152,13 @@ def read_chunks(
 
 
 def read_chunks(
-    file: TextStream, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False, line: int = 1
+    file: TextStream,
+    chunk_bytes: int,
+    head: bytes = b"",
+    *,
+    long_records: bool = False,
+    line: int = 1,
+    lend: Lend = nothing_lent,
 ) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
     """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
 
@@ -158,11 +167,12 @@ def read_chunks(
         head: bytes already read for sniffing.
         long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
         line: number of the first line.
+        lend: memory to read to, where there is some.
 
     Raises:
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
-    blocks = Blocks(file, head)
+    blocks = Blocks(file, head, lend)
     offset = 0 if isinstance(file, InputFile) and file.plain else None
     kind: FastxFormat | None = None
     want = chunk_bytes

@@ -21,6 +21,7 @@ from gpualign.io.files import InputFile, fill
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend, nothing_lent
 from gpualign.streaming.prefetch import Prefetch
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
@@ -38,7 +39,12 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
 def reader_of(
-    file: InputFile, by_parser: bool, far: bool = False, interleaved: bool = False, inflaters: int = 1
+    file: InputFile,
+    by_parser: bool,
+    far: bool = False,
+    interleaved: bool = False,
+    inflaters: int = 1,
+    lend: Lend = nothing_lent,
 ) -> Callable[[InputFile, int], Iterator[Chunk]]:
     """What cuts a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
     if far and file.regular and file.bgzf:
@@ -48,21 +54,20 @@ def reader_of(
     if by_parser and file.in_pieces:
         return inflated_chunks
     if file.regular and not (file.plain or file.bgzf):
-        return partial(_inflated_ahead, inflaters=inflaters)
-    return read_chunks
+        return partial(_inflated_ahead, inflaters=inflaters, lend=lend)
+    return partial(read_chunks, lend=lend)
 
 
-def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int = 1) -> Iterator[Chunk]:
+def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Lend) -> Iterator[Chunk]:
     """The chunks of a compressed file. One thread, or several, do nothing but inflate it, and another cuts its text:
     both files of pairs are read at the same time, each as fast as these inflate.
     """
     several = inflaters > 1 and file.one_stream
     inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
-    with (
-        contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts,
-        contextlib.closing(Prefetch(read_chunks(_TextAhead(file, parts), chunk_bytes), _CHUNKS_AHEAD)) as ahead,
-    ):
-        yield from ahead
+    with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
+        chunks = read_chunks(_TextAhead(file, parts), chunk_bytes, lend=lend)
+        with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
+            yield from ahead
 
 
 def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
@@ -100,6 +105,7 @@ class ReadSource:
     Attributes:
         inflaters: threads that inflate one stream of gzip. One thread alone takes a third of the time that each of
             several takes for as much: they pay where its text is waited for.
+        lend: memory for text that is neither stored nor in blocks.
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
@@ -121,6 +127,7 @@ class ReadSource:
         self.path, self._comments, self._by_parser = path, comments, by_parser
         self._far, self._interleaved = far, interleaved
         self.inflaters = 1
+        self.lend: Lend = nothing_lent
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
@@ -168,7 +175,7 @@ class ReadSource:
             read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
             yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved, self.inflaters)
+            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved, self.inflaters, self.lend)
             for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 

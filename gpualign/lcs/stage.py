@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.host_memory import in_lent_memory
-from gpualign.engine.stage import HostedStage, Lend, Stage
+from gpualign.engine.stage import HostedStage, Stage
 from gpualign.lcs.cpu import ScoredBatch, Winners, score_on_cpu
 from gpualign.lcs.device.lengths import LcsKernel
 from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.query import LcsQuery, common_subsequences
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.lent import Lend
 
 #: batches in flight on a device
 _SLOTS = 3

@@ -82,7 +82,7 @@ def run_map(
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
             larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1
-            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed)
+            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, backend.lend)
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
@@ -94,7 +94,7 @@ def run_map(
                 params,
                 pairs,
                 items,
-                lambda items, mapping: backend.run(items, _in_flight(mapping, sample, params, backend.device_memory)),
+                lambda items, mapping: backend.run(items, _in_flight(mapping, params, backend.device_memory)),
                 progress.update,
                 lambda: _begin_to_write(run, backend, sample, stack),
                 unparsed and lanes.far,
@@ -134,11 +134,9 @@ def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
     return min(_LONG_READ_BATCH, max(1, round(bases / (_LONG_READ_PARTS * sample.options.batch_size))))
 
 
-def _in_flight(mapping: Mapping, sample: Sample, params: MapParams, memory: int) -> HostedStage[Reads, Mapped]:
-    """The stage, with as many batches in flight on devices of so many bytes as they can take: blocks that are deflated
-    fill a device as they are.
-    """
-    more = memory >= _LARGE_DEVICE and not params.long_reads and not sample.layout.deflates_batches
+def _in_flight(mapping: Mapping, params: MapParams, memory: int) -> HostedStage[Reads, Mapped]:
+    """The stage, with as many batches in flight on devices of so many bytes as they can take."""
+    more = memory >= _LARGE_DEVICE and not params.long_reads
     return replace(mapping.stage, slots=_LARGE_DEVICE_SLOTS) if more else mapping.stage
 
 

@@ -31,6 +31,7 @@ from gpualign.params import RunOptions, available_cores
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend, nothing_lent
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
@@ -117,16 +118,17 @@ class Lanes:
             )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
-    def items(self, batch_bases: int, unparsed: bool = False) -> Iterator[Reads]:
+    def items(self, batch_bases: int, unparsed: bool = False, lend: Lend = nothing_lent) -> Iterator[Reads]:
         """All reads in order; what of them is not taken is given up at the end of ``stack``, in its thread: the threads
         that read ahead end then, and not where garbage is collected.
 
         Args:
             unparsed: text of FASTQ that devices can parse comes as it is; they wait for it.
+            lend: memory from which devices take it.
         """
         if unparsed:
             for source in (*self.first, *self.second):
-                source.inflaters = self._inflaters
+                source.inflaters, source.lend = self._inflaters, lend
         return self._stack.enter_context(closing(self._items(batch_bases, unparsed and not self.tagged)))
 
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:

@@ -17,7 +17,7 @@ from typing import Any
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, HostedStage, Lend
+from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.file import save_index
@@ -49,6 +49,7 @@ from gpualign.params import RunOptions
 from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 
 #: what is staged by the memory that it is lent -> what a device made of it
 Run = Callable[[Callable[[Lend], Any]], Any]

@@ -11,7 +11,7 @@ from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.reused import ReusedMemory
-from gpualign.engine.stage import Again, HostedStage, Lend
+from gpualign.engine.stage import Again, HostedStage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
@@ -37,6 +37,7 @@ from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 
 #: of each large buffer of page-locked memory, as batches in flight want several of them soon
 _LOCKED_AHEAD = 2

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, StoredText, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
 

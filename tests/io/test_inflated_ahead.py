@@ -7,9 +7,12 @@ import gzip
 import lzma
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpualign.errors import InputError
 from gpualign.io import reads
@@ -17,6 +20,7 @@ from gpualign.io.blocks import TextStream
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource
+from gpualign.streaming.lent import Lend
 
 TEXT = b"".join(b"@read%d\n%s\n+\n%s\n" % (i, b"ACGT" * (i % 9), b"FFFF" * (i % 9)) for i in range(5000))
 
@@ -33,8 +37,8 @@ def test_one_thread_inflates_and_another_cuts(tmp_path: Path, monkeypatch: pytes
     cutting, inflating = set(), set()
     readinto = InputFile.readinto
 
-    def noted(file: TextStream, chunk_bytes: int):
-        for chunk in read_chunks(file, chunk_bytes):
+    def noted(file: TextStream, chunk_bytes: int, lend: Lend):
+        for chunk in read_chunks(file, chunk_bytes, lend=lend):
             cutting.add(threading.get_ident())
             yield chunk
 
@@ -49,6 +53,23 @@ def test_one_thread_inflates_and_another_cuts(tmp_path: Path, monkeypatch: pytes
     assert names(path) == [f"read{i}" for i in range(5000)]
     assert len(cutting) == len(inflating) == 1
     assert len(cutting | inflating | {threading.get_ident()}) == 3
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, bytes])
+def test_text_is_read_to_memory_that_is_lent(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    path, lent = tmp_path / "reads", []
+    path.write_bytes(compress(TEXT))
+
+    def lend(nbytes: int) -> NDArray[np.uint8] | None:
+        lent.append(np.empty(nbytes, np.uint8) if len(lent) % 3 else None)  # now and then there is none
+        return lent[-1]
+
+    with ReadSource(str(path)) as source:
+        source.lend = lend
+        chunks = list(source.items(2000))
+    assert b"".join(chunk.text().tobytes() for chunk in chunks) == TEXT
+    held = [any(np.shares_memory(chunk.data, array) for array in lent if array is not None) for chunk in chunks]
+    assert held == [number % 3 > 0 for number in range(len(held))]
 
 
 def test_memory_is_used_again_only_when_its_text_has_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

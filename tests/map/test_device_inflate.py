@@ -104,6 +104,19 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     assert (found[0], found[2]) == (expected[0], expected[2])
 
 
+def test_text_of_gzip_is_read_to_what_the_device_takes(
+    cli: Cli, packed: list[bytes], tmp_path: Path, device: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, copied = tmp_path / "reads.fq.gz", []
+    path.write_bytes(gzip.compress(gzip.decompress(b"".join(packed))))
+    expected = run(cli, path, "cpu")
+    monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
+    assert run(cli, path, "cuda") == expected
+    assert device == []
+    assert copied.count(False) > 5
+    assert copied.count(True) < 5  # what was read before the device was open
+
+
 def watched_parts(upload: Callable[..., object], copied: list[bool]) -> Callable[..., object]:
     """Notes of each part of a text whether it has to be copied; a newline that the text lacks does not count."""
 

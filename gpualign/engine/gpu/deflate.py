@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 
 #: what the space of a block is a multiple of
 _ALIGNMENT = 16
@@ -109,7 +109,7 @@ class Content:
 
     @classmethod
     @STEPS.at("copy")
-    def of(cls, content: NDArray[np.uint8], lend: Callable[[int], NDArray[np.uint8] | None]) -> Content:
+    def of(cls, content: NDArray[np.uint8], lend: Lend) -> Content:
         """
         Args:
             lend: page-locked memory of so many bytes, if there is any.

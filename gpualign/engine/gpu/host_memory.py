@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,6 +19,7 @@ from gpualign.engine.gpu.page_locked import PageLocker
 from gpualign.engine.reused import Loan, ReusedMemory, rounded
 from gpualign.params import available_memory
 from gpualign.streaming.clock import STEPS
+from gpualign.streaming.lent import Lend
 
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20
@@ -124,7 +124,7 @@ def is_lent(array: NDArray[Any]) -> bool:
 
 
 @STEPS.at("copy")
-def in_lent_memory(array: NDArray[Any], lend: Callable[[int], NDArray[np.uint8] | None]) -> NDArray[Any]:
+def in_lent_memory(array: NDArray[Any], lend: Lend) -> NDArray[Any]:
     """A copy in memory that is lent; the array itself where there is none."""
     memory = lend(array.nbytes)
     if memory is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import Nvcomp
+from gpualign.streaming.lent import Lend
 
 _ALIGNMENT = 16
 _THREADS = 256
@@ -35,7 +35,7 @@ class BlockGroup:
     text_bytes: int
 
     @classmethod
-    def of(cls, blocks: NDArray[np.uint8] | bytes, lend: Callable[[int], NDArray[np.uint8] | None]) -> BlockGroup:
+    def of(cls, blocks: NDArray[np.uint8] | bytes, lend: Lend) -> BlockGroup:
         """
         Args:
             lend: page-locked memory of so many bytes, if there is any.

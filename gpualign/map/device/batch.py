@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.stage import Lend
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.lent import Lend, nothing_lent
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
@@ -25,10 +25,6 @@ _ALIGNMENT = 256
 _COUNTERS = {"doubtful_count": 1, "counters": int(_native.MAP_COUNTERS)}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
 _LENGTHS = (tuning.MAP_LONGEST, int(_native.LONGEST_WHOLE), 1 << 40)
-
-
-def nothing_lent(nbytes: int) -> None:
-    """Where there is no page-locked memory to lend."""
 
 
 @dataclass(frozen=True)

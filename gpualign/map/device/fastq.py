@@ -17,12 +17,12 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.kept_arrays import KeptArrays
-from gpualign.engine.stage import Lend
 from gpualign.io.mates import UnparsedReads
 from gpualign.map import tuning
-from gpualign.map.device.batch import BlockLayout, MapBatch, nothing_lent
+from gpualign.map.device.batch import BlockLayout, MapBatch
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.lent import Lend, nothing_lent
 
 #: of ``cuda/map_fastq.cu``, in turn
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")

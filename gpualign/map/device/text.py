@@ -19,14 +19,13 @@ from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.reused import ReusedMemory
-from gpualign.engine.stage import Lend
 from gpualign.map import tuning
-from gpualign.map.device.batch import nothing_lent
 from gpualign.map.device.fastq import ReadsInText, TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.lent import Lend, nothing_lent
 
 #: where the arrays begin in a block is a multiple of it
 _ALIGNMENT = 16
