@@ -25,7 +25,6 @@ from gpualign.map.device import fastq
 from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
 from gpualign.map.sample import Lanes
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
@@ -301,7 +300,7 @@ def test_chunks_that_come_to_a_worker(
     items = Lanes.items
     travelled: list[int] = []
 
-    def sent(self: Lanes, bases: int, unparsed: bool, lend: Lend) -> Iterator[Reads]:
+    def sent(self: Lanes, bases: int, *_: object) -> Iterator[Reads]:
         for item in items(self, bases):
             travelled.append(len(pickle.dumps(item, protocol=5)))
             yield pickle.loads(pickle.dumps(item, protocol=5)) if pack is bgzf else item
