@@ -95,6 +95,15 @@ def test_no_more_is_locked_to_be_lent_than_is_allowed() -> None:
     assert len(driver.sizes) == 3
 
 
+@pytest.mark.parametrize(("free", "most"), [(8 << 20, 1 << 20), (1 << 40, 4 << 30), (0, 0)])
+def test_what_is_lent_leaves_memory_to_others(monkeypatch: pytest.MonkeyPatch, free: int, most: int) -> None:
+    monkeypatch.setattr("gpualign.engine.gpu.host_memory.available_memory", lambda: free)
+    memory = HostMemory(Driver(), chunk=0)
+    memory._locker.lock = lambda size: np.zeros(0, np.uint8)  # type: ignore[method-assign]  # so much is not there
+    assert memory.lend(most + (1 << 29)) is None
+    assert (memory.lend(most - most // 8) is not None) == (most > 0)
+
+
 def test_there_are_few_sizes() -> None:
     driver = Driver(maximum=10_000)
     memory = whole_buffers(driver)
