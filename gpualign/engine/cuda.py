@@ -32,8 +32,8 @@ from gpualign.streaming.turns import Turns
 _SWITCH_INTERVAL_S = 2e-3
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, as many where CPU threads are
-#: spare, which inflate the others, and contents to deflate, which is slow there
+#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, the same where CPU threads are
+#: spare, which inflate all others, and contents that it may have to deflate, which is slow there
 _INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
 #: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
@@ -189,9 +189,11 @@ class CudaBackend:
             with contextlib.ExitStack() as stack:
                 if stage.compresses and not self.cpu_threads:
                     spare = min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices)
-                    groups = _INFLATED_NEXT_TO_THREADS if spare else _INFLATED_NEXT_TO_BATCHES
-                    by_cpu = partial(inflated_in, self.lend) if spare else None
-                    inflate = self._compressor(pool, BlockGroup.of, groups, by_cpu)
+                    if spare:
+                        by_cpu = partial(inflated_in, self.lend)
+                        inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_THREADS, by_cpu)
+                    else:
+                        inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES)
                     deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, lambda _: None)
                     stack.enter_context(inflated_by(inflate))
                     stack.enter_context(deflated_by(deflate, 0.0, _DEFLATED_NEXT_TO_BATCHES * len(self.devices)))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: bytes read at a time, at least
 MIN_READ = 1 << 16
@@ -65,16 +65,12 @@ class Blocks:
     def read(self, size: int) -> NDArray[np.uint8]:
         """Read on until ``rest`` has about ``size`` bytes, or more of it than before; returns it."""
         more = max(size - len(self.rest), MIN_READ)
-        block = self._memory(len(self.rest) + more)
+        block = lent_or_new(self._lend, len(self.rest) + more)
         block[: len(self.rest)] = self.rest
         count = self._file.readinto(block[len(self.rest) :].data)
         self.at_end = count < more
         self.rest = block[: len(self.rest) + count]
         return self.rest
-
-    def _memory(self, nbytes: int) -> NDArray[np.uint8]:
-        lent = self._lend(nbytes)
-        return np.empty(nbytes, np.uint8) if lent is None else lent
 
     def take(self, cut: int) -> NDArray[np.uint8]:
         """The first ``cut`` bytes of the rest; the others, usually few, are copied to where they keep no more alive."""

@@ -13,3 +13,9 @@ Lend = Callable[[int], "NDArray[np.uint8] | None"]
 
 def nothing_lent(nbytes: int) -> None:
     """Where there is no such memory."""
+
+
+def lent_or_new(lend: Lend, nbytes: int) -> NDArray[np.uint8]:
+    """uint8 (nbytes,) of whatever content: ordinary memory where none is lent."""
+    memory = lend(nbytes)
+    return np.empty(nbytes, np.uint8) if memory is None else memory

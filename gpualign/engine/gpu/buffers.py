@@ -148,9 +148,7 @@ class Slot:
                 enqueued = self._driver  # which lets others work meanwhile
         pointer = self.device_array(key, staged.nbytes)
         if staged.nbytes:
-            self._mark("copy", "copy to device")
-            enqueued.memcpy_htod_async(pointer, staged, self.stream)
-            self.device.timeline.bytes_to_device += staged.nbytes
+            self._copy_to_device(pointer, staged, enqueued)
         return pointer
 
     def upload_parts(self, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> Any:
@@ -168,10 +166,13 @@ class Slot:
                 begin, end = end, end + len(part)
                 np.copyto(staged[begin:end], part)
                 part = staged[begin:end]
-            self._mark("copy", "copy to device")
-            self._enqueued.memcpy_htod_async(int(pointer) + at, part, self.stream)
-            self.device.timeline.bytes_to_device += part.nbytes
+            self._copy_to_device(int(pointer) + at, part, self._enqueued)
         return pointer
+
+    def _copy_to_device(self, pointer: Any, array: NDArray[Any], driver: Any) -> None:
+        self._mark("copy", "copy to device")
+        driver.memcpy_htod_async(pointer, array, self.stream)
+        self.device.timeline.bytes_to_device += array.nbytes
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
         """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""

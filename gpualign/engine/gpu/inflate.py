@@ -12,7 +12,7 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import Nvcomp
-from gpualign.streaming.lent import Lend
+from gpualign.streaming.lent import Lend, lent_or_new
 
 _ALIGNMENT = 16
 _THREADS = 256
@@ -47,9 +47,7 @@ class BlockGroup:
         count, text_bytes = _native.count_bgzf_blocks(given)
         head = cls._head(count)
         nbytes = head + len(given) + _ALIGNMENT * count
-        block = lend(nbytes)
-        if block is None:
-            block = np.empty(nbytes, np.uint8)
+        block = lent_or_new(lend, nbytes)
         _native.stage_bgzf_blocks(given, block[head:], *cls._numbers(block, count), cls._checksums(block, count))
         return cls(block, count, text_bytes)
 

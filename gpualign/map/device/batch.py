@@ -17,7 +17,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
@@ -61,9 +61,7 @@ class MapBatch:
         layout = BlockLayout(len(batch))
         end = layout.bases + len(batch.bases)
         nbytes = end if batch.qualities is None else end + len(batch.qualities)
-        block = lend(nbytes)
-        if block is None:
-            block = np.empty(nbytes, np.uint8)
+        block = lent_or_new(lend, nbytes)
         bases, qualities = block[layout.bases : end], None if batch.qualities is None else block[end:]
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.draws].view(np.uint32)

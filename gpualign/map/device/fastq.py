@@ -22,7 +22,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout, MapBatch
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: of ``cuda/map_fastq.cu``, in turn
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
@@ -354,9 +354,7 @@ def _block_of(
         begin, first = begins[-1]
         places.append((len(begins) - 1, begin + at - first, size))
         nbytes, end = begin + at - first + size, at + size
-    block = lend(nbytes)
-    if block is None:
-        block = np.empty(nbytes, np.uint8)
+    block = lent_or_new(lend, nbytes)
     for (_, place, size), (*_, fill) in zip(places, copied, strict=True):
         fill(block[place : place + size])
     ends = {part: place + size for part, place, size in places}  # the last one of each
