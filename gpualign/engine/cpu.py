@@ -26,7 +26,7 @@ class CpuBackend:
         self.items = 0
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        for result in run_ordered(items, stage.cpu, self.threads):
+        for result in run_ordered(items, stage.on_cpu, self.threads):
             self.items += 1
             yield result
 

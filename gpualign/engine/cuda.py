@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.compression import CompressionKernel
-from gpualign.engine.gpu.cores import Cores
+from gpualign.engine.gpu.cpu_share import CpuShare
 from gpualign.engine.gpu.deflate import Content
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
-from gpualign.engine.gpu.runner import DevicePool, run_on_devices
-from gpualign.engine.stage import HostedStage, Item, Result, Stage
+from gpualign.engine.gpu.runner import DevicePool, waiting_threads
+from gpualign.engine.stage import Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError, GpualignError
 from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by, inflated_in
 from gpualign.params import available_cores
@@ -39,7 +39,6 @@ _INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES 
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
 #: CPU threads for each device from which on some are spare
 _SPARE_THREADS = 8
-_ANY_NUMBER = 1 << 30
 
 
 @contextlib.contextmanager
@@ -60,7 +59,7 @@ class CudaBackend:
         infos: devices to use.
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
-        host_threads: threads for the host's part of hosted stages.
+        host_threads: threads for the host's part of stages.
         without: told why a device but the first cannot be used and is left out; None: that ends the run.
 
     Attributes:
@@ -83,7 +82,7 @@ class CudaBackend:
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
         self.device_memory = min(min(info.memory, max_memory or info.memory) for info in infos)
         self._without = without
-        self._cores: list[Cores[Any, Any]] = []
+        self._shares: list[CpuShare] = []
         try:
             for info in infos:
                 before = self.devices[-1] if self.devices else None
@@ -173,56 +172,55 @@ class CudaBackend:
         return compress
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        with _quick_switches():
-            if isinstance(stage, HostedStage):
-                yield from self._run_hosted(items, stage)
-            else:
-                cores = self.cores_for(stage)
-                yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, stage.slots)
+        threads = waiting_threads(self.devices, stage.slots)
+        if stage.on_device is not as_it_is or self.cpu_threads:
+            threads += self.host_threads  # which compute, too
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_quick_switches())
+            stack.enter_context(contextlib.closing(pool))
+            if stage.compresses and not self.cpu_threads:
+                stack.enter_context(self._compressing_next_to_batches(pool))
+            yield from run_ordered(items, self.work(stage, pool), threads)
+            pool.finish()
             self.opened()  # else nobody would know of one that could not be
 
-    def _run_hosted(self, items: Iterable[Item], stage: HostedStage[Item, Result]) -> Generator[Result, None, None]:
-        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, self.cores_for(stage), stage.slots)
-        try:
-            # some threads wait for a device: one more for each batch that a device may have in flight
-            workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            with contextlib.ExitStack() as stack:
-                if stage.compresses and not self.cpu_threads:
-                    spare = min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices)
-                    if spare:
-                        by_cpu = partial(inflated_in, self.lend)
-                        inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_THREADS, by_cpu)
-                    else:
-                        inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES)
-                    deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, lambda _: None)
-                    stack.enter_context(inflated_by(inflate))
-                    stack.enter_context(deflated_by(deflate, 0.0, _DEFLATED_NEXT_TO_BATCHES * len(self.devices)))
-                yield from run_ordered(items, self.around(stage, pool), workers)
-        finally:
-            pool.close()
+    @contextlib.contextmanager
+    def _compressing_next_to_batches(self, pool: DevicePool[Any, Any]) -> Iterator[None]:
+        if min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices):
+            by_cpu = partial(inflated_in, self.lend)
+            inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_THREADS, by_cpu)
+        else:
+            inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES)
+        deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, lambda _: None)
+        waiting = _DEFLATED_NEXT_TO_BATCHES * len(self.devices)
+        with inflated_by(inflate), deflated_by(deflate, 0.0, waiting):
+            yield
 
-    def around(self, stage: HostedStage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
-        """item -> result in a host's thread, which stages what ``pool`` computes.
+    def work(self, stage: Stage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
+        """item -> result in a thread of the host, where ``pool`` computes what the stage asks for.
 
-        Page-locked memory is slow to get, so few batches are staged at a time: those that devices have in flight, and
-        the next ones. What goes on with a batch comes before a new one: it holds memory until it is done. But where
-        CPU threads choose what they take they want to see all that waits.
+        Pinned memory is slow to get, so few batches are staged at a time: those that devices have in flight, and the
+        next ones. What goes on with a batch comes before a new one: it holds memory until it is done.
         """
-        maximum = (stage.slots + _STAGED_AHEAD) * len(self.devices)
-        turns = Turns(_ANY_NUMBER if self.cpu_threads else maximum)
+        turns = Turns((stage.slots + _STAGED_AHEAD) * len(self.devices))
 
-        def around(item: Item) -> Result:
+        def on_device(item: Item) -> Result:
             begun = False
 
-            def run(prepared: Any) -> Any:
+            def run(make: Callable[[Lend], Any]) -> Any:
                 nonlocal begun
                 with turns.taken(ahead=begun):
                     begun = True
-                    return pool.run(stage.staged(prepared, self.lend))
+                    return pool.run(make(self.lend))
 
-            return stage.around(run, item)
+            return stage.on_device(item, run)
 
-        return around
+        if not self.cpu_threads:
+            return on_device
+        share = CpuShare(self.cpu_threads)
+        self._shares.append(share)
+        return lambda item: share.run(item, stage.on_cpu, on_device)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""
@@ -230,13 +228,6 @@ class CudaBackend:
             if device.is_open and (memory := device.host_memory.lend(nbytes)) is not None:
                 return memory
         return None
-
-    def cores_for(self, stage: Stage[Any, Any]) -> Cores[Any, Any] | None:
-        """CPU threads that do the work of the stage's kernels too, where they are wanted."""
-        if not self.cpu_threads:
-            return None
-        self._cores.append(Cores(stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu, self.cpu_threads))
-        return self._cores[-1]
 
     def report(self) -> dict[str, Any]:
         devices = [
@@ -251,7 +242,7 @@ class CudaBackend:
             for device in self.devices
         ]
         batches = sum(device.timeline.items for device in self.devices)
-        by_cores = sum(cores.items for cores in self._cores)
+        by_cores = sum(share.items for share in self._shares)
         fields = {"device": self.name, "device_reason": self.reason}
         return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import Kernel
 from gpualign.streaming.lent import Lend
 
@@ -20,72 +19,34 @@ Result = TypeVar("Result")
 Self = TypeVar("Self")
 
 
+#: (pinned memory's lender -> a kernel's item) -> what a device made of that item, for which the calling thread waits
+Run = Callable[[Callable[[Lend], Any]], Any]
+
+
+def as_it_is(item: Any, run: Run) -> Any:
+    """The stage of an item that is the kernel's own."""
+    return run(lambda _: item)
+
+
 @dataclass(frozen=True)
 class Stage(Generic[Item, Result]):
-    """One step of a command in both forms; the two give equal results for every item.
+    """One step of a command: a function for each processor. The two give equal results for every item.
 
     Attributes:
-        cpu: item -> result; releases the GIL in native code.
+        on_cpu: item -> result, in one thread; releases the GIL in native code.
         make_kernel: device -> kernel object, called once in each device's thread.
+        on_device: (item, run) -> result, in a thread of the host. ``run`` has a device compute what a kernel takes,
+            as often as that is needed.
         slots: batches in flight on a device.
-    """
-
-    cpu: Callable[[Item], Result]
-    make_kernel: Callable[[Device], Kernel[Item, Result]]
-    slots: int = field(default=2, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Again(Generic[Result]):
-    """What is to be computed for an item before it is done.
-
-    Attributes:
-        item: to be staged, for the same kernel.
-        after: the kernel's result -> result.
-        otherwise: gives the result where nvCOMP fails.
-    """
-
-    item: Any
-    after: Callable[[Any], Result | Again[Result]]
-    otherwise: Callable[[], Result]
-
-
-@dataclass(frozen=True)
-class HostedStage(Stage[Item, Result]):
-    """A stage with the host's work around it: host threads take an item from input to output and wait for the device.
-
-    Attributes:
-        cpu: item -> result, all of it.
-        make_kernel: device -> kernel object for the items that ``staged`` makes.
-        before: item -> (what ``after`` needs, what is to be staged).
-        staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
-        cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
-        after: (what ``before`` left for it, the kernel's result) -> result, or what must be computed for that.
         compresses: the kernel takes :class:`BlockGroup`, too, for the stage's input, and :class:`Content` for temporary
             files.
-        slots: some batches compute while others end with a few slow items, and one copies.
     """
 
+    on_cpu: Callable[[Item], Result]
     make_kernel: Callable[[Device], Kernel[Any, Any]]
-    before: Callable[[Item], tuple[Any, Any]]
-    cpu_kernel: Callable[[Any], Any]
-    after: Callable[[Any, Any], Result | Again[Result]]
-    staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
+    on_device: Callable[[Item, Run], Result] = as_it_is
+    slots: int = field(default=2, kw_only=True)
     compresses: bool = field(default=False, kw_only=True)
-    slots: int = field(default=4, kw_only=True)
-
-    def around(self, run: Callable[[Any], Any], item: Item) -> Result:
-        """One item from input to output; ``run`` gives the kernel's result, wherever it is computed."""
-        kept, prepared = self.before(item)
-        result = self.after(kept, run(prepared))
-        while isinstance(result, Again):
-            try:
-                found = run(result.item)
-            except NvcompError:
-                result = result.otherwise()
-            else:
-                result = result.after(found)
-        return result
 
 
 class Backend(Protocol):

@@ -288,7 +288,7 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
         results: Iterator[list[bytes]] = backend.run([winners for _, winners in jobs], stage)
     else:
         jobs = list(shares(MAX_TRACED, threads))
-        results = run_ordered([winners for _, winners in jobs], stage.cpu, min(threads, len(jobs)))
+        results = run_ordered([winners for _, winners in jobs], stage.on_cpu, min(threads, len(jobs)))
     traced = list(hits)
     for (indices, _), texts in zip(jobs, results, strict=True):
         for i, text in zip(indices, texts, strict=True):

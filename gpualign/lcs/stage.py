@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.host_memory import in_lent_memory
-from gpualign.engine.stage import HostedStage, Stage
+from gpualign.engine.stage import Run, Stage
 from gpualign.lcs.cpu import ScoredBatch, Winners, score_on_cpu
 from gpualign.lcs.device.lengths import LcsKernel
 from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.query import LcsQuery, common_subsequences
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend
 
 #: batches in flight on a device
 _SLOTS = 3
@@ -37,7 +36,7 @@ def lcs_stage(
     formulation: str,
     read: Callable[[Any], SequenceBatch],
     wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
-) -> HostedStage[Any, ScoredBatch]:
+) -> Stage[Any, ScoredBatch]:
     """The stage over items that ``read`` turns into batches.
 
     Args:
@@ -47,23 +46,14 @@ def lcs_stage(
     def make_kernel(device: Device) -> Any:
         return LcsKernel(device, queries, formulation)
 
-    def score(batch: SequenceBatch) -> ScoredBatch:
-        return score_on_cpu(queries, formulation, batch)
-
     def kept(scored: ScoredBatch) -> ScoredBatch:
         return scored if wanted is None else scored.only(wanted(scored))
 
-    return HostedStage(
-        lambda item: kept(score(read(item))),
-        make_kernel,
-        before=lambda item: (None, read(item)),
-        staged=staged,
-        cpu_kernel=score,
-        after=lambda _, scored: kept(scored),
-        slots=_SLOTS,
-    )
+    def on_cpu(item: Any) -> ScoredBatch:
+        return kept(score_on_cpu(queries, formulation, read(item)))
 
+    def on_device(item: Any, run: Run) -> ScoredBatch:
+        batch = read(item)
+        return kept(run(lambda lend: replace(batch, bases=in_lent_memory(batch.bases, lend))))
 
-def staged(batch: SequenceBatch, lend: Lend) -> SequenceBatch:
-    """The same with its symbols in page-locked memory, so that the device's thread copies nothing."""
-    return replace(batch, bases=in_lent_memory(batch.bases, lend))
+    return Stage(on_cpu, make_kernel, on_device, slots=_SLOTS)

@@ -16,7 +16,7 @@ import numpy as np
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.opening import open_backend
 from gpualign.engine.select import parse_device
-from gpualign.engine.stage import Backend, HostedStage
+from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -27,14 +27,13 @@ from gpualign.io.records import Read, batch_of
 from gpualign.map.api_inputs import Given, Item, is_path, is_sequence, work_of_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.kernel import make_kernel
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.segments import header_of, segments_of
+from gpualign.map.tuning import SLOTS
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table
@@ -330,29 +329,23 @@ class Mapper:
         )
         return model or pairing.default, items
 
-    def _stage(self, pairs: PairModel | None) -> HostedStage[Item, Part]:
+    def _stage(self, pairs: PairModel | None) -> Stage[Item, Part]:
         index, params = self._index, self._params
 
-        def before(item: Item) -> tuple[SequenceBatch, SequenceBatch]:
-            batch = to_reads(item)
-            return batch, batch
-
-        def on_cpu(batch: SequenceBatch) -> Alignments:
+        def map_batch_here(batch: SequenceBatch) -> Alignments:
             return map_batch(index, batch, params, pairs)
 
-        def after(batch: SequenceBatch, found: Alignments | DeviceAlignments | DeviceRecords) -> Part:
-            if not isinstance(found, Alignments):
-                found = found.alignments(batch, params, pairs is not None, on_cpu)
-            return Part(batch, found.with_read_flags(batch.flags), pairs)
+        def on_cpu(item: Item) -> Part:
+            batch = to_reads(item)
+            return Part(batch, map_batch_here(batch).with_read_flags(batch.flags), pairs)
 
-        return HostedStage(
-            cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
-            make_kernel=lambda device: self._kernel_on(device, pairs),
-            before=before,
-            staged=lambda batch, lend: MapBatch.of(batch, pairs is not None, lend),
-            cpu_kernel=lambda item: on_cpu(item.batch),
-            after=after,
-        )
+        def on_device(item: Item, run: Run) -> Part:
+            batch, paired = to_reads(item), pairs is not None
+            found = run(lambda lend: MapBatch.of(batch, paired, lend))
+            alignments = found.alignments(batch, params, paired, map_batch_here)
+            return Part(batch, alignments.with_read_flags(batch.flags), pairs)
+
+        return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 
     def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
         """The device's kernel, which stays there for the next call; in the device's thread."""

@@ -6,12 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, HostedStage
+from gpualign.engine.stage import Backend
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
@@ -28,8 +27,8 @@ from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
-from gpualign.map.stage import Mapped, Mapping, load_index
-from gpualign.map.tuning import work_of
+from gpualign.map.stage import load_index
+from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
 from gpualign.streaming.clock import STEPS
 
@@ -94,7 +93,7 @@ def run_map(
                 params,
                 pairs,
                 items,
-                lambda items, mapping: backend.run(items, _in_flight(mapping, params, backend.device_memory)),
+                lambda items, mapping: backend.run(items, mapping.stage(_slots(params, backend.device_memory))),
                 progress.update,
                 lambda: _begin_to_write(run, backend, sample, stack),
                 unparsed and lanes.far,
@@ -134,10 +133,9 @@ def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
     return min(_LONG_READ_BATCH, max(1, round(bases / (_LONG_READ_PARTS * sample.options.batch_size))))
 
 
-def _in_flight(mapping: Mapping, params: MapParams, memory: int) -> HostedStage[Reads, Mapped]:
-    """The stage, with as many batches in flight on devices of so many bytes as they can take."""
-    more = memory >= _LARGE_DEVICE and not params.long_reads
-    return replace(mapping.stage, slots=_LARGE_DEVICE_SLOTS) if more else mapping.stage
+def _slots(params: MapParams, memory: int) -> int:
+    """Batches in flight on devices of so many bytes."""
+    return _LARGE_DEVICE_SLOTS if memory >= _LARGE_DEVICE and not params.long_reads else SLOTS
 
 
 def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:

@@ -10,14 +10,13 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, HostedStage
+from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.file import save_index
@@ -31,11 +30,9 @@ from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
-from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel, text_on_cpu
+from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output import RecordsJob
-from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
@@ -44,15 +41,11 @@ from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_repo
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping
-from gpualign.map.tuning import work_of
+from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
 from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
-from gpualign.streaming.lent import Lend
-
-#: what is staged by the memory that it is lent -> what a device made of it
-Run = Callable[[Callable[[Lend], Any]], Any]
 
 #: batches of a sample that is mapped in one thread whatever the others are
 _SMALL = 2
@@ -269,7 +262,7 @@ def _map_all(
     taken = {job.name for job in small}
     for job in jobs:
         if job.name not in taken:
-            yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage))
+            yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage()))
 
 
 def _with_threads(sample: Sample, threads: int) -> Sample:
@@ -287,55 +280,30 @@ class SampleMapper:
         self.index, self.params, self.batch_bases = index, params, batch_bases
 
     @property
-    def stage(self) -> SamplesStage:
-        return SamplesStage(
-            cpu=self.on_cpu,
-            make_kernel=self.make_kernel,
-            before=lambda job: (None, job),
-            staged=lambda stage, lend: stage(lend),
-            cpu_kernel=self.map_staged,
-            after=lambda _, result: result,
-            mapper=self,
-        )
+    def stage(self) -> Stage[Job, JobResult]:
+        """Items are samples: a thread takes one from beginning to end, and a device its batches."""
+        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=SLOTS)
 
     def on_cpu(self, job: Job) -> JobResult:
         """From files to a file in this thread."""
-        return self.map(job, lambda items, mapping: (mapping.map_chunk(item) for item in items))
+        return self.map(job, lambda items, mapping: (mapping.on_cpu(item) for item in items))
 
-    def on_devices(self, run: Run, job: Job) -> JobResult:
-        """The same, where ``run`` has a device map batches, and write their records."""
-
-        def compute(items: Iterator[Reads], mapping: Mapping) -> Generator[Mapped, None, None]:
-            pairs, stage = mapping.formatter.pairs, mapping.stage
-
-            def run_staged(prepared: SequenceBatch | RecordsJob) -> Any:
-                if isinstance(prepared, RecordsJob):
-                    return run(lambda lend: mapping.staged(prepared, lend))
-                return run(lambda lend: MapBatch.of(prepared, pairs is not None, lend, pairs))
-
-            for item in items:
-                yield stage.around(run_staged, item)
+    def on_device(self, job: Job, run: Run) -> JobResult:
+        """The same, where a device maps batches, and writes their records."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
             found = run(lambda lend: MapBatch.of(batch, False, lend))
-            if isinstance(found, Alignments):
-                return found
-            alone: Alignments = found.alignments(batch, self.params, False, partial(self._on_cpu, None))
+            alone: Alignments = found.alignments(batch, self.params, False, self._map_alone)
             return alone
 
-        return self.map(job, compute, map_alone)
+        return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         mapper = make_kernel(device, self.index, self.params, None, lent=True)
         return MapAndTextKernel(mapper, TextKernel(device, self.index.reference), None)
 
-    def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
-        if isinstance(item, TextBatch):
-            return text_on_cpu(self.index.reference, item)
-        return self._on_cpu(item.model, item.batch)
-
-    def _on_cpu(self, model: PairModel | None, batch: SequenceBatch) -> Alignments:
-        return map_batch(self.index, batch, self.params, model)
+    def _map_alone(self, batch: SequenceBatch) -> Alignments:
+        return map_batch(self.index, batch, self.params)
 
     def map(
         self,
@@ -367,14 +335,3 @@ class SampleMapper:
         return JobResult(
             sample_report(sample, statistics, pairs, self.index) | of_output | fields | seconds, tuple(warnings)
         )
-
-
-@dataclass(frozen=True)
-class SamplesStage(HostedStage[Job, JobResult]):
-    """A stage whose items are samples: a host thread takes one from beginning to end, and a device its batches."""
-
-    mapper: SampleMapper
-    slots: int = field(default=4, kw_only=True)
-
-    def around(self, run: Run, item: Job) -> JobResult:
-        return self.mapper.on_devices(run, item)

@@ -1,21 +1,23 @@
-"""The steps of `map` for a chunk of reads: parse, map, format; on the CPU all of them, with GPUs the host's part."""
+"""The life of a chunk of reads in `map`: from text through alignments to records, on the CPU or with a device."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import contextlib
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.reused import ReusedMemory
-from gpualign.engine.stage import Again, HostedStage
+from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
-from gpualign.io.mates import LaneReads, Reads, UnparsedReads, to_device_text, to_reads
+from gpualign.io.mates import LaneItem, LaneReads, Reads, UnparsedReads, to_device_text, to_reads
+from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
@@ -24,46 +26,28 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import (
-    DeviceRecordsText,
     MapAndTextKernel,
     TextBatch,
     TextForm,
     TextKernel,
     resident_text_target,
-    text_on_cpu,
 )
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
-from gpualign.streaming.lent import Lend
 
 #: of each large buffer of page-locked memory, as batches in flight want several of them soon
 _LOCKED_AHEAD = 2
 
 Mapped = tuple[MappedText, MapStatistics]
-#: what was found of a batch
-Found = Alignments | DeviceAlignments | DeviceRecords | FoundInText
 
 
 def load_index(device: Device, index: MinimizerIndex) -> None:
     """Copy to a device what batches will need of an index and its reference."""
     resident_target(device, index)
     resident_text_target(device, index.reference)
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """A batch on its way, parsed here or not.
-
-    Attributes:
-        lane_group: ID of its reads' own read group, or None.
-    """
-
-    reads: SequenceBatch | UnparsedReads
-    clock: StepClock
-    lane_group: str | None
 
 
 class Mapping:
@@ -79,47 +63,9 @@ class Mapping:
         self._deflates = far and formatter.layout.deflates_batches
         self._memory = ReusedMemory()
 
-    @property
-    def stage(self) -> HostedStage[Reads, Mapped]:
-        return HostedStage(
-            cpu=self.map_chunk,
-            make_kernel=self.make_kernel,
-            before=self.prepare,
-            staged=self.staged,
-            cpu_kernel=self.map_staged,
-            after=self.write_on_device,
-            compresses=load_nvcomp() is not None,
-        )
-
-    def map_chunk(self, item: Reads) -> Mapped:
-        """From text to text on the CPU."""
-        parsed, batch = self.parse(item)
-        return self._format(parsed, self.map_on_cpu(batch), 0)
-
-    def parse(self, item: Reads) -> tuple[Parsed, SequenceBatch]:
-        clock = StepClock()
-        with STEPS.at("parse"):
-            batch = to_reads(item)
-        clock.ended("parse")
-        return Parsed(batch, clock, item.read_group if isinstance(item, LaneReads) else None), batch
-
-    def prepare(self, item: Reads) -> tuple[Parsed, SequenceBatch | UnparsedReads]:
-        """The same for a device, which parses what can be left to it."""
-        item = to_device_text(item) if self._unparsed else item
-        reads = item.reads if isinstance(item, LaneReads) else item
-        if not isinstance(reads, UnparsedReads):
-            return self.parse(item)
-        return Parsed(reads, StepClock(), item.read_group if isinstance(item, LaneReads) else None), reads
-
-    @STEPS.at("copy")
-    def staged(self, prepared: SequenceBatch | UnparsedReads | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
-        if isinstance(prepared, UnparsedReads):
-            return TextMapBatch.of_text(prepared, self.formatter.pairs is not None, lend)
-        if isinstance(prepared, SequenceBatch):
-            return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
-        layout = self.formatter.layout
-        form = TextForm(layout.records == "bam", deflate=layout.deflates_batches)
-        return TextBatch.of(prepared.batch, prepared.alignments, prepared.wanted, prepared.options, form, lend)
+    def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
+        compresses = load_nvcomp() is not None
+        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots, compresses=compresses)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter, nvcomp = self.formatter, load_nvcomp()
@@ -128,98 +74,104 @@ class Mapping:
         text = TextKernel(device, formatter.index.reference)
         return MapAndTextKernel(mapper, text, None if nvcomp is None else CompressionKernel(device, nvcomp))
 
+    def on_cpu(self, item: Reads) -> Mapped:
+        """From text to text."""
+        clock, (reads, group) = StepClock(), _lane_of(item)
+        with STEPS.at("parse"):
+            batch = to_reads(reads)
+        clock.ended("parse")
+        alignments = self.map_on_cpu(batch)
+        clock.ended("map")
+        job, statistics = self._job(batch, alignments, group)
+        return self._written(job, statistics, self.formatter.records(job), clock)
+
+    def on_device(self, item: Reads, run: Run) -> Mapped:
+        """The same with a device, which also parses the reads and writes their records, where it can and that pays."""
+        clock = StepClock()
+        reads, group = _lane_of(to_device_text(item) if self._unparsed else item)
+        batch, alignments, on_gpu = self._map_on_device(reads, run, clock)
+        job, statistics = self._job(batch, alignments, group, on_gpu)
+        if self.formatter.better_on_device(job):
+            clock.ended("format")
+            with contextlib.suppress(NvcompError):
+                records = self._records_by_device(job, run)
+                clock.ended("wait")
+                return self._written(job, statistics, records, clock)
+        job = replace(job, batch=with_content(job.batch))
+        return self._written(job, statistics, self.formatter.records(job), clock)
+
+    def _map_on_device(self, reads: LaneItem, run: Run, clock: StepClock) -> tuple[SequenceBatch, Alignments, int]:
+        """The reads, parsed or left in their text on the device; their records; and how many reads a device mapped.
+
+        What the device gave back is in pinned memory: it is not held any longer than this.
+        """
+        params, pairs = self.formatter.params, self.formatter.pairs
+        paired = pairs is not None
+        batch: SequenceBatch | None = None
+        found: DeviceRecords | DeviceAlignments | None = None
+        if isinstance(reads, UnparsedReads):
+            text = reads
+            in_text: FoundInText | DeviceRecords | None = run(lambda lend: TextMapBatch.of_text(text, paired, lend))
+            clock.ended("wait")
+            if isinstance(in_text, FoundInText):
+                batch, found = in_text.batch, in_text.records
+            else:
+                found = in_text
+        # the device cannot read the text, had no memory for all of it at once, or leaves some reads to the CPU
+        if batch is None or found is None or found.left_count:
+            with STEPS.at("parse"):
+                parsed = batch = to_reads(reads)
+            clock.ended("parse")
+        if found is None:
+            found = run(lambda lend: MapBatch.of(parsed, paired, lend, pairs))
+            clock.ended("wait")
+        with STEPS.at("map"):
+            alignments = found.alignments(batch, params, paired, self.map_on_cpu)
+        clock.ended("map")
+        return batch, alignments, len(batch) - found.left_count
+
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
 
-    def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
-        if isinstance(item, TextBatch):
-            return text_on_cpu(self.formatter.index.reference, replace(item, batch=with_content(item.batch)))
-        if isinstance(item, TextMapBatch):
-            return self.map_on_cpu(item.reads.parsed())
-        return self.map_on_cpu(item.batch)
-
-    def write_on_device(self, parsed: Parsed, found: Found | None) -> Mapped | Again[Mapped]:
-        """What a device found, or a CPU thread, as text, which the device writes, too, if it can and that pays.
-
-        Args:
-            found: None of text that the host must read.
-        """
-        if found is None:
-            read, batch = self._read_here(parsed)
-            return Again(
-                batch,
-                lambda found: self.write_on_device(read, found),
-                lambda: self._format(read, self.map_on_cpu(batch), 0),
-            )
-        parsed, alignments, on_gpu = self._alignments(parsed, found)
-        job, statistics = self._job(parsed, alignments, on_gpu)
-
-        def on_host() -> Mapped:
-            whole = replace(job, batch=with_content(job.batch))
-            return self._written(parsed, whole, statistics, self.formatter.records(whole))
-
-        if not self.formatter.better_on_device(job):
-            return on_host()
-
-        def after(written: DeviceRecordsText) -> Mapped:
-            parsed.clock.ended("wait")
-            check_count("records", job.count, written.records)
-            with STEPS.at("copy"):
-                text = (written.whole if self.formatter.layout.held else written.joined)(self._memory)  # sorting copies
-            return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
-
-        parsed.clock.ended("format")
-        return Again(job, after, on_host)
-
-    @staticmethod
-    def _read_here(parsed: Parsed) -> tuple[Parsed, SequenceBatch]:
-        """With its reads as a batch, and this."""
-        if isinstance(parsed.reads, SequenceBatch):
-            return parsed, parsed.reads
-        with STEPS.at("parse"):
-            batch = parsed.reads.parsed()
-        parsed.clock.ended("parse")
-        return replace(parsed, reads=batch), batch
-
-    def _alignments(self, parsed: Parsed, found: Found) -> tuple[Parsed, Alignments, int]:
-        """A batch with what is known of its reads, all its records, and the number of reads that a device mapped."""
-        parsed.clock.ended("wait")
-        if isinstance(found, FoundInText):
-            if not found.records.left_count:
-                parsed = replace(parsed, reads=found.batch)
-            found = found.records
-        parsed, batch = self._read_here(parsed)
-        if isinstance(found, Alignments):
-            return parsed, found, 0
-        paired = self.formatter.pairs is not None
-        with STEPS.at("map"):
-            alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return parsed, alignments, len(batch) - found.left_count
-
-    def _format(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> Mapped:
-        job, statistics = self._job(parsed, alignments, on_gpu)
-        return self._written(parsed, job, statistics, self.formatter.records(job))
-
     @STEPS.at("format")
-    def _job(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> tuple[RecordsJob, MapStatistics]:
+    def _job(
+        self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None, on_gpu: int = 0
+    ) -> tuple[RecordsJob, MapStatistics]:
         """What is to be written, and counted."""
-        formatter, (parsed, batch) = self.formatter, self._read_here(parsed)
-        parsed.clock.ended("map")
+        formatter = self.formatter
         alignments = formatter.finished(batch, alignments)
-        job = formatter.job(batch, alignments, parsed.lane_group)
+        job = formatter.job(batch, alignments, lane_group)
         statistics = statistics_of(batch, alignments, formatter.pairs)
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
         return job, replace(statistics, invalid_comments=job.invalid_comments, long_reads=long_reads, on_gpu=on_gpu)
 
+    def _records_by_device(self, job: RecordsJob, run: Run) -> NDArray[np.uint8] | BgzfBlocks:
+        """
+        Raises:
+            NvcompError: the device cannot deflate them.
+        """
+        layout = self.formatter.layout
+        form = TextForm(layout.records == "bam", deflate=layout.deflates_batches)
+        written = run(lambda lend: TextBatch.of(job.batch, job.alignments, job.wanted, job.options, form, lend))
+        check_count("records", job.count, written.records)
+        with STEPS.at("copy"):
+            text: NDArray[np.uint8] = (written.whole if layout.held else written.joined)(self._memory)  # sorting copies
+        return BgzfBlocks(text) if written.deflated else text
+
     def _written(
-        self, parsed: Parsed, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks
+        self, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks, clock: StepClock
     ) -> Mapped:
         if self._deflates and isinstance(records, np.ndarray) and len(records):
             blocks = packed(records, np.array([len(records)], np.uint64))
             records = BgzfBlocks(np.frombuffer(blocks, np.uint8))
         text = self.formatter.text(job, records)
-        parsed.clock.ended("format")
-        return text, replace(statistics, seconds=parsed.clock.seconds)
+        clock.ended("format")
+        return text, replace(statistics, seconds=clock.seconds)
+
+
+def _lane_of(item: Reads) -> tuple[LaneItem, str | None]:
+    """The reads, and the ID of their own read group if they have one."""
+    return (item.reads, item.read_group) if isinstance(item, LaneReads) else (item, None)

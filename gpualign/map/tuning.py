@@ -9,6 +9,9 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.work import Kernels, Work
 from gpualign.io.sizes import longest_read, symbols_in_files
 
+#: batches in flight on a device: some compute while others end with a few slow reads, and one copies
+SLOTS = 4
+
 
 @dataclass(frozen=True)
 class MapShape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from gpualign.engine.stage import HostedStage
+from gpualign.engine.stage import Run, Stage
 from gpualign.io.fastx import Chunk
 from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
@@ -41,20 +41,15 @@ def match_item(search: Search, item: Item) -> Matches:
     return search.match(piece_of(search, item))
 
 
-def worker_stage(search: Search) -> HostedStage[Item, Found]:
+def worker_stage(search: Search) -> Stage[Item, Found]:
     """Items on a cluster's workers; those with devices parse and print meanwhile."""
 
-    def before(item: Item) -> tuple[Piece, Piece]:
+    def on_device(item: Item, run: Run) -> Found:
         piece = piece_of(search, item, deferred=True)
-        return piece, piece
+        return _print_all(search, piece, run(lambda _: piece))
 
-    return HostedStage(
-        cpu=partial(_match_all, search),
-        make_kernel=partial(kernel_for, search=search, printing=search.printed_on_device),
-        before=before,
-        cpu_kernel=search.find,
-        after=partial(_print_all, search),
-    )
+    make_kernel = partial(kernel_for, search=search, printing=search.printed_on_device)
+    return Stage(partial(_match_all, search), make_kernel, on_device)
 
 
 def _match_all(search: Search, item: Item) -> Found:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, HostedStage
+from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.fastx import Chunk, read_batches
@@ -28,7 +27,7 @@ from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, prepare_lines, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, read_candidates
-from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
+from gpualign.verify.cpu import verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned, staged
 from gpualign.verify.tuning import KERNELS
@@ -148,27 +147,19 @@ def _lines(source: _Source, backend: Backend) -> Generator[Lines, None, None]:
     return backend.run(source.steps(backend.on_gpu), _whole_stage(source))
 
 
-def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
+def _whole_stage(source: _Source) -> Stage[Step, Lines]:
     """From a step of the input to its lines."""
-    params = source.params
 
-    def whole(step: Step) -> Lines:
+    def on_cpu(step: Step) -> Lines:
         batch = source.batch(step)
-        return write_lines(params, batch, verify_on_cpu(batch.pairs))
+        return write_lines(source.params, batch, verify_on_cpu(batch.pairs))
 
-    def before(step: Step) -> tuple[Batch, VerifyPairs]:
+    def on_device(step: Step, run: Run) -> Lines:
         batch = source.batch(step)
-        return batch, planned(batch.pairs)
+        pairs = planned(batch.pairs)
+        return write_lines(source.params, batch, run(lambda lend: staged(pairs, lend)))
 
-    return HostedStage(
-        cpu=whole,
-        make_kernel=STAGE.make_kernel,
-        before=before,
-        cpu_kernel=verify_on_cpu,
-        after=partial(write_lines, params),
-        staged=staged,
-        slots=STAGE.slots,
-    )
+    return Stage(on_cpu, STAGE.make_kernel, on_device, slots=STAGE.slots)
 
 
 def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> tuple[SequenceBatch, Any]:

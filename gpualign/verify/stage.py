@@ -29,4 +29,4 @@ def staged(pairs: VerifyPairs, lend: Lend) -> VerifyPairs:
 
 
 #: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together
-STAGE: Stage[VerifyPairs, VerifyResult] = Stage(cpu=verify_on_cpu, make_kernel=VerifyKernel, slots=3)
+STAGE: Stage[VerifyPairs, VerifyResult] = Stage(verify_on_cpu, VerifyKernel, slots=3)

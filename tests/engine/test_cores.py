@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import cores as cores_module
+from gpualign.engine.gpu import cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import list_devices
-from gpualign.engine.stage import HostedStage, Stage
+from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError
 from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import encode_query
@@ -29,10 +29,13 @@ THREADS = 4
 def fake(monkeypatch):
     driver = FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0))))
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    monkeypatch.setattr(cores_module, "_TRIAL_S", 2e-3)
-    monkeypatch.setattr(cores_module, "_HOLDS_S", 0.05)
-    monkeypatch.setattr(cores_module, "_HOLDS_TIMES", 5)
     return driver
+
+
+@pytest.fixture
+def quick_cores(monkeypatch):
+    """Devices that have an item's work ahead of them in the tests are slow enough for cores to try one."""
+    monkeypatch.setattr(cpu_share, "_CORE_S", DEVICE_S)
 
 
 class SlowingDoubler:
@@ -84,24 +87,18 @@ def run(stage, threads, devices=1):
 
 
 def hosted(slower):
-    return HostedStage(
-        cpu=on_core(slower),
-        make_kernel=SlowingDoubler,
-        before=lambda item: (None, item),
-        cpu_kernel=on_core(slower),
-        after=lambda _, result: result,
-    )
+    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda lend: item))
 
 
 @pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])
-def test_cores_as_fast_as_the_device_take_half(make_stage):
+def test_cores_as_fast_as_the_device_take_half(make_stage, quick_cores):
     alone, _, _ = run(make_stage(1), 0)
     seconds, by_cores, _ = run(make_stage(1), THREADS)
     assert ITEMS // 8 < by_cores <= 0.6 * ITEMS
     assert seconds < 0.95 * alone
 
 
-def test_slower_cores_take_their_share():
+def test_slower_cores_take_their_share(quick_cores):
     alone, _, _ = run(Stage(on_core(4), SlowingDoubler), 0)
     seconds, by_cores, _ = run(Stage(on_core(4), SlowingDoubler), THREADS)
     assert 1 <= by_cores <= ITEMS // 4
@@ -116,24 +113,15 @@ def test_cores_that_are_far_slower_hold_nothing_up(make_stage):
     assert seconds < 1.3 * alone
 
 
-def test_unequal_devices_and_cores():
+def test_unequal_devices_and_cores(quick_cores):
     _, by_cores, (fast, slow) = run(Stage(on_core(1), SlowingDoubler), THREADS, devices=2)
     assert fast > 2 * slow
     assert by_cores > 0
 
 
-def test_items_that_cannot_be_cut_are_the_devices():
-    class Whole(SlowingDoubler):
-        def split(self, item):
-            return [item]
-
-    _, by_cores, _ = run(Stage(on_core(0.1), Whole), THREADS)
-    assert by_cores == 0
-
-
-def test_a_fault_on_cpu_threads_come_in_order():
+def test_a_fault_on_cpu_threads_comes_in_order(quick_cores):
     def work(item):
-        if len(item) == SIZE >> 4 and item[0] > 20:  # a part of a whole item
+        if item[0] > 20:
             raise ValueError("a core")
         return on_core(0.5)(item)
 
@@ -141,14 +129,6 @@ def test_a_fault_on_cpu_threads_come_in_order():
     with CudaBackend(list_devices()[:1], cpu_threads=THREADS) as backend, pytest.raises(ValueError, match="a core"):
         seen.extend(backend.run(iter(items()), Stage(work, SlowingDoubler)))
     assert 3 <= len(seen) < ITEMS
-
-
-def test_a_fault_in_the_trial_is_left_to_the_devices():
-    def work(item):
-        raise ValueError("a core")
-
-    _, by_cores, _ = run(Stage(work, SlowingDoubler), THREADS)
-    assert by_cores == 0
 
 
 def test_no_device_can_begin():

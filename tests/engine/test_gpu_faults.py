@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch, driver: FaultyDriver) -> str:
     items = batches(5)
     try:
         with CudaBackend(list_devices()) as backend:
-            results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))
+            results = list(backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Doubler)))
     except GpualignError as error:
         return f"{type(error).__name__}: {error}"
     finally:
@@ -83,7 +83,7 @@ def test_a_kernel_that_writes_where_it_must_not(monkeypatch: pytest.MonkeyPatch)
 
     def search() -> None:
         with CudaBackend(list_devices()) as backend:
-            list(backend.run(iter(batches(5)), Stage(cpu=lambda item: item * 2, make_kernel=Wild)))
+            list(backend.run(iter(batches(5)), Stage(on_cpu=lambda item: item * 2, make_kernel=Wild)))
 
     with pytest.raises(GpualignError, match=r"cuda:0 \(Fake A\) failed: an illegal memory access"):
         search()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import buffers
+from gpualign.engine.gpu import buffers, cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
@@ -35,12 +35,12 @@ def fake(monkeypatch):
 def test_results_keep_the_order_on_several_devices(fake):
     with CudaBackend(list_devices()) as backend:
         items = batches(50)
-        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))
+        results = list(backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Doubler)))
         assert len(results) == 50
         for item, result in zip(items, results, strict=True):
             np.testing.assert_array_equal(result, item * 2)
         # a second run reuses the devices
-        assert len(list(backend.run(items[:3], Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))) == 3
+        assert len(list(backend.run(items[:3], Stage(on_cpu=lambda item: item * 2, make_kernel=Doubler)))) == 3
         report = backend.report()
         assert report["device"] == "cuda:0,1"
         assert report["gpu_batches"] == 53
@@ -65,7 +65,7 @@ def second(fake, monkeypatch):
 
 
 def double(items, backend):
-    return backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler))
+    return backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Doubler))
 
 
 def test_a_device_computes_while_another_one_opens(second):
@@ -108,7 +108,9 @@ def test_or_is_left_out(second, fake):
     assert fake.contexts == []
 
 
-def test_the_cpu_takes_items_next_to_the_gpu(fake):
+def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
+    monkeypatch.setattr(cpu_share, "_CORE_S", 0.02)  # as long as the device takes
+
     class Slow(Doubler):
         def submit(self, slot, item):
             time.sleep(0.02)
@@ -116,7 +118,7 @@ def test_the_cpu_takes_items_next_to_the_gpu(fake):
 
     with CudaBackend(list_devices()[:1], cpu_threads=2) as backend:
         items = batches(30)
-        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Slow)))
+        results = list(backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Slow)))
         for item, result in zip(items, results, strict=True):
             np.testing.assert_array_equal(result, item * 2)
         report = backend.report()
@@ -126,7 +128,7 @@ def test_the_cpu_takes_items_next_to_the_gpu(fake):
 
 def test_no_items(fake):
     with CudaBackend(list_devices()) as backend:
-        assert list(backend.run([], Stage(cpu=abs, make_kernel=Doubler))) == []
+        assert list(backend.run([], Stage(on_cpu=abs, make_kernel=Doubler))) == []
 
 
 def test_an_item_that_does_not_fit_is_halved(fake):

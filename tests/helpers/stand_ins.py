@@ -57,7 +57,7 @@ class DeviceStandIn:
         return np.empty(nbytes, np.uint8) if nbytes % 16 else None
 
     def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:
-        search: Search = stage.cpu.__self__.search  # type: ignore[attr-defined]
+        search: Search = stage.on_cpu.__self__.search  # type: ignore[attr-defined]
         for item in items:
             yield search.find(item, 0, self.limit)
 

@@ -17,7 +17,7 @@ from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu.runner import DevicePool
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.select import open_here
-from gpualign.engine.stage import HostedStage, Stage
+from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.params import RunOptions
 
@@ -103,15 +103,15 @@ class _Engine:
         self.on_gpu = self._backend.on_gpu
         self._pool: DevicePool[Any, Any] | None = None
         if not isinstance(self._backend, CudaBackend):
-            self.run: Callable[[Any], Any] = stage.cpu
+            self.run: Callable[[Any], Any] = stage.on_cpu
             return
         try:
             self._backend.opened()
-            self._pool = DevicePool(stage.make_kernel, self._backend.devices, self._backend.cores_for(stage))
+            self._pool = DevicePool(stage.make_kernel, self._backend.devices, stage.slots)
         except BaseException:
             self._backend.close()
             raise
-        self.run = self._backend.around(stage, self._pool) if isinstance(stage, HostedStage) else self._pool.run
+        self.run = self._backend.work(stage, self._pool)
 
     def close(self) -> None:
         if self._pool is not None:

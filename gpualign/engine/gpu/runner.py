@@ -7,20 +7,19 @@ the copies of one batch run with the kernels of the other while the host threads
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from concurrent.futures import Future, TimeoutError
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpualign.engine.gpu.buffers import Slot, slots_of
-from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.work_queue import Pace, WorkQueue
+from gpualign.engine.gpu.work_queue import WorkQueue
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.streaming.clock import HOST
+from gpualign.streaming.ordered import run_ordered
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,8 +33,6 @@ SLOTS = 2
 _LOOK_S, _MAX_LOOK_S = 1e-4, 8e-4
 #: for which a short call looks for its end
 _LOOKING_S = 5e-3
-#: items between the oldest result and the newest item, in times of what equal devices need
-_MAX_HELD = 3
 
 
 class Kernel(Protocol[_KernelItem, _KernelResult]):
@@ -52,42 +49,30 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
         """The result, after the slot's work is done; must not keep views of pinned memory that is still the slot's."""
 
 
-class _Loops(Generic[Item, Result]):
-    """A run's queue and all that take from it: each device in its own thread, and the CPU."""
+class DevicePool(Generic[Item, Result]):
+    """All devices, each of which takes items from one queue in its own thread, for callers in many threads.
+
+    Args:
+        make_kernel: called once for each device, in its thread.
+        slots: batches in flight on a device.
+    """
 
     def __init__(
-        self,
-        make_kernel: Callable[[Device], Kernel[Item, Result]],
-        devices: Sequence[Device],
-        slots: int,
-        cores: Cores[Item, Result] | None,
+        self, make_kernel: Callable[[Device], Kernel[Item, Result]], devices: Sequence[Device], slots: int = SLOTS
     ) -> None:
-        self.queue: WorkQueue[Item, Result] = WorkQueue()
-        self._devices = len(devices)
+        self._queue: WorkQueue[Item, Result] = WorkQueue()
         self._loops: list[Future[None]] = [
-            device.call(_drive, device, make_kernel, self.queue, slots) for device in devices
+            device.call(_drive, device, make_kernel, self._queue, slots) for device in devices
         ]
-        if cores is None:
-            return
-        for loop in tuple(self._loops):
-            loop.add_done_callback(self._leave)
-        thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-cores")
-        self._loops.append(thread.submit(cores.drive, self.queue))
-        thread.shutdown(wait=False)
 
-    def _leave(self, loop: Future[None]) -> None:
-        """The CPU waits until the devices show their speed: without any device it ends as well."""
-        self._devices -= 1
-        if self._devices == 0:
-            self.queue.closed.set()
-
-    def next_result(self, pending: deque[Future[Result]]) -> Result:
-        """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
+    def run(self, item: Item) -> Result:
+        """The item's result, when a device has computed it.
 
         Raises:
             GpualignError: the loops have ended (their devices were closed) and will not take the item.
+            whatever ended a loop (its kernel could not be made), or the kernel raised.
         """
-        future = pending[0]
+        future = self._queue.put(item)
         while not future.done():
             with HOST.waiting(), contextlib.suppress(TimeoutError):
                 future.exception(timeout=1.0)
@@ -96,17 +81,17 @@ class _Loops(Generic[Item, Result]):
                     loop.result()
             if all(loop.done() for loop in self._loops) and not future.done():
                 raise GpualignError("the devices were closed before all work was done")
-        pending.popleft()
         return future.result()
 
     def finish(self) -> None:
         """Wait for the end of all loops, and raise what one of them died of."""
+        self._queue.end()
         for loop in self._loops:
             loop.result()
 
     def close(self) -> None:
         """Wait for the items in flight, and end the loops; the devices stay open."""
-        self.queue.close()
+        self._queue.end()
         for loop in self._loops:
             loop.exception()
 
@@ -116,64 +101,24 @@ def run_on_devices(
     make_kernel: Callable[[Device], Kernel[Item, Result]],
     devices: Sequence[Device],
     slots: int = SLOTS,
-    cores: Cores[Item, Result] | None = None,
 ) -> Iterator[Result]:
     """Yield each item's result in the order of ``items``; ``items`` is advanced in the calling thread.
 
     Args:
-        make_kernel: called once per device in its thread.
-        slots: batches in flight per device.
-        cores: also take items on the CPU (the same result).
+        make_kernel, slots: as for :class:`DevicePool`.
 
     Raises:
         OutOfMemoryError: an item fits no device even when halved as far as it goes.
         whatever ``items`` or a kernel raises, in the order of the items.
     """
-    loops = _Loops(make_kernel, devices, slots, cores)
-    queue = loops.queue
-    minimum = len(devices) * (slots + 1)
-    pending: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            pending.append(queue.put(item))
-            # a slow device must not hold up the results of faster ones
-            maximum = min(max(minimum, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MAX_HELD * minimum)
-            maximum += cores.ahead(queue) if cores is not None else 0
-            while pending and (len(pending) >= maximum or pending[0].done()):
-                yield loops.next_result(pending)
-        queue.end()
-        while pending:
-            yield loops.next_result(pending)
-        loops.finish()
-    finally:
-        for future in pending:
-            future.cancel()
-        loops.close()
+    with contextlib.closing(DevicePool(make_kernel, devices, slots)) as pool:
+        yield from run_ordered(items, pool.run, waiting_threads(devices, slots))
+        pool.finish()
 
 
-class DevicePool(Generic[Item, Result]):
-    """The same loops for callers that come one item at a time from many threads, in no order.
-
-    Args:
-        make_kernel, devices, slots, cores: as for :func:`run_on_devices`.
-    """
-
-    def __init__(
-        self,
-        make_kernel: Callable[[Device], Kernel[Item, Result]],
-        devices: Sequence[Device],
-        cores: Cores[Item, Result] | None = None,
-        slots: int = SLOTS,
-    ) -> None:
-        self._loops = _Loops(make_kernel, devices, slots, cores)
-
-    def run(self, item: Item) -> Result:
-        """The item's result, whenever a device or the CPU has computed it."""
-        return self._loops.next_result(deque([self._loops.queue.put(item)]))
-
-    def close(self) -> None:
-        """Wait for the items in flight and end the loops; the devices stay open."""
-        self._loops.close()
+def waiting_threads(devices: Sequence[Device], slots: int) -> int:
+    """Threads that wait for devices: one for each batch that these may have in flight, and each device's next one."""
+    return (slots + 1) * len(devices)
 
 
 @HOST.working()
@@ -191,7 +136,6 @@ def _drive(
         kernel = make_kernel(device)
     except DeviceMemoryExceeded as error:
         raise _out_of_memory(device, error) from error
-    pace = queue.joined_by(kernel)
     free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
     look = _LOOK_S
@@ -200,18 +144,16 @@ def _drive(
         if task is not None:
             item, future = task
             slot = free.popleft()
-            pace.begin()
             try:
                 kernel.submit(slot, item)
                 slot.submitted()
                 busy.append((slot, item, future))
                 continue
             except DeviceMemoryExceeded:
-                _collect_all(kernel, pace, busy, free)  # their buffers may be what is in the way
+                _collect_all(kernel, busy, free)  # their buffers may be what is in the way
                 _settle(device, future, _run_in_parts, device, kernel, slot, item)
             except BaseException as error:
                 _fail(device, future, error)
-            pace.end()
             free.append(slot)
         elif len(busy) > 1 and not any(slot.is_done for slot, *_ in busy):
             with HOST.waiting():
@@ -220,12 +162,12 @@ def _drive(
             look = min(2 * look, _MAX_LOOK_S)
         elif busy:
             look = _LOOK_S
-            _collect(kernel, pace, busy, free)
+            _collect(kernel, busy, free)
         elif queue.ended.is_set() or device.closing.is_set():
             return
 
 
-def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+def _collect(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
     """Finish the oldest batch that is done, else the oldest; where memory is short, finish all others and run it
     again alone.
     """
@@ -239,17 +181,16 @@ def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> No
         device.timeline.items += 1
         future.set_result(result)
     except DeviceMemoryExceeded:
-        _collect_all(kernel, pace, busy, free)
+        _collect_all(kernel, busy, free)
         _settle(device, future, _run_in_parts, device, kernel, slot, item)
     except BaseException as error:
         _fail(device, future, error)
-    pace.end()
     free.append(slot)
 
 
-def _collect_all(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+def _collect_all(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
     while busy:
-        _collect(kernel, pace, busy, free)
+        _collect(kernel, busy, free)
 
 
 def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:

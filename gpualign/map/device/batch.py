@@ -17,6 +17,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
@@ -49,6 +50,7 @@ class MapBatch:
     model: PairModel | None = None
 
     @classmethod
+    @STEPS.at("copy")
     def of(
         cls, batch: SequenceBatch, paired: bool, lend: Lend = nothing_lent, model: PairModel | None = None
     ) -> MapBatch:

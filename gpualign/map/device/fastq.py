@@ -22,6 +22,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout, MapBatch
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: of ``cuda/map_fastq.cu``, in turn
@@ -249,6 +250,7 @@ class TextMapBatch(MapBatch):
     staged: StagedText | None = None
 
     @classmethod
+    @STEPS.at("copy")
     def of_text(cls, reads: UnparsedReads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
         """
         Args:

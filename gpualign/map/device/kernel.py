@@ -24,7 +24,6 @@ from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.device.thorough import Capacity, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
 #: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what they leave in the others
@@ -261,10 +260,8 @@ class MapKernel:
         """Halves of a batch, pairs whole."""
         return item.halves(self.pairs is not None or item.model is not None)
 
-    def join(self, results: Sequence[Any]) -> DeviceRecords | Alignments:
-        """The parts' results, all of this kernel or all of the CPU's."""
-        if isinstance(results[0], Alignments):
-            return Alignments.join(results)
+    def join(self, results: Sequence[Any]) -> DeviceRecords:
+        """The parts' results."""
         return DeviceRecords(tuple(part for result in results for part in result.parts))
 
     def _records_bytes(self, item: MapBatch) -> int:
@@ -295,7 +292,7 @@ class MapKernel:
             lambda: DeviceArrays(self.device, self._model.penalties, _limits(self.params, longest)),
         )
         penalties, limits = tables.addresses
-        if item.model is not None:
+        if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
         return rules_of(self.index, self.params, item.model or self._model, penalties, limits)
 

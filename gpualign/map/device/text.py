@@ -25,6 +25,7 @@ from gpualign.map.device.target import resident_text
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
 
 #: where the arrays begin in a block is a multiple of it
@@ -75,6 +76,7 @@ class TextBatch:
     nbytes: int
 
     @classmethod
+    @STEPS.at("copy")
     def of(
         cls,
         batch: SequenceBatch,
@@ -188,13 +190,6 @@ class DeviceRecordsText:
         text = memory.make(nbytes)[:nbytes]
         np.concatenate(self.parts, out=text)
         return text
-
-
-def text_on_cpu(reference: Reference, item: TextBatch) -> DeviceRecordsText:
-    """The same by a CPU thread, not deflated."""
-    views = (reference.native, *reference.shown_name_bytes, item.batch.native, item.alignments.native)
-    records, count = _native.format_records(*views, item.wanted, item.options, item.form.bam)
-    return DeviceRecordsText((np.asarray(records),), False, count)
 
 
 class TextKernel:

@@ -21,7 +21,7 @@ import pytest
 
 from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.stage import HostedStage, Stage
+from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.index.file import load_index, save_index
 from gpualign.index.minimizers import IndexParams, build_index
@@ -223,12 +223,10 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
 
     driver = FakeDriver()
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    stage: HostedStage[int, Any] = HostedStage(
-        cpu=lambda item: ("all", item),
-        make_kernel=_Doubler,  # type: ignore[arg-type]
-        before=lambda item: (f"kept {item}", item + 1),
-        cpu_kernel=lambda item: 2 * item,
-        after=lambda kept, result: (kept, result),
+    stage: Stage[int, Any] = Stage(
+        lambda item: ("all", item),
+        _Doubler,  # type: ignore[arg-type]
+        lambda item, run: (f"kept {item}", run(lambda lend: item + 1)),
     )
     shard = pack(stage)
     with ThreadPoolExecutor(4) as pool:
