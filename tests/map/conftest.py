@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
@@ -23,7 +22,6 @@ from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.text import TextBatch, TextForm
-from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
 from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers import native as native_tests
@@ -31,6 +29,7 @@ from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
 from tests.helpers.paths import TESTS
+from tests.helpers.scalar_kernels import text_in_scalar_code
 from tests.helpers.sequences import random_genome
 
 
@@ -84,7 +83,7 @@ class MapReads(NoKernel):
 
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.map_scalar(batch.tobytes(), self.words)
+        native_tests.map_scalar(batch.tobytes(), self.words)
 
 
 class MapThoroughly(NoKernel):
@@ -92,7 +91,7 @@ class MapThoroughly(NoKernel):
 
     def __call__(self, launch, grid, block, shared, stream):
         super().__call__(launch, grid, block, shared, stream)
-        _native.map_thoroughly_scalar(launch.tobytes())
+        native_tests.map_thoroughly_scalar(launch.tobytes())
 
 
 class MapChains(NoKernel):
@@ -100,7 +99,7 @@ class MapChains(NoKernel):
 
     def __call__(self, launch, grid, block, shared, stream):
         super().__call__(launch, grid, block, shared, stream)
-        _native.map_chains_scalar(launch.tobytes())
+        native_tests.map_chains_scalar(launch.tobytes())
 
 
 class WriteRecords(NoKernel):
@@ -114,7 +113,7 @@ class WriteRecords(NoKernel):
 
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.write_records_in_scalar_code(batch.tobytes(), self.bam)
+        native_tests.write_records(batch.tobytes(), self.bam)
 
 
 class ReadFastq(NoKernel):

@@ -10,11 +10,11 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import map_scalar
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
+from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import make_reference, random_genome, reverse_complement
 
 UNIT, AT, READ = 400, 120, 100

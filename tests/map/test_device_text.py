@@ -20,13 +20,13 @@ from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
 from gpualign.map.device import text_check
 from gpualign.map.device.text import TextBatch, TextForm, TextKernel
-from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
+from tests.helpers.scalar_kernels import text_in_scalar_code
 
 Cli = Callable[..., tuple[int, bytes, str]]
 MATES, SECONDARY, SUPPLEMENTARY = 0x1, 0x100, 0x800
@@ -300,10 +300,10 @@ def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.Mon
         monkeypatch.setattr(device_text, "load_nvcomp", load)
         with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
             text_check.self_test(device)
-            monkeypatch.setattr(text_check, "text_in_scalar_code", lambda *_: (b"", 0))
-            with pytest.raises(DeviceError, match="records as SAM differ"):
-                text_check.self_test(device)
-            monkeypatch.setattr(text_check, "text_in_scalar_code", text_in_scalar_code)
+            with monkeypatch.context() as patch:
+                patch.setattr(text_check, "text_on_cpu", lambda *_: (b"", 0))
+                with pytest.raises(DeviceError, match="records as SAM differ"):
+                    text_check.self_test(device)
 
 
 def test_little_memory_and_little_room(

@@ -12,10 +12,10 @@ import pytest
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device import thorough
-from gpualign.map.device.kernel import map_scalar
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
+from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement, with_errors
 
 K = 11

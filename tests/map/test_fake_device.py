@@ -23,7 +23,6 @@ from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs, MappedText
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
@@ -270,23 +269,6 @@ def test_long_reads_on_a_small_device_are_mapped_in_parts(cli: Cli, use, some_re
     driver = use(FakeDriver(memory=200 << 20))
     assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda") == expected
     assert driver.contexts == []
-
-
-def test_parts_of_long_reads_that_cpu_threads_mapped_are_joined() -> None:
-    """With `--device cuda,cpu` the threads cut what they take."""
-    columns = {
-        "flag": [0, 16],
-        "contig": [1, 2],
-        "position": [5, 6],
-        "mapq": [60, 1],
-        "score": [9, 8],
-        "distance": [-1, -1],
-    }
-    offsets = {"cigar_offsets": np.array([0, 1, 1]), "record_offsets": np.array([0, 2])}
-    part = Alignments(**{name: np.array(column) for name, column in columns.items()}, cigar=np.array([17]), **offsets)
-    joined = chains.LongReadKernel.join(None, [part, part])
-    assert joined.contig.tolist() == [1, 2, 1, 2]
-    assert joined.record_offsets.tolist() == [0, 2, 4]
 
 
 def test_a_device_too_small(cli: Cli, use, fifty: Path) -> None:

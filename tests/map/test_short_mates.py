@@ -12,11 +12,11 @@ import pysam
 import pytest
 
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.map.device.kernel import map_scalar
 from gpualign.map.params import MapParams
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
 from tests.helpers.sam import records
+from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import batch_of, random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]

@@ -9,10 +9,10 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import map_scalar
 from gpualign.map.full import seeds_for_short_reads
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
+from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement
 
 GENOME = random_genome(31, 300_000)

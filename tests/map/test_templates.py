@@ -14,14 +14,15 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import Workspace, map_scalar
-from gpualign.map.device.records import DeviceRecords, same_records
+from gpualign.map.device.kernel import Workspace
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.map_cases import BASES, PAIRS, assert_same, repetitive_reference
 from tests.helpers.paths import GENOMES, READS
+from tests.helpers.scalar_kernels import map_scalar, same_records
 from tests.helpers.sequences import batch_of, reverse_complement
 
 pytestmark = pytest.mark.usefixtures("level")

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import map_scalar
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records, without_program
+from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import make_reference, random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]

@@ -18,6 +18,9 @@
 #include "mems/unique.hpp"
 
 namespace gpualign {
+
+void bind_scalar_kernels(nb::module_& m);  // scalar_kernels.cpp
+
 namespace {
 
 // Affine alignment of each pattern against the text of its diagonals.
@@ -303,6 +306,7 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
 
 NB_MODULE(GPUALIGN_MODULE, m) {
     using namespace gpualign;
+    bind_scalar_kernels(m);
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1, "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");

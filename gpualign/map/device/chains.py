@@ -16,7 +16,7 @@ from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.target import host_target, resident_target
+from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
@@ -326,32 +326,6 @@ class LongReadKernel:
         """Halves of a batch."""
         return item.halves(False)
 
-    def join(self, results: Sequence[Any]) -> DeviceAlignments | Alignments:
-        """The parts' results, all of this kernel or all of the CPU's."""
-        if isinstance(results[0], Alignments):
-            return Alignments.join(results)
+    def join(self, results: Sequence[Any]) -> DeviceAlignments:
+        """The parts' results."""
         return DeviceAlignments(tuple(part for result in results for part in result.parts))
-
-
-def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
-    """What the kernels compute, by the same code on one CPU thread: the test of the algorithm without a GPU."""
-    arrays: dict[str, NDArray[np.uint8]] = {}
-
-    def array(name: str, nbytes: int) -> int:
-        arrays[name] = np.zeros(nbytes + 8, np.uint8)
-        return int(arrays[name].ctypes.data)
-
-    arena_sizes, (target, _held) = ArenaSizes(), host_target(index)
-    while True:
-        capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
-        rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
-        batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
-        _native.map_chains_scalar(chain_launch(target, batch, at).tobytes())
-        used = used_items(counters)
-        if not arena_sizes.lacking(used, capacity):
-            break
-    of_item = _native.chain_item_bytes()
-    outputs = arrays["outputs"][: used["outputs"] * of_item["outputs"]]
-    cigars = arrays["output_cigars"][: used["output_cigars"] * 4].view(np.uint32)
-    state = arrays["state"][: len(item.batch) * struct("ChainRead").itemsize]
-    return Alignments(*_native.chain_alignments(state, outputs, cigars))

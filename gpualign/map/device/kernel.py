@@ -20,11 +20,10 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, slot_array
 from gpualign.map.device.records import DeviceRecords
-from gpualign.map.device.target import host_target, resident_target
+from gpualign.map.device.target import resident_target
 from gpualign.map.device.thorough import Capacity, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
-from gpualign.sequences.batch import SequenceBatch
 
 #: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what they leave in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
@@ -65,7 +64,7 @@ class Workspace:
         """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are mapped thoroughly."""
         words = tuning.map_shape(longest).words
         length = min(longest, 32 * words)
-        limit = int(_limits(params, length)[-1])
+        limit = int(edit_limits(params, length)[-1])
         return cls(
             words,
             power_of_two(max(_MIN_HITS, min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits))),
@@ -86,7 +85,7 @@ class Workspace:
         return int(_native.map_workspace_bytes(self.hits, self.loci, self.trace))
 
 
-def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
+def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     """int32 (longest + 1,): edits allowed by a read's length."""
     return params.limits(np.arange(longest + 1)).astype(np.int32)
 
@@ -289,7 +288,7 @@ class MapKernel:
         longest = power_of_two(max(1024, item.longest[2]))
         tables = self.device.resident(
             f"map tables {longest} {id(self)}",
-            lambda: DeviceArrays(self.device, self._model.penalties, _limits(self.params, longest)),
+            lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
         )
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):
@@ -304,59 +303,3 @@ def make_kernel(
     if params.long_reads:
         return LongReadKernel(device, index, params, lent)
     return MapKernel(device, index, params, pairs, lent)
-
-
-def map_scalar(
-    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
-) -> DeviceRecords:
-    """What the kernel computes, by the same code on one CPU thread: the test of the algorithm without a GPU."""
-    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
-    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, 1)
-    limits = _limits(params, item.longest[2])
-    memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
-    target, _held = host_target(index)
-    rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
-    further = workspace.further_records(params, len(batch))
-    while True:
-        item = MapBatch.of(batch, pairs is not None)
-        arrays: dict[str, NDArray[np.uint8]] = {}
-
-        def array(name: str, nbytes: int, arrays: dict[str, NDArray[np.uint8]] = arrays) -> int:
-            return arrays.setdefault(name, np.zeros(nbytes + 64, np.uint8)).ctypes.data
-
-        records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
-        given = thorough.capacity(item, np.inf)
-        counters = np.zeros(given.counters, np.uint32)
-        at = _addresses(item.block, records, memory, counters)
-        state = int(_native.map_state_bytes(workspace.words, len(batch)))
-        packed = batch_of(
-            item,
-            at[0],
-            workspace,
-            len(records),
-            target=target,
-            rules=rules,
-            records=at[1],
-            next_further=at[3] + 4 * given.further,
-            workspace=at[2],
-            state=array("reads", state),
-            doubtful=array("doubtful", 4 * item.templates),
-        )
-        everything = all_templates(item)
-        if params.seeding.full:
-            packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
-        else:
-            _native.map_scalar(packed.tobytes(), workspace.words)
-        group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
-        if thorough.any_long(item):
-            _native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
-        for launch in thorough.launches(*of, group, given):
-            _native.map_thoroughly_scalar(launch.tobytes())
-        if int(counters[given.further]) > further:
-            further *= 2
-        elif not thorough.lacking(counters, given):
-            return DeviceRecords(((records, len(batch)),))
-
-
-def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
-    return tuple(int(array.ctypes.data) for array in arrays)

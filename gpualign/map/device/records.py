@@ -69,14 +69,3 @@ def _nothing() -> Alignments:
         cigar_offsets=np.zeros(1, np.int64),
         record_offsets=np.zeros(1, np.int64),
     )
-
-
-def same_records(found: DeviceRecords, expected: DeviceRecords) -> bool:
-    """The same, wherever the further records lie."""
-
-    def of(records: DeviceRecords) -> list[bytes]:
-        return [
-            array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
-        ]
-
-    return of(found) == of(expected)

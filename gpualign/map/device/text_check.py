@@ -14,35 +14,18 @@ from gpualign.engine.gpu.runner import run_alone
 from gpualign.engine.reused import ReusedMemory
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
-from gpualign.map.device.target import padded_mask
-from gpualign.map.device.text import TextBatch, TextForm, TextKernel, text_arrays, text_target
+from gpualign.map.device.text import TextBatch, TextForm, TextKernel
 from gpualign.map.inputs import RecordOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
 
-def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
-    """What the kernels write, and the number of records, by the same code on one CPU thread: a test."""
-    arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
-    held = tuple(np.ascontiguousarray(array) for array in arrays)
-    reads = len(item.batch)
-    edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
-    totals, out = np.zeros(3, np.uint64), np.zeros(0, np.uint8)
-    while True:
-        batch = item.native(
-            int(item.block.ctypes.data),
-            target=text_target(reference, *(int(array.ctypes.data) for array in held)),
-            edits=int(edits.ctypes.data),
-            sizes=int(sizes.ctypes.data),
-            totals=int(totals.ctypes.data),
-            out=int(out.ctypes.data),
-            capacity=len(out),
-        )
-        _native.write_records_in_scalar_code(batch.tobytes(), item.form.bam)
-        if int(totals[0]) <= len(out):
-            return out[: int(totals[0])].tobytes(), int(totals[1])
-        out = np.zeros(int(totals[0]), np.uint8)
+def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
+    """The CPU's records, and their number."""
+    arrays = (item.batch.native, item.alignments.native, item.wanted, item.options)
+    records, count = _native.format_records(reference.native, *reference.shown_name_bytes, *arrays, item.form.bam)
+    return records.tobytes(), count
 
 
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
@@ -90,5 +73,5 @@ def self_test(device: Device) -> None:
         text = found.joined(ReusedMemory()).tobytes()
         if found.deflated:
             text = gzip.decompress(text)
-        if (text, found.records) != text_in_scalar_code(reference, item):
+        if (text, found.records) != text_on_cpu(reference, item):
             raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")

@@ -5,7 +5,6 @@
 #include "algo/map/chain/steps.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/scalar_chains.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -35,22 +34,6 @@ nb::dict chain_item_bytes() {
 #undef ITEM
     bytes["tasks"] = sizeof(BandTask);
     return bytes;
-}
-
-// What the kernels do, one after the other, on this thread and in this process's memory; for tests.
-void map_chains_scalar(nb::bytes given) {
-    ChainLaunch launch;
-    if (given.size() != sizeof launch) throw nb::value_error("not a ChainLaunch");
-    std::memcpy(&launch, given.c_str(), sizeof launch);
-    const ChainBatch& batch = launch.batch;
-    const TargetText text{launch.target};
-    nb::gil_scoped_release release;
-    for (uint32_t r = 0; r < batch.reads; r++) chain_read(OneLane(), batch, launch.target.index, text, r);
-    align_chains(launch);
-    for (uint32_t r = 0; !overflowed(batch) && r < batch.reads; r++) {
-        report_read(OneLane(), batch, text, r);
-        write_outputs(batch, text, r);
-    }
 }
 
 // The device's records of each read as the fields of records.Alignments.
@@ -84,8 +67,6 @@ nb::tuple chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<u
 
 void bind_chain_device(nb::module_& m) {
     m.def("chain_item_bytes", &chain_item_bytes, "{arena of ChainBatch: bytes of an item}");
-    m.def("map_chains_scalar", &map_chains_scalar, nb::arg("launch"),
-          "What the kernels do, on this thread and in this process's memory; for tests.");
     m.def("chain_alignments", &chain_alignments, nb::arg("state"), nb::arg("outputs"), nb::arg("cigars"),
           "A device's records: the fields of records.Alignments.");
 }

@@ -1,5 +1,4 @@
-// Bindings around the device's mapper (cuda/map.cu): its arguments, its records made whole, and, for the tests, the
-// same algorithm in scalar code.
+// Bindings around the device's mapper (cuda/map.cu): its arguments, and its records made whole.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,23 +13,11 @@
 #include "bindings.hpp"
 #include "map/arguments.hpp"
 #include "map/read_draw.hpp"
-#include "map/scalar_chains.hpp"
+#include "map/words.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-// Calls visit with the number of words of the longest read as a constant.
-template <class Visit>
-void with_words(int words, Visit&& visit) {
-    switch (words) {
-        case 5: return visit(std::integral_constant<int, 5>());
-        case 8: return visit(std::integral_constant<int, 8>());
-        case 12: return visit(std::integral_constant<int, 12>());
-        case 16: return visit(std::integral_constant<int, 16>());
-        default: throw nb::value_error("words must be 5, 8, 12 or 16");
-    }
-}
 
 size_t map_shared_bytes(int words) {
     size_t bytes = 0;
@@ -45,29 +32,6 @@ size_t map_state_bytes(int words, uint32_t reads) {
 }
 
 size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
-
-// A batch whose addresses are the host's.
-void map_scalar(const nb::bytes& bytes, int words) {
-    MapBatch batch;
-    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.c_str(), sizeof batch);
-    nb::gil_scoped_release release;
-    with_words(words, [&](auto w) {
-        constexpr int kWords = decltype(w)::value;
-        const OneLane group;
-        MapShared<kWords> shared;
-        const MapWorkspace workspace =
-            MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
-        const ReadStates<kWords> all = ReadStates<kWords>::of(batch);
-        for (uint32_t r = 0; r < batch.read_count; r++) FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
-        for (uint32_t t = 0; t < batch.template_count; t++) ChooseStep<kWords, OneLane>(group, batch, t).choose();
-        for (uint32_t i = 0; i < batch.counters->templates; i++)
-            ChooseStep<kWords, OneLane>(group, batch, all.templates[i]).rescue(workspace, shared);
-        for (uint32_t r = 0; r < batch.read_count; r++) ReportStep<kWords, OneLane>(group, batch, r).report();
-        for (uint32_t i = 0; i < batch.counters->reads; i++)
-            ReportStep<kWords, OneLane>(group, batch, all.reads[i]).align(workspace, shared);
-    });
-}
 
 uint64_t most_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), most_neighbours(longest, k, w)); }
 
@@ -92,52 +56,6 @@ nb::tuple thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, i
 nb::bytes chaining_of(int32_t k, int32_t w, const nb::tuple& scores) {
     const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
-}
-
-template <bool LongGaps>
-void map_doubtful(ThoroughLaunch launch) {
-    using Mapper = ThoroughMapper<LongGaps, OneLane>;
-    const OneLane lane;
-    uint8_t* end = nullptr;
-    const ThoroughMemory memory =
-        thorough_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
-    const auto each = [&](auto&& step) {
-        for (uint32_t t = 0; t < templates_of(launch); t++) {
-            Mapper mapper(lane, launch, memory, t);
-            step(mapper);
-        }
-    };
-    const auto each_mate = [&](auto&& step) {
-        each([&](Mapper& mapper) {
-            for (int mate = 0; mate < 2; mate++) step(mapper, mate);
-        });
-    };
-    *launch.wanted_templates = *launch.batch.doubtful_count;
-    each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
-    for (launch.round = 0; launch.round < 2; launch.round++) {
-        const ChainBatch& chains = launch.chains[launch.round];
-        each_mate([](Mapper& mapper, int mate) { mapper.chain(mate); });
-        ChainLaunch aligned{};
-        aligned.target = launch.batch.target;
-        aligned.batch = chains;
-        aligned.done_chains = launch.done_chains;
-        align_chains(aligned);
-        each_mate([](Mapper& mapper, int mate) { mapper.rank(mate); });
-        *launch.done_chains = *chains.chains.used;
-    }
-    each([](Mapper& mapper) { mapper.choose(); });
-    each([](Mapper& mapper) { mapper.write(0, 1); });
-    each([](Mapper& mapper) { mapper.end(); });
-}
-
-// As map_scalar, of the templates that it left.
-void map_thoroughly_scalar(const nb::bytes& bytes) {
-    ThoroughLaunch launch;
-    if (bytes.size() != sizeof launch) throw nb::value_error("not a ThoroughLaunch");
-    std::memcpy(&launch, bytes.c_str(), sizeof launch);
-    nb::gil_scoped_release release;
-    if (has_long_gaps(launch.batch.rules.scores)) map_doubtful<true>(launch);
-    else map_doubtful<false>(launch);
 }
 
 // Score units that each insert size up to the longest costs.
@@ -336,15 +254,11 @@ void bind_map_device(nb::module_& m) {
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
-    m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
-          "What the kernels do, on this thread and in this process's memory; for tests.");
     m.def("thorough_bytes", &thorough_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
           nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
           "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
     m.def("most_neighbours", &most_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
           "Seeds of a read of up to so many bases and of its neighbours, at most.");
-    m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
-          "What the kernels of the templates that map_scalar leaves do, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),

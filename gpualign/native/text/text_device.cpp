@@ -1,6 +1,4 @@
-// Records that a device writes (cuda/map_text.cu): its structs for Python, and, for the tests, the same in scalar code.
-#include <cstring>
-
+// Records that a device writes (cuda/map_text.cu): its structs for Python.
 #include "abi/fastq.hpp"
 #include "abi/fields.hpp"
 #include "algo/text/bam_form.hpp"
@@ -10,34 +8,6 @@
 #include "bindings.hpp"
 
 namespace gpualign {
-namespace {
-
-template <template <class> class Form>
-void write_all(const TextBatch& batch) {
-    const OneLane lane;
-    uint32_t records = 0, again = 0;
-    uint64_t all = 0;
-    for (uint32_t read = 0; read < batch.count; read++) {
-        batch.sizes[read] = all;
-        all += write_read<Form, false>(lane, batch, read, nullptr, records);
-    }
-    batch.totals[0] = all, batch.totals[1] = records;
-    for (uint32_t read = 0; all <= batch.capacity && read < batch.count; read++)
-        write_read<Form, true>(lane, batch, read, batch.out + batch.sizes[read], again);
-}
-
-// A batch whose addresses are the host's.
-void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
-    TextBatch batch;
-    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.c_str(), sizeof batch);
-    nb::gil_scoped_release release;
-    if (bam) write_all<BamForm>(batch);
-    else write_all<SamForm>(batch);
-}
-
-}  // namespace
-
 #define FASTQ(field) GPUALIGN_FIELD(FastqBatch, field)
 #define FASTQ_TEXT(field) GPUALIGN_FIELD(FastqText, field)
 #define FACTS(field) GPUALIGN_FIELD(FastqFacts, field)
@@ -97,8 +67,6 @@ std::vector<AbiStruct> text_abi() {
 
 void bind_text_device(nb::module_& m) {
     m.attr("TEXT_READS_SCANNED") = uint32_t(TextBatch::kScanned);
-    m.def("write_records_in_scalar_code", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
-          "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
     m.attr("FASTQ_LONGEST_NAME") = uint32_t(FastqBatch::kLongestName);
     m.attr("FASTQ_READS_SCANNED") = uint32_t(FastqBatch::kScanned);
     m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);

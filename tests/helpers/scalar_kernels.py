@@ -1,0 +1,139 @@
+"""The kernels of `map` in scalar code on one CPU thread: their algorithms without a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import struct
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
+from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
+from gpualign.map.device.records import DeviceRecords
+from gpualign.map.device.target import host_target, padded_mask
+from gpualign.map.device.text import TextBatch, text_arrays, text_target
+from gpualign.map.device.thorough import Thorough, all_templates
+from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from tests.helpers import native
+
+
+def map_scalar(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
+) -> DeviceRecords:
+    """The records of a batch."""
+    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
+    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, 1)
+    limits = edit_limits(params, item.longest[2])
+    memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
+    target, _held = host_target(index)
+    rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
+    further = workspace.further_records(params, len(batch))
+    while True:
+        item = MapBatch.of(batch, pairs is not None)
+        arrays: dict[str, NDArray[np.uint8]] = {}
+
+        def array(name: str, nbytes: int, arrays: dict[str, NDArray[np.uint8]] = arrays) -> int:
+            return arrays.setdefault(name, np.zeros(nbytes + 64, np.uint8)).ctypes.data
+
+        records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
+        given = thorough.capacity(item, np.inf)
+        counters = np.zeros(given.counters, np.uint32)
+        at = _addresses(item.block, records, memory, counters)
+        state = int(_native.map_state_bytes(workspace.words, len(batch)))
+        packed = batch_of(
+            item,
+            at[0],
+            workspace,
+            len(records),
+            target=target,
+            rules=rules,
+            records=at[1],
+            next_further=at[3] + 4 * given.further,
+            workspace=at[2],
+            state=array("reads", state),
+            doubtful=array("doubtful", 4 * item.templates),
+        )
+        everything = all_templates(item)
+        if params.seeding.full:
+            packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
+        else:
+            native.map_scalar(packed.tobytes(), workspace.words)
+        group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
+        if thorough.any_long(item):
+            native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
+        for launch in thorough.launches(*of, group, given):
+            native.map_thoroughly_scalar(launch.tobytes())
+        if int(counters[given.further]) > further:
+            further *= 2
+        elif not thorough.lacking(counters, given):
+            return DeviceRecords(((records, len(batch)),))
+
+
+def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
+    """The records of a batch of reads that are chained."""
+    arrays: dict[str, NDArray[np.uint8]] = {}
+
+    def array(name: str, nbytes: int) -> int:
+        arrays[name] = np.zeros(nbytes + 8, np.uint8)
+        return int(arrays[name].ctypes.data)
+
+    arena_sizes, (target, _held) = ArenaSizes(), host_target(index)
+    while True:
+        capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
+        rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
+        batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
+        native.map_chains_scalar(chain_launch(target, batch, at).tobytes())
+        used = used_items(counters)
+        if not arena_sizes.lacking(used, capacity):
+            break
+    of_item = _native.chain_item_bytes()
+    outputs = arrays["outputs"][: used["outputs"] * of_item["outputs"]]
+    cigars = arrays["output_cigars"][: used["output_cigars"] * 4].view(np.uint32)
+    state = arrays["state"][: len(item.batch) * struct("ChainRead").itemsize]
+    return Alignments(*_native.chain_alignments(state, outputs, cigars))
+
+
+def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
+    """What the kernels write, and the number of records."""
+    arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
+    held = tuple(np.ascontiguousarray(array) for array in arrays)
+    reads = len(item.batch)
+    edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
+    totals, out = np.zeros(3, np.uint64), np.zeros(0, np.uint8)
+    while True:
+        batch = item.native(
+            int(item.block.ctypes.data),
+            target=text_target(reference, *(int(array.ctypes.data) for array in held)),
+            edits=int(edits.ctypes.data),
+            sizes=int(sizes.ctypes.data),
+            totals=int(totals.ctypes.data),
+            out=int(out.ctypes.data),
+            capacity=len(out),
+        )
+        native.write_records(batch.tobytes(), item.form.bam)
+        if int(totals[0]) <= len(out):
+            return out[: int(totals[0])].tobytes(), int(totals[1])
+        out = np.zeros(int(totals[0]), np.uint8)
+
+
+def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
+    return tuple(int(array.ctypes.data) for array in arrays)
+
+
+def same_records(found: DeviceRecords, expected: DeviceRecords) -> bool:
+    """The same, wherever the further records lie."""
+
+    def of(records: DeviceRecords) -> list[bytes]:
+        return [
+            array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
+        ]
+
+    return of(found) == of(expected)
