@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
-from gpualign.engine.top_n import TopN
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.fastx import Chunk, parse, read_batches
@@ -26,6 +25,7 @@ from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
+from gpualign.lcs.top_n import TopN
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch

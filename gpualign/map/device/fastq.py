@@ -16,10 +16,10 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
 from gpualign.engine.gpu.host_memory import is_lent
-from gpualign.engine.gpu.kept_arrays import KeptArrays
 from gpualign.io.mates import UnparsedReads
 from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout, MapBatch
+from gpualign.map.device.kept_arrays import KeptArrays
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpualign.engine.top_n import TopN
+from gpualign.lcs.top_n import TopN
 
 
 @given(
