@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel docs man kernels lint bench report clean
+.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -86,7 +86,8 @@ SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(
 # Reports into files, as pytest keeps what a process says and most tests run processes of their own; the sanitizer of
 # undefined behaviour has none, so it aborts, and Python says where it was.
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
-SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$(REPORTS) TSAN_OPTIONS=$(REPORTS) \
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$(REPORTS) \
+    TSAN_OPTIONS=suppressions=$(abspath tests/thread_sanitizer.txt):$(REPORTS) \
     UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
@@ -101,13 +102,18 @@ sanitize: $(VENV)/developing
 	cp -r tests fuzz examples benchmarks docs packaging pyproject.toml $(SANITIZED)/run
 	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
 	    LD_PRELOAD="$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	    ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
+	    ../bin/python -m pytest -m 'not gpu' -o faulthandler_timeout=3600 $(SANITIZED_TESTS)
 	@! cat $(SANITIZED)/run/reports/* 2> /dev/null
 
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
 test-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda
 	$(BIN)/python -m pytest -m gpu
+
+# compute-sanitizer's memcheck, racecheck and initcheck on `devices --check` and on maps of few reads; there too.
+sanitize-gpu: $(VENV)/developing
+	$(PIP_INSTALL) pycuda nvidia-cuda-sanitizer-api
+	$(BIN)/python tests/sanitize_gpu.py
 
 # sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc. Each is
 # tried in an empty environment of every Python that it is for.

@@ -39,8 +39,8 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     constexpr int32_t kRows = 256;
     constexpr uint64_t kCodes = (Aligner::Layout::code_bytes(kRows, Band) + 15) / 16 * 16;
     __shared__ uint8_t codes[4 * kParts * kCodes];
-    if (overflowed(launch.batch)) return;
     const Warp warp;
+    if (warp.sync_any(overflowed(launch.batch))) return;  // other warps take as well: lanes leave together
     const Part part;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used, number = warp.lane() / Part::kLanes;
@@ -97,8 +97,8 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
     constexpr uint64_t kTrace = 14 << 10, kBytes = 16 << 10, kCodes = (Layout::code_bytes(kRows, kBand) + 15) / 16 * 16;
     __shared__ BandCell rows[4 * kParts][kBand];
     __shared__ uint8_t codes[4 * kParts][kCodes];
-    if (overflowed(launch.batch)) return;
     const Warp warp;
+    if (warp.sync_any(overflowed(launch.batch))) return;  // other warps take as well: lanes leave together
     const Part part;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used, number = warp.lane() / Lanes;
@@ -215,8 +215,8 @@ extern "C" __global__ void __launch_bounds__(128) align_in_parts(const __grid_co
 }
 
 extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {
-    if (overflowed(launch.batch)) return;
     const Warp group;
+    if (group.sync_any(overflowed(launch.batch))) return;
     const uint32_t warp = warp_number();
     for_each_of_class(group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return group.take_together(launch.next, 1); }, [&](BandTask& task) {
         align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });

@@ -34,6 +34,7 @@ __device__ __forceinline__ void each_tile(const LazyTask* tasks, int count, unsi
         if (threadIdx.x == 0) taken = int(atomicAdd(ticket, 1u));
         __syncthreads();
         const int at = taken;
+        __syncthreads();  // all have read it: a query without symbols has no tile
         if (at >= count) return;
         const LazyTask task = tasks[at];
         const uint8_t* query = queries.codes + queries.offsets[task.query];

@@ -64,6 +64,7 @@ extern "C" __global__ void __launch_bounds__(warp_size)
     at.result = path.result;
     at.operation = path.operation;
     at.length = path.length;
+    __syncwarp();  // all have read the state
     if (threadIdx.x == 0) *state = at;
 }
 

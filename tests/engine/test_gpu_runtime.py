@@ -433,3 +433,24 @@ def test_what_host_threads_have_filled_is_copied_from_where_it_is(fake) -> None:
 
     with Device(list_devices()[0]) as device:
         assert device.call(rounds, device).result() == [False] * 4
+
+
+def test_memory_that_is_copied_in_full_begins_as_zeros(fake):
+    """Kernels write only a part of it; what they have written stays."""
+    with Device(list_devices()[0]) as device:
+
+        def copies():
+            slot = slots_of(device, 1)[0]
+            slot.device_array("results", 1000, zeroed=True)
+            new = slot.download("results", 1000, np.uint8).copy()
+            slot.upload("results", np.full(500, 7, np.uint8))
+            slot.device_array("results", 1000, zeroed=True)
+            used = slot.download("results", 1000, np.uint8).copy()
+            slot.device_array("results", 5000, zeroed=True)
+            return new, used, slot.download("results", 5000, np.uint8).copy()
+
+        new, used, grown = device.call(copies).result()
+    assert not new.any()
+    assert used[:500].tolist() == [7] * 500
+    assert not used[500:].any()
+    assert not grown.any()

@@ -29,6 +29,15 @@ SHAPES: dict[str, tuple[End, End, int]] = {
     "both reverse": ((1000, 1100, "-"), (1200, 1290, "-"), 190),
     "twice the same": ((1000, 1100, "+"), (1000, 1100, "+"), 0),
 }
+#: htslib 1.16 has four pairs for each of two rules (test/xx#tlen.sam, xx#tlen2.sam): from the leftmost base to the
+#: rightmost, and between 5' ends, as these. Its reads have 5 bases and begin at 1 to 16; here 20 bases stand for each.
+OF_HTSLIB: dict[str, tuple[End, End, int]] = {
+    "apart, facing each other": ((1000, 1100, "+"), (1300, 1400, "-"), 20),
+    "overlapping": ((1120, 1220, "+"), (1180, 1280, "-"), 8),
+    "dovetailed": ((1180, 1280, "+"), (1120, 1220, "-"), 2),
+    "facing away": ((1300, 1400, "+"), (1000, 1100, "-"), -10),
+}
+SHAPES |= {f"htslib: {shape}": (one, two, 20 * length) for shape, (one, two, length) in OF_HTSLIB.items()}
 
 
 @pytest.fixture(scope="module")

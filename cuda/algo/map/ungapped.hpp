@@ -98,8 +98,7 @@ public:
             bool ends = at_substitution && loss < lost && loss + clipped(read_.length - own) <= lost;
             for (int32_t b = int32_t(group_.lane()); b <= band_; b += int32_t(Group::kLanes))
                 ends = ends || (b < band_ ? reach(b, loss, lost) : set_own(at_substitution ? own : kNever, loss));
-            if (group_.ballot(ends)) return false;
-            group_.sync();
+            if (group_.sync_any(ends)) return false;  // what follows may write where others have read
         }
         return true;
     }

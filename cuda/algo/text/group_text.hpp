@@ -75,8 +75,9 @@ public:
         for (int64_t i = group_.lane(); i < n; i += Group::kLanes) mine += uint32_t(value(i));
         return int64_t(group_.sum(mine));
     }
-    // A number that all lanes may look at later.
+    // A number that all lanes may look at later, and may have looked at before.
     GPUALIGN_HD void store(int32_t* at, int32_t value) const {
+        group_.sync();
         if (group_.lane() == 0) *at = value;
         group_.sync();
     }

@@ -82,8 +82,11 @@ class Slot:
         """
         return self._pinned.pop(key, None)
 
-    def device_array(self, key: str, nbytes: int) -> Any:
+    def device_array(self, key: str, nbytes: int, zeroed: bool = False) -> Any:
         """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
+
+        Args:
+            zeroed: memory that is new is set to zero, as more of it is copied to the host than kernels may have written.
 
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.
@@ -95,6 +98,8 @@ class Slot:
                 del self._arrays[key]
             pointer, size = self._allocate(self.device.allocate, nbytes, 2 * size)
             self._arrays[key] = (pointer, size)
+            if zeroed:
+                self._enqueued.memset_d8_async(pointer, 0, size, self.stream)
         return pointer
 
     @property

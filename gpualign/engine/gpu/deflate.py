@@ -67,7 +67,7 @@ class Deflater:
             space=numbers("space", space_bytes),
             space_bytes=space_bytes,
             block_offsets=numbers("block_offsets"),
-            out=int(slot.device_array("blocks", capacity + _AROUND * blocks)),
+            out=int(slot.device_array("blocks", capacity + _AROUND * blocks, zeroed=True)),
             out_bytes=totals + 16,
         )
         for first in range(0, blocks, at_once):

@@ -234,7 +234,7 @@ class ChainSteps:
 
 def slot_array(slot: Slot) -> Array:
     """(name, bytes) -> address of an array of the slot's batch."""
-    return lambda name, nbytes: int(slot.device_array(name, nbytes))
+    return lambda name, nbytes: int(slot.device_array(name, nbytes, zeroed=name in _RESULTS))
 
 
 def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:

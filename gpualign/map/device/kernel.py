@@ -184,7 +184,7 @@ class MapKernel:
         self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
-        records = int(slot.device_array("records", records_bytes))
+        records = int(slot.device_array("records", records_bytes, zeroed=True))
         memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(
             item,

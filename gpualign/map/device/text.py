@@ -220,7 +220,7 @@ class TextKernel:
         scan = int(_native.TEXT_READS_SCANNED)
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
-        out = int(slot.device_array("text", capacity))
+        out = int(slot.device_array("text", capacity, zeroed=True))
         columns = {"reads": item.batch.on_device(slot)} if isinstance(item.batch, ReadsInText) else {}
         slot.step = "format"
         batch = item.native(

@@ -200,7 +200,8 @@ private:
         return front;
     }
 
-    // What the next step reads from memory, so that it need not wait.
+    // What the next step reads from memory, so that it need not wait. Between the band's end and the next row it reads what it does not
+    // use, which the last lane may be writing.
     GPUALIGN_HD void look_ahead(Front& front) const {
         const int32_t b = front.diagonal;
         if (b >= 0 && b < task_.band && front.row < task_.rows) {

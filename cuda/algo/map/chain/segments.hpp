@@ -164,6 +164,7 @@ GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch
     const uint32_t count = choose_points(group, batch.rules, chain, nullptr);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
     if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
+    group.sync();  // all have seen that the chain is to be planned
     if (group.lane() == 0) {
         const bool joined = first != kNoItem && has_long_gaps(batch.rules.scores);
         chain.points = joined ? join_long_gaps(batch.rules, batch.points.items + first, count) : count;
