@@ -113,7 +113,7 @@ test-gpu: $(VENV)/developing
 # compute-sanitizer's memcheck, racecheck and initcheck on `devices --check` and on maps of few reads; there too.
 sanitize-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda nvidia-cuda-sanitizer-api
-	$(BIN)/python tests/sanitize_gpu.py
+	$(BIN)/python -m tests.helpers.sanitize_gpu
 
 # sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc. Each is
 # tried in an empty environment of every Python that it is for.
