@@ -87,7 +87,7 @@ SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(
 # undefined behaviour has none, so it aborts, and Python says where it was.
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
 SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$(REPORTS) \
-    TSAN_OPTIONS=suppressions=$(abspath tests/thread_sanitizer.txt):$(REPORTS) \
+    TSAN_OPTIONS=suppressions=$(abspath tests/thread_sanitizer.txt):print_suppressions=0:$(REPORTS) \
     UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
