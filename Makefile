@@ -87,7 +87,7 @@ SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(
 # undefined behaviour has none, so it aborts, and Python says where it was.
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
 SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$(REPORTS) \
-    TSAN_OPTIONS=suppressions=$(abspath tests/thread_sanitizer.txt):$(REPORTS) \
+    TSAN_OPTIONS=suppressions=$(abspath tests/thread_sanitizer.txt):print_suppressions=0:$(REPORTS) \
     UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
@@ -113,7 +113,7 @@ test-gpu: $(VENV)/developing
 # compute-sanitizer's memcheck, racecheck and initcheck on `devices --check` and on maps of few reads; there too.
 sanitize-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda nvidia-cuda-sanitizer-api
-	$(BIN)/python tests/sanitize_gpu.py
+	$(BIN)/python -m tests.helpers.sanitize_gpu
 
 # sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc. Each is
 # tried in an empty environment of every Python that it is for.

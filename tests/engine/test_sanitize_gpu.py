@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.sam import records
-from tests.sanitize_gpu import verdict, write_inputs
+from tests.helpers.sanitize_gpu import verdict, write_inputs
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

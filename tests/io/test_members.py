@@ -33,12 +33,12 @@ class Drops(io.RawIOBase):
     """A stream that gives a few bytes at a time, as a pipe may."""
 
     def __init__(self, data: bytes, seed: int) -> None:
-        self._data, self._random = data, random.Random(seed)
+        self._data, self._at, self._random = data, 0, random.Random(seed)
 
     def read(self, size: int = -1) -> bytes:
-        count = min(size, self._random.randint(1, 9))
-        taken, self._data = self._data[:count], self._data[count:]
-        return taken
+        begin = self._at
+        self._at += min(size, self._random.randint(1, 9))
+        return self._data[begin : self._at]
 
 
 NEW: dict[str, Callable[[], Any]] = {

@@ -1,7 +1,7 @@
 """The kernels under NVIDIA's compute-sanitizer (`make sanitize-gpu`): memory errors, races in shared memory, and memory
 that is read or copied before anything has written it. Exits with 1 where one of the tools finds something.
 
-    python tests/sanitize_gpu.py [--sanitizer FILE] [--tools memcheck,racecheck,initcheck] [--device cuda:0] [--seed 1]
+    python -m tests.helpers.sanitize_gpu [--sanitizer FILE] [--tools memcheck,racecheck,initcheck] [--device cuda:0]
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.helpers.commands import program
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sequences import mutate, random_text, reverse_complement, substitute
+
 TOOLS = ("memcheck", "racecheck", "initcheck")
-#: of what a tool has found, and of racecheck (its warnings are places where a warp lacks a barrier)
+#: what a tool has found; racecheck counts its warnings as well: places where a warp lacks a barrier
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
-_GENOME, _REPEAT = 60_000, 400
 _PAIRS, _CLIPPED, _LONG = 100, 100, 6
 _LENGTH, _LONG_LENGTH = 150, 3000
 
@@ -36,75 +39,50 @@ def find_sanitizer() -> str | None:
     )
 
 
-def _bases(rng: random.Random, count: int) -> str:
-    return "".join(rng.choices("ACGT", k=count))
-
-
-def _with_errors(rng: random.Random, text: str, share: float, kinds: str = "XID") -> str:
-    """Bases changed (X), inserted (I) or deleted (D)."""
-    out = []
-    for base in text:
-        kind = rng.choice(kinds) if rng.random() < share else "="
-        out.append({"X": rng.choice("ACGT"), "I": base + rng.choice("ACGT"), "D": "", "=": base}[kind])
-    return "".join(out)
-
-
-def _reverse(text: str) -> str:
-    return text.translate(str.maketrans("ACGT", "TGCA"))[::-1]
-
-
 def write_inputs(folder: Path, seed: int) -> dict[str, list[str]]:
     """Name -> what `gpualign map` is called with. A reference with repeats; pairs, some of them with gaps, with unknown
     bases or without a locus; reads of which a part is from elsewhere; long reads."""
     rng = random.Random(seed)
-    repeat = _bases(rng, _REPEAT)
-    genome = "".join(_bases(rng, _GENOME // 10) + _with_errors(rng, repeat, 0.01) for _ in range(10))
-    (folder / "ref.fa").write_text(f">g\n{genome}\n")
+    repeat = random_text(rng, 400)
+    genome = "".join(random_text(rng, 6000) + mutate(rng, repeat, 0.01) for _ in range(10))
 
     def piece(length: int) -> str:
         at = rng.randrange(len(genome) - length)
         return genome[at : at + length]
 
-    def mates(number: int) -> tuple[str, str]:
-        insert = piece(rng.randrange(250, 450))
-        share, kinds = rng.choice([(0.0, "X"), (0.01, "X"), (0.02, "XID"), (0.04, "XID")])
-        ends = [_with_errors(rng, end, share, kinds) for end in (insert[:_LENGTH], _reverse(insert[-_LENGTH:]))]
+    def mates(number: int) -> list[str]:
+        insert, rate = piece(rng.randrange(250, 450)), rng.choice([0.0, 0.01, 0.04])
+        change = substitute if number % 2 else mutate
+        ends = [change(rng, end, rate) for end in (insert[:_LENGTH], reverse_complement(insert[-_LENGTH:]))]
         if number % 10 == 0:
-            ends[1] = _bases(rng, _LENGTH)
+            ends[1] = random_text(rng, _LENGTH)
         if number % 10 == 5:
             ends[0] = ends[0][:60] + "N" * 5 + ends[0][65:]
-        return ends[0], ends[1]
+        return ends
 
     def clipped() -> str:
         end = rng.randrange(30, 100)
-        foreign = _bases(rng, end) if rng.random() < 0.5 else piece(end)
-        return _with_errors(rng, rng.choice([foreign + piece(_LENGTH - end), piece(_LENGTH - end) + foreign]), 0.01)
+        parts = [piece(_LENGTH - end), random_text(rng, end) if rng.random() < 0.5 else piece(end)]
+        rng.shuffle(parts)
+        return mutate(rng, "".join(parts), 0.01)
 
-    pairs = [mates(number) for number in range(_PAIRS)]
-    reads = {
-        "r1": [one for one, _ in pairs],
-        "r2": [two for _, two in pairs],
-        "clipped": [clipped() for _ in range(_CLIPPED)],
-        "long": [_with_errors(rng, piece(_LONG_LENGTH), 0.06) for _ in range(_LONG)],
-    }
-    for name, sequences in reads.items():
-        lines = [f"@{name.rstrip('12')}{i}\n{bases}\n+\n{'I' * len(bases)}\n" for i, bases in enumerate(sequences)]
-        (folder / f"{name}.fq").write_text("".join(lines))
-    files = {name: str(folder / f"{name}.fq") for name in reads}
-    reference = str(folder / "ref.fa")
+    def written(name: str, reads: list[str]) -> str:
+        return str(write_fastq(folder / name, *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads))))
+
+    reference, pairs = str(write_fasta(folder / "ref.fa", g=genome)), [mates(number) for number in range(_PAIRS)]
+    long_reads = [mutate(rng, piece(_LONG_LENGTH), 0.06) for _ in range(_LONG)]
     return {
-        "plain": [reference, files["r1"], files["r2"]],
-        "clipped": [reference, files["clipped"]],
-        "long": ["-x", "ont", reference, files["long"]],
+        "plain": [reference, *(written(f"{end}.fq", [pair[end] for pair in pairs]) for end in (0, 1))],
+        "clipped": [reference, written("clipped.fq", [clipped() for _ in range(_CLIPPED)])],
+        "long": ["-x", "ont", reference, written("long.fq", long_reads)],
     }
 
 
 def commands(folder: Path, device: str, seed: int) -> Iterator[tuple[str, list[str]]]:
     """Name and command line."""
-    start = [sys.executable, "-m", "gpualign"]
-    yield "devices --check", [*start, "devices", "--check"]
+    yield "devices --check", program("devices", "--check")
     for name, words in write_inputs(folder, seed).items():
-        yield f"map, {name} reads", [*start, "map", "--device", device, "-o", str(folder / f"{name}.sam"), *words]
+        yield f"map, {name} reads", program("map", "-o", folder / f"{name}.sam", *words, device=device)
 
 
 def run(words: list[str]) -> tuple[int, str]:
@@ -128,9 +106,7 @@ def main() -> None:
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--reports", type=Path, default=Path("build/sanitize-gpu"), help="folder for what the tools print"
-    )
+    parser.add_argument("--reports", type=Path, default=Path("build/sanitize-gpu"), help="folder for what tools print")
     options = parser.parse_args()
     if options.sanitizer is None:
         sys.exit("compute-sanitizer is not there: pip install nvidia-cuda-sanitizer-api, or name it with --sanitizer")
@@ -149,10 +125,8 @@ def main() -> None:
                 report.write_text(output)
                 wrong = verdict(code, output)
                 failed |= bool(wrong)
-                seconds = time.perf_counter() - begin
-                print(
-                    f"{name:<20} {tool:<10} {seconds:6.1f} s  {f'{wrong}: {report}' if wrong else 'clean'}", flush=True
-                )
+                outcome = f"{wrong}: {report}" if wrong else "clean"
+                print(f"{name:<20} {tool:<10} {time.perf_counter() - begin:6.1f} s  {outcome}", flush=True)
     sys.exit(failed)
 
 
