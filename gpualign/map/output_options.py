@@ -126,7 +126,7 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
 
 #: add the options of :class:`RecordOptions` that choose and complete records
 record_options = together(
-    click.option("-C", "--copy-comments", is_flag=True, help="Copy comments that are SAM tags (XX:T:value)."),
+    click.option("-C", "--copy-comments", is_flag=True, help="Copy fields of comments that are SAM tags (XX:T:value)."),
     click.option(
         "-U",
         "--no-unal",

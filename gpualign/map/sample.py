@@ -248,8 +248,9 @@ def warn_of(
             f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
             f"{_native.LONGEST_WHOLE:,} bases"
         )
-    if statistics.invalid_comments:
-        warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
+    if statistics.invalid_tags:
+        fields = counted(statistics.invalid_tags, "field")
+        warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
     if without := of_output.get("duplicates", {}).get("without_barcode"):
         warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
 
