@@ -36,6 +36,8 @@ _OF_ALIGNMENT = (
     "ct dc do dt mc ZQ DI:i DS:i DT "  # samtools, biobambam, Picard
     "ed"
 )
+#: modified bases, counted from the first of a read, as :func:`dropped_tags` has names
+_OF_WHOLE_READS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, bases, qualities, tags, flags
@@ -119,7 +121,8 @@ class AlignmentReads:
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
             sequence, quality = "", ""
-        tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & self._dropped)
+        dropped = self._dropped | _OF_WHOLE_READS if "H" in fields[5] else self._dropped
+        tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & dropped)
         if record.flag & _REVERSE:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality

@@ -102,3 +102,19 @@ def test_older_names_and_lengths(cli: Cli, tmp_path: Path, genome: str, read: st
         copied = {"BC", "Mm", "MN", "MX", "Ml"} & set(tags(line))
         assert copied == ({"BC", "MX"} if int(line[1]) & 0x800 else {"BC", "Mm", "MN", "MX", "Ml"})
     assert len(records(sam)) == 2
+
+
+@pytest.mark.parametrize("form", ["sam", "bam"])
+@pytest.mark.parametrize(("cigar", "copied"), [("9H2500M", False), ("2500M9H", False), ("2499M1S", True)])
+def test_reads_that_were_hard_clipped(
+    cli: Cli, tmp_path: Path, genome: str, read: str, form: str, cigar: str, copied: bool
+) -> None:
+    sam = tmp_path / "r.sam"
+    fields = f"r\t0\tx\t1\t0\t{cigar}\t*\t0\t0\t{read}\t*\tMM:Z:C+m,0;\tML:B:C,7\tRX:Z:AC"
+    sam.write_text(f"@HD\tVN:1.6\n@SQ\tSN:x\tLN:9999\n{fields}\n")
+    reads = tmp_path / f"r.{form}"
+    if form == "bam":
+        pysam.samtools.view("-b", "-o", str(reads), str(sam), catch_stdout=False)
+    code, out, error = cli("map", "-x", "hifi", write_fasta(tmp_path / "g.fa", g=genome), reads)
+    assert code == 0, error
+    assert {"RX", "MM", "ML"} & set(tags(records(out)[0])) == ({"RX", "MM", "ML"} if copied else {"RX"})

@@ -18,6 +18,12 @@ struct RecordHead {
     int64_t from, to;  // bases of the read as it is printed; none where they are equal
 };
 
+// MM, ML (Mm, Ml before they were SAM's) and MN speak of modified bases by counting from the read's first one.
+GPUALIGN_HD bool counts_bases(const char* tag) {
+    const char second = tag[1];
+    return tag[0] == 'M' && (second == 'M' || second == 'L' || second == 'N' || second == 'm' || second == 'l');
+}
+
 template <class Form, class Bases>
 class RecordWriter {
 public:
@@ -81,12 +87,6 @@ private:
             const bool ours = options_.alt_contig_count && tag[0] == 'p' && tag[1] == 'a';
             if (all || (!ours && (whole || !counts_bases(tag)))) form_.tags(tag, uint64_t(next - tag));
         }
-    }
-
-    // MM, ML (Mm, Ml before they were SAM's) and MN speak of modified bases by counting from the read's first one.
-    GPUALIGN_HD static bool counts_bases(const char* tag) {
-        const char second = tag[1];
-        return tag[0] == 'M' && (second == 'M' || second == 'L' || second == 'N' || second == 'm' || second == 'l');
     }
 
     GPUALIGN_HD RecordHead head_of(uint64_t r, bool mapped) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "algo/text/record_writer.hpp"
 #include "bam/sam_lines.hpp"
 #include "bindings.hpp"
 #include "text/record_text.hpp"
@@ -52,8 +53,10 @@ public:
 private:
     void tags(const BamRecord& record) {
         const size_t from = lines_.text().size();
-        lines_.tags(record, [&](const uint8_t* tag) {
-            return !dropped_.has(reinterpret_cast<const char*>(tag), SamLines::shown_type(char(tag[2])));
+        const bool part = record.hard_clipped();
+        lines_.tags(record, [&](const uint8_t* bytes) {
+            const auto tag = reinterpret_cast<const char*>(bytes);
+            return !dropped_.has(tag, SamLines::shown_type(tag[2])) && !(part && counts_bases(tag));
         });
         const char* text = lines_.text().data();
         if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the first tab
