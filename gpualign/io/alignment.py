@@ -25,8 +25,19 @@ if TYPE_CHECKING:
 
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900
-#: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
-_OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "DT", "ed"})
+#: tags that tell how a read was aligned, as programs' documentation has them; an input's own are dropped, those among
+#: them that are ours, too. With a type where another program means something of the read by the name.
+_OF_ALIGNMENT = (
+    "NM MD AS SA MC MQ UQ AM BQ CC CG CM CP H0 H1 H2 HI IH NH OA OC OP PG PQ SM TS "  # SAM's
+    "XS XA XB XR HN pa:f X0 X1 XE:i XF:i XG:i XM:i XN:i XO:i XT:A "  # bwa
+    "YF:Z YS:i YT:Z ZS:i Zs:Z "  # Bowtie 2, HISAT2
+    "tp cm s1 s2 ms nn ts:A cg cs dv de rl zd "  # minimap2
+    "jI jM nM "  # STAR
+    "ct dc do dt mc ZQ DI:i DS:i DT "  # samtools, biobambam, Picard
+    "ed"
+)
+#: modified bases, counted from the first of a read, as :func:`dropped_tags` has names
+_OF_WHOLE_READS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, bases, qualities, tags, flags
@@ -34,8 +45,9 @@ _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 
 
 def dropped_tags(keep_read_groups: bool) -> str:
-    """Names of the tags of an input that are left out, one after another."""
-    return "".join(sorted(_OURS if keep_read_groups else _OURS | {"RG"}))
+    """The tags of an input that are left out: name and type of each, ``*`` for any type, one after another."""
+    tags = _OF_ALIGNMENT if keep_read_groups else _OF_ALIGNMENT + " RG"
+    return "".join(tag[:2] + (tag[3:] or "*") for tag in tags.split())
 
 
 class AlignmentReads:
@@ -55,7 +67,9 @@ class AlignmentReads:
     """
 
     def __init__(self, file: InputFile, keep_read_groups: bool = True) -> None:
-        self.path, self._dropped = file.path, _OURS if keep_read_groups else _OURS | {"RG"}
+        self.path = file.path
+        dropped = dropped_tags(keep_read_groups)
+        self._dropped = {dropped[i : i + 3] for i in range(0, len(dropped), 3)}
         import pysam  # slow to import
 
         pysam.set_verbosity(0)  # its messages would mix with ours
@@ -107,7 +121,8 @@ class AlignmentReads:
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
             sequence, quality = "", ""
-        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in self._dropped)
+        dropped = self._dropped | _OF_WHOLE_READS if "H" in fields[5] else self._dropped
+        tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & dropped)
         if record.flag & _REVERSE:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
@@ -131,16 +146,22 @@ def _batch(rows: list[_Row]) -> SequenceBatch:
     return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets, flags=flags)
 
 
-def with_comment_tags(batch: SequenceBatch, without_read_groups: bool) -> tuple[SequenceBatch, int]:
-    """The batch with those comments that are SAM tags, tab-separated, less the tags that records get from us.
+def with_comment_tags(
+    batch: SequenceBatch, keep_read_groups: bool, read_groups: Sequence[str]
+) -> tuple[SequenceBatch, int]:
+    """The batch with those fields of comments that are SAM tags of reads, tab-separated.
+
+    Args:
+        keep_read_groups: as for :class:`AlignmentReads`.
+        read_groups: IDs in the header; an RG of another one is left out.
 
     Returns:
-        Also the number of comments that are something else; these are left out.
+        Also the number of fields that are left out as they are no tags, or name no read group of the header.
     """
     if batch.comments is None:
         return batch, 0
-    dropped = dropped_tags(not without_read_groups)
-    tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped)
+    dropped = dropped_tags(keep_read_groups)
+    tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped, list(read_groups))
     return replace(batch, comments=tags, comment_offsets=offsets), invalid
 
 

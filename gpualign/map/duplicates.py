@@ -41,13 +41,15 @@ class DuplicateMarking:
         remove: leave them out instead of marking them.
         optical_distance: pixels by which x and y of optical duplicates differ at most; 0: none is called optical.
         barcode_tags: tags of the reads that duplicates share, of two characters each.
-        barcode_in_name: duplicates share the UMI at the end of their names, after the last colon or underscore.
+        barcode_in_name: duplicates share the UMI at the end of their names (docs/formats.md has the rule).
+        by_read_group: duplicates are of one read group, not of one library.
     """
 
     remove: bool = False
     optical_distance: int = 100
     barcode_tags: tuple[str, ...] = ()
     barcode_in_name: bool = False
+    by_read_group: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.optical_distance < _MAX_DISTANCE:
@@ -71,6 +73,7 @@ class DuplicateMarking:
             list(libraries.indices),
             libraries.default,
             self.optical_distance > 0,
+            self.by_read_group,
             "".join(self.barcode_tags),
             self.barcode_in_name,
         )
@@ -112,7 +115,7 @@ class Duplicates:
     """Finds the duplicates of a run: :meth:`add` for every batch in input order, then :meth:`finish`."""
 
     def __init__(self, marking: DuplicateMarking, libraries: Libraries) -> None:
-        self._libraries = libraries
+        self._marking, self._libraries = marking, libraries
         self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance)
 
     @STEPS.at("mark")
@@ -131,7 +134,9 @@ class Duplicates:
         rows = [LibraryMetrics(name, *row) for name, row in zip(names, counts, strict=True)]
         if not rows[-1].reads and len(names) - 1 not in self._libraries.indices:
             rows.pop()
-        return DuplicateMetrics(tuple(rows), tuple(self._finder.set_sizes()))
+        with_barcodes = self._marking.barcode_tags or self._marking.barcode_in_name
+        without_barcode = self._finder.without_barcode() if with_barcodes else None
+        return DuplicateMetrics(tuple(rows), tuple(self._finder.set_sizes()), without_barcode)
 
 
 class LibraryMetrics(NamedTuple):
@@ -185,18 +190,22 @@ class DuplicateMetrics(NamedTuple):
         libraries: in the header's order; :data:`UNKNOWN_LIBRARY` last, where a read group or a read needs it.
         set_sizes: sets of equal pairs by size: all, of optical duplicates (with the pair that they are copies of), all
             but the optical duplicates.
+        without_barcode: templates with a mapped read and no barcode, or not all of several; None: none is asked for.
     """
 
     libraries: tuple[LibraryMetrics, ...]
     set_sizes: tuple[dict[int, int], ...]
+    without_barcode: int | None = None
 
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""
         mapped = sum(library.mapped for library in self.libraries)
         duplicates = sum(library.duplicates for library in self.libraries)
+        without = {} if self.without_barcode is None else {"without_barcode": self.without_barcode}
         return {
             "reads": duplicates,
             "share": round(duplicates / max(1, mapped), 6),
+            **without,
             "libraries": [library.report() for library in self.libraries],
             "set_sizes": {str(size): count for size, count in self.set_sizes[0].items()},
         }

@@ -211,3 +211,9 @@ class RecordOptions:
     def groups(self) -> tuple[str, ...]:
         """The @RG lines that are given."""
         return self.lane_groups or (() if self.read_group is None else (self.read_group,))
+
+    @property
+    def header_groups(self) -> list[str]:
+        """IDs of the @RG lines among ``header_lines``."""
+        fields = [line.split("\t") for line in self.header_lines if line.startswith("@RG\t")]
+        return [field[3:] for line in fields for field in line if field.startswith("ID:")]

@@ -100,4 +100,5 @@ def duplicates_summary(fields: dict[str, Any]) -> str:
     if "duplicates" not in fields:
         return ""
     found = fields["duplicates"]
-    return f", {counted(found['reads'], 'duplicate')} ({100 * found['share']:.2f} %)"
+    without = f", {counted(n, 'template')} without a barcode" if (n := found.get("without_barcode")) else ""
+    return f", {counted(found['reads'], 'duplicate')} ({100 * found['share']:.2f} %){without}"

@@ -57,7 +57,7 @@ class RecordsJob:
         batch: comments are tags, or left out.
         wanted: uint8 (n,), 1 for the reads whose records are written; None: all.
         options: of the records, as native functions take them.
-        invalid_comments: that should be tags and are none.
+        invalid_tags: fields of comments that should be tags and are none.
         unmapped_reads, mapped_reads: as :class:`MappedText` has them.
     """
 
@@ -65,7 +65,7 @@ class RecordsJob:
     alignments: Alignments
     wanted: NDArray[np.uint8] | None
     options: Mapping[str, Any]
-    invalid_comments: int = 0
+    invalid_tags: int = 0
     unmapped_reads: bytes | NDArray[np.uint8] = b""
     mapped_reads: bytes | NDArray[np.uint8] = b""
 
@@ -131,13 +131,13 @@ class RecordFormatter:
     def __call__(
         self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None
     ) -> tuple[MappedText, int]:
-        """The text, and the number of comments that should be tags and are none.
+        """The text, and the number of fields of comments that should be tags and are none.
 
         Args:
             lane_group: ID of the read group of these reads; None: that of all.
         """
         job = self.job(batch, alignments, lane_group)
-        return self.text(job, self.records(job)), job.invalid_comments
+        return self.text(job, self.records(job)), job.invalid_tags
 
     def job(self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None) -> RecordsJob:
         """What is to be written of a batch; the arguments are those of a call.
@@ -169,11 +169,11 @@ class RecordFormatter:
         return MappedText(records, job.unmapped_reads, job.mapped_reads)
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
-        """The batch with tags for comments, and the number of comments that are none."""
+        """The batch with tags for comments, and the number of their fields that are none."""
         if self.tagged:
             return batch, 0
         if self.options.copy_comments:
-            return with_comment_tags(batch, bool(self.options.groups))
+            return with_comment_tags(batch, not self.options.groups, self.options.header_groups)
         return replace(batch, comments=None, comment_offsets=None), 0
 
     @STEPS.at("format")

@@ -78,7 +78,13 @@ marking_options = together(
     click.option(
         "--barcode-name",
         is_flag=True,
-        help="Only reads with the same UMI at the end of their names, after ':' or '_', are duplicates.",
+        help="Only reads with the same UMI at the end of their names are duplicates: the eighth field, or what follows "
+        "the last ':', '_' or '#'.",
+    ),
+    click.option(
+        "--use-read-groups",
+        is_flag=True,
+        help="Only reads of the same read group (RG) are duplicates, not of a library.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
@@ -100,14 +106,17 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
     """
     mark, remove = values.pop("mark_duplicates"), values.pop("remove_duplicates")
     distance, tags, in_name = (values.pop(name) for name in ("optical_distance", "barcode_tag", "barcode_name"))
+    by_read_group = values.pop("use_read_groups")
     if mark or remove:
         given = {} if distance is None else {"optical_distance": distance}
         tags = () if tags is None else tuple(tags.split(","))
-        return DuplicateMarking(remove=remove, barcode_tags=tags, barcode_in_name=in_name, **given)
+        barcodes = {"barcode_tags": tags, "barcode_in_name": in_name, "by_read_group": by_read_group}
+        return DuplicateMarking(remove=remove, **barcodes, **given)
     options = {
         "--optical-distance": distance is not None,
         "--barcode-tag": tags is not None,
         "--barcode-name": in_name,
+        "--use-read-groups": by_read_group,
         "--duplicate-metrics": values["duplicate_metrics"] is not None,
     }
     for name in (name for name, is_given in options.items() if is_given):
@@ -117,7 +126,7 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
 
 #: add the options of :class:`RecordOptions` that choose and complete records
 record_options = together(
-    click.option("-C", "--copy-comments", is_flag=True, help="Copy comments that are SAM tags (XX:T:value)."),
+    click.option("-C", "--copy-comments", is_flag=True, help="Copy fields of comments that are SAM tags (XX:T:value)."),
     click.option(
         "-U",
         "--no-unal",

@@ -155,6 +155,8 @@ def _duplicates(report: dict[str, Any]) -> dict[str, str]:
         return {}
     found = report["duplicates"]
     rows = {"duplicates": f"{found['reads']:,} ({100 * found['share']:.2f} %)"}
+    if found.get("without_barcode"):
+        rows["templates without a barcode"] = f"{found['without_barcode']:,}"
     for library in found["libraries"]:
         optical, size = library["optical_pair_duplicates"], library["estimated_library_size"]
         molecules = "" if size is None else f", about {size:,} molecules"

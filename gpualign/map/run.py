@@ -100,7 +100,7 @@ def run_map(
             )
         report.stage("output")
         host, wall = STEPS.since(before), time.perf_counter() - start
-    warn_of(statistics, files, params.seeding.full, run.warn)
+    warn_of(statistics, of_output, files, params.seeding.full, run.warn)
     report |= sample_report(sample, statistics, pairs, index) | of_output
     devices = report.fields.get("devices", ())
     report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}

@@ -232,8 +232,10 @@ def sample_report(
     return fields if pairs is None else fields | {"insert_size": pairs.reported}
 
 
-def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callable[[str], None]) -> None:
-    """What a user should know of the reads."""
+def warn_of(
+    statistics: MapStatistics, of_output: dict[str, Any], files: MapFiles, full: bool, warn: Callable[[str], None]
+) -> None:
+    """What a user should know of the reads; ``of_output`` as :func:`map_sample` returns it."""
     if statistics.reads == 0:
         warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
@@ -246,8 +248,11 @@ def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callab
             f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
             f"{_native.LONGEST_WHOLE:,} bases"
         )
-    if statistics.invalid_comments:
-        warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
+    if statistics.invalid_tags:
+        fields = counted(statistics.invalid_tags, "field")
+        warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
+    if without := of_output.get("duplicates", {}).get("without_barcode"):
+        warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
 
 
 def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:

@@ -330,7 +330,7 @@ class SampleMapper:
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
-        warn_of(statistics, sample.files, self.params.seeding.full, warnings.append)
+        warn_of(statistics, of_output, sample.files, self.params.seeding.full, warnings.append)
         seconds = {"wall_s": round(time.perf_counter() - start, 3)}
         return JobResult(
             sample_report(sample, statistics, pairs, self.index) | of_output | fields | seconds, tuple(warnings)

@@ -146,7 +146,7 @@ class Mapping:
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
-        return job, replace(statistics, invalid_comments=job.invalid_comments, long_reads=long_reads, on_gpu=on_gpu)
+        return job, replace(statistics, invalid_tags=job.invalid_tags, long_reads=long_reads, on_gpu=on_gpu)
 
     def _records_by_device(self, job: RecordsJob, run: Run) -> NDArray[np.uint8] | BgzfBlocks:
         """

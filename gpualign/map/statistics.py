@@ -51,7 +51,7 @@ class MapStatistics:
     Attributes:
         bases: of all reads.
         properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
-        invalid_comments: comments that are no SAM tags, where tags were wanted.
+        invalid_tags: fields of comments that are no SAM tags, where tags were wanted, or no read group's.
         long_reads: reads that a preset of short reads chains as the long ones they are.
         mapqs: reads by the quality of their primary record, mapped ones.
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
@@ -67,7 +67,7 @@ class MapStatistics:
     properly_paired: int = 0
     secondary: int = 0
     supplementary: int = 0
-    invalid_comments: int = 0
+    invalid_tags: int = 0
     long_reads: int = 0
     edits: int = 0
     edited_bases: int = 0

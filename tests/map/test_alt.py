@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pysam
 import pytest
 
 from gpualign.errors import InputError
@@ -94,6 +95,23 @@ def test_reads_are_placed_on_the_primary_assembly(cli: Cli, ref: Path, reads: li
             assert better
     assert with_alt > 120
     assert found > 170  # some copies have too many edits for XA
+
+
+def test_the_share_of_an_alt_contig_is_written_once(
+    cli: Cli, tmp_path: Path, ref: Path, contigs: dict[str, str]
+) -> None:
+    """Basecallers have a pa of another type."""
+    text = "@HD\tVN:1.6\n"
+    for i, (mate, _) in enumerate(pairs_of(contigs["chr1_x_alt"], "alt", 60, 2)):
+        text += f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\t{mate[1]}\t{mate[2]}\tBC:Z:x\tpa:B:i,1\tts:i:7\n"
+    (tmp_path / "r.sam").write_text(text)
+    for form in ("sam", "bam"):
+        out = tmp_path / f"out.{form}"
+        assert cli("mem", ref, tmp_path / "r.sam", "-o", out)[0] == 0
+        lines = records(str(pysam.samtools.view(str(out))).encode())
+        assert all(len(tags(line)) == len(line) - 11 for line in lines)
+        assert all(tags(line)["BC"] == "x" and "ts:i:7" in line for line in lines)
+        assert any("pa:f:" in "\t".join(line) for line in lines)
 
 
 def test_one_contig_as_good_as_another_without_them(cli: Cli, ref: Path, reads: list[Path]) -> None:

@@ -48,7 +48,8 @@ def random_reads(rng: random.Random, count: int, longest_name: int) -> SequenceB
     names = [
         "".join(chr(rng.randrange(33, 256)) for _ in range(rng.choice((0, 1, 7, 40, longest_name)))) for _ in lengths
     ]
-    comments = rng.choice((None, [f"BC:Z:{i}" if i % 3 else "" for i in range(count)]))
+    tagged = ["", "BC:Z:1", "BC:Z:2\tMM:Z:C+m,0;\tMX:i:1\tML:B:C,7", "MM:Z:;\tMN:i:1"]
+    comments = rng.choice((None, [tagged[i % 4] for i in range(count)]))
 
     def joined(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         encoded = [text.encode("latin-1") for text in texts]

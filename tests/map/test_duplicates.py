@@ -178,6 +178,82 @@ def test_barcodes(marking: DuplicateMarking, names: Sequence[str], tags: list[st
     assert found(lines, marking)[0] == expected
 
 
+BY_NAME = DuplicateMarking(barcode_in_name=True)
+ILLUMINA = "m:1:f:1:1101:1000"
+#: names that end in one barcode, and in another
+SPELLINGS = [
+    (ILLUMINA + ":7:AAAA-2", ILLUMINA + ":8:AAAA-3"),
+    (ILLUMINA + ":7:rAGT+rGCA", ILLUMINA + ":8:rAGT+rGCC"),
+    (ILLUMINA + ":7:AAAA_TTTT", ILLUMINA + ":8:CCCC_TTTT"),
+    (ILLUMINA + ":7:UMI_01_02", ILLUMINA + ":8:UMI_02_02"),
+    (ILLUMINA + ":7:12", ILLUMINA + ":8:13"),
+    (ILLUMINA + ":7_AAAA_TTTT", ILLUMINA + ":8_CCCC_TTTT"),
+    (ILLUMINA + ":7_b1_TTTT", ILLUMINA + ":8_b2_TTTT"),
+    ("m:1:1101:1000:7#AAAA", "m:1:1101:1000:8#AAAC"),
+    ("m:1:1101:1000:AARA", "m:1:1101:1000:AAGA"),
+    ("SRR1.1_AAACCTGA-1", "SRR1.2_AAACCTGA-2"),
+    ("SRR1.1_AAACCTGA-1_AAAA", "SRR1.2_AAACCTGA-2_AAAA"),
+    ("SRR1.1_AAAC_TTTT", "SRR1.2_AAAG_TTTT"),
+    ("SRR1.1:AAAC_TTTT", "SRR1.2:AAAG_TTTT"),
+    ("r1:AARA", "r2:AAYA"),
+    ("r1:AAAA.TTTT", "r2:AAAC.TTTT"),
+    ("r1#AAAA", "r2#AAAC"),
+    ("r1:UMI=AAAA", "r2:UMI=AAAC"),
+    ("a:ACGT", "c:ACGA"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SPELLINGS)
+def test_barcodes_in_names(one: str, other: str) -> None:
+    """A third read, with the barcode of the first, is its duplicate alone."""
+    again = one.replace("1101:1000", "1101:5000", 1).replace("r1", "r9").replace("SRR1.1", "SRR1.9").replace("a:", "g:")
+    assert again != one
+    status, metrics = found(joined(pair(name, 100, 300) for name in (one, other, again)), BY_NAME)
+    assert [bool(mark) for mark in status] == [False, False, True]
+    assert metrics.without_barcode == 0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        (ILLUMINA + ":7", ILLUMINA + ":8"),
+        ("m:1:1101:1000:7", "m:1:1101:1000:8"),
+        ("m:1:1101:1000:7#0", "m:1:1101:1000:8#0"),
+        (ILLUMINA + ":7:", ILLUMINA + ":8:"),
+        ("r1", "ACGT"),
+        ("run_17", "run_18"),
+        ("m64011_190830_2/101/ccs", "m64011_190830_2/102/ccs"),
+    ],
+)
+def test_names_without_a_barcode(names: tuple[str, str]) -> None:
+    unmapped = [record("u", flag, "*", 0, "*") for flag in (0x4D, 0x8D)]
+    lines = joined(pair(name, 100, 300) for name in names) + pair(ILLUMINA + ":3:AAAA", 100, 300) + unmapped
+    status, metrics = found(lines, BY_NAME)
+    assert [bool(mark) for mark in status] == [False, True, False, False]
+    assert metrics.without_barcode == metrics.report()["without_barcode"] == 2
+
+
+def test_templates_without_a_tag_are_counted() -> None:
+    """One that either mate has counts; of several tags all must be there."""
+    lines = pair("a", 100, 300, tags="CB:Z:A") + pair("b", 100, 300, tags="UB:Z:A") + pair("c", 100, 300)
+    lines += pair("d", 100, 300, tags="CB:Z:A\tUB:Z:A")
+    lines += [pair("e", 1, 3)[0], pair("e", 1, 3, tags="CB:Z:A")[1]]
+    assert found(lines, DuplicateMarking(barcode_tags=("CB",)))[1].without_barcode == 2
+    assert found(lines, DuplicateMarking(barcode_tags=("CB", "UB")))[1].without_barcode == 4
+    assert found(lines)[1].without_barcode is None
+    assert "without_barcode" not in found(lines)[1].report()
+
+
+@pytest.mark.parametrize(("by_read_group", "expected"), [(False, [0, 1, 1, 0, 1]), (True, [0, 0, 1, 0, 0])])
+def test_read_groups(by_read_group: bool, expected: list[int]) -> None:
+    """g1 and g3 are of one library; a group that the header lacks, and none."""
+    groups = ["RG:Z:g1", "RG:Z:g3", "RG:Z:g1"]
+    lines = joined(pair(f"r{i}", 100, 300, tags=tags) for i, tags in enumerate(groups))
+    lines += joined(pair(name, 500, 700, tags=tags) for name, tags in (("x", "RG:Z:g9"), ("y", "")))
+    status, _ = found(lines, DuplicateMarking(by_read_group=by_read_group), Libraries.of(HEADER))
+    assert status == expected
+
+
 def test_damaged_records() -> None:
     names, offsets = join_bytes([b"c1"])
     text = np.frombuffer((single("a", 100, tags="RX:Z:AC")[0] + "\n").encode(), np.uint8)

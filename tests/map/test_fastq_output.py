@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +12,10 @@ import pysam
 import pytest
 
 from gpualign import _native
+from gpualign.io.alignment import dropped_tags
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.paths import ROOT
 from tests.helpers.sam import records, tags
 from tests.helpers.sequences import random_genome, reverse_complement
 
@@ -33,9 +36,9 @@ def reference(tmp_path: Path, genome: str) -> Path:
 # --- comments
 
 
-def comment_tags(*comments: str, dropped: str = "NMRG") -> tuple[list[str], int]:
+def comment_tags(*comments: str, dropped: str = "NM*XM*tsA", groups: tuple[str, ...] = ()) -> tuple[list[str], int]:
     text, offsets = join_bytes([comment.encode("latin-1") for comment in comments])
-    tags, tag_offsets, invalid = _native.comment_tags(text, offsets, dropped)
+    tags, tag_offsets, invalid = _native.comment_tags(text, offsets, dropped, list(groups))
     ends = tag_offsets.tolist()
     return [tags[a:b].tobytes().decode() for a, b in pairwise(ends)], invalid
 
@@ -45,7 +48,7 @@ VALID = [
     "BF:B:f,1.5,2",
 ]
 NOT_VALID = [
-    *("1:N:0:ACGT", "length=100", "BC:Z", "BC:Z:x\x01", "B_:Z:x", "1B:Z:x", "BC:Q:x", "BC:Z:a BX:Z:b\tx"),
+    *("1:N:0:ACGT", "length=100", "BC:Z", "BC:Z:x\x01", "B_:Z:x", "1B:Z:x", "BC:Q:x", "", "x", "BC Z:x"),
     *("BC:i:", "BC:i:1.5", "BC:i:+", "BC:A:", "BC:A:xy", "BC:f:x", "BC:f:1.", "BC:f:1e", "BC:H:0", "BC:H:0g"),
     *("BC:B:", "BC:B:x,1", "BC:B:c1", "BC:B:c,", "BC:B:c,1.5"),
 ]
@@ -58,22 +61,30 @@ def test_a_comment_that_is_a_tag(tag: str) -> None:
 
 @pytest.mark.parametrize("text", NOT_VALID)
 def test_a_comment_that_is_no_tag(text: str) -> None:
-    assert comment_tags("", text, "BC:Z:x\t" + text) == (["", "", ""], 2)
+    assert comment_tags(text, f"AA:Z:x\t{text}\tBB:Z:y", f"{text}\tAA:i:1") == (
+        ["", "AA:Z:x\tBB:Z:y", "AA:i:1"],
+        3 if text else 2,  # an empty comment is none
+    )
 
 
 def test_several_tags_and_those_that_are_ours() -> None:
-    assert comment_tags("BC:Z:a\tNM:i:1\tRX:Z:b", "RG:Z:x", "RG:Z:x\tBC:Z:a") == (
-        ["BC:Z:a\tRX:Z:b", "", "BC:Z:a"],
+    assert comment_tags("BC:Z:a\tNM:i:1\tRX:Z:b", "", "XM:Z:x\tBC:Z:a\tts:A:+\tts:i:7") == (
+        ["BC:Z:a\tRX:Z:b", "", "BC:Z:a\tts:i:7"],
         0,
     )
-    assert comment_tags("BC:Z:a\tBC:Z:b") == ([""], 1)
+    assert comment_tags("BC:Z:a\tBC:Z:b\tAA:Z:x\tBC:i:1") == (["BC:Z:a\tAA:Z:x"], 2)
+    assert comment_tags("RG:Z:a\tBC:Z:a", "BC:Z:a\tRG:Z:b", "RG:i:1", groups=("b", "c")) == (
+        ["BC:Z:a", "BC:Z:a\tRG:Z:b", ""],
+        2,
+    )
+    assert comment_tags("RG:Z:b", dropped="RG*", groups=("b",)) == ([""], 0)
 
 
 def test_copy_comments(cli: Cli, tmp_path: Path, reference: Path, genome: str) -> None:
     reads = write_fastq(
         tmp_path / "r.fq",
         ("a BC:Z:ACGT\tRX:Z:T T", genome[100:200], "I" * 100),
-        ("b 1:N:0:ACGT", genome[200:300], "I" * 100),
+        ("b 1:N:0:ACGT\tRX:Z:AC", genome[200:300], "I" * 100),
         ("c", genome[300:400], "I" * 100),
         ("d AS:i:5\tRG:Z:other\tcc:i:3", NOWHERE, "I" * 100),
     )
@@ -81,9 +92,28 @@ def test_copy_comments(cli: Cli, tmp_path: Path, reference: Path, genome: str) -
     assert code == 0
     assert [set(row[11:]) >= {"RG:Z:x"} for row in records(sam)] == [True] * 4
     extra = [sorted(t for t in row[11:] if t[:2] not in ("NM", "MD", "AS", "ed", "RG")) for row in records(sam)]
-    assert extra == [["BC:Z:ACGT", "RX:Z:T T"], [], [], ["cc:i:3"]]
-    assert error.count("warning: not copied: 1 comment that should be SAM tags (XX:T:value)") == 1
+    assert extra == [["BC:Z:ACGT", "RX:Z:T T"], ["RX:Z:AC"], [], ["cc:i:3"]]
+    assert error.count("warning: not copied: 1 field of comments, no SAM tag (XX:T:value) or an RG that the") == 1
     assert "BC" not in tags(records(cli("map", reference, reads)[1])[0])
+
+
+def test_read_groups_of_comments_are_those_of_the_header(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """Picard refuses a file with others."""
+    reference = write_fasta(tmp_path / "ref.fa", chr=genome)
+    reads = write_fastq(
+        tmp_path / "r.fq",
+        ("a RG:Z:other\tBC:Z:A", genome[100:200], "I" * 100),
+        ("b RG:Z:lane", genome[200:300], "I" * 100),
+    )
+    code, sam, error = cli("map", "-C", reference, reads)
+    assert code == 0
+    assert not any("RG" in tags(row) for row in records(sam))
+    assert tags(records(sam)[0])["BC"] == "A"
+    assert "not copied: 2 fields of comments, no SAM tag" in error
+    code, sam, error = cli("mem", "-C", "-H", r"@RG\tID:lane\tSM:s", reference, reads)
+    assert code == 0
+    assert [tags(row).get("RG") for row in records(sam)] == [None, "lane"]
+    assert "not copied: 1 field of comments" in error
 
 
 def test_comments_of_pairs_from_two_files(cli: Cli, tmp_path: Path, reference: Path, genome: str) -> None:
@@ -111,6 +141,101 @@ def test_tags_of_two_bam_files(cli: Cli, tmp_path: Path, reference: Path, genome
     assert (tags(one)["MC"], tags(one)["MQ"]) == ("100M", two[4])
     assert not {"SA", "XA"} & set(tags(one))
     assert len(tags(one)) == len(one) - 11
+
+
+OF_FORMER_ALIGNMENTS = [
+    *(
+        "cs:Z::100",
+        "de:f:0.1",
+        "dv:f:0.1",
+        "tp:A:P",
+        "cm:i:9",
+        "s1:i:9",
+        "s2:i:9",
+        "ms:i:9",
+        "nn:i:0",
+        "rl:i:0",
+        "zd:i:1",
+    ),
+    *(
+        "cg:Z:100M",
+        "ts:A:+",
+        "HN:i:3",
+        "NM:i:7",
+        "MD:Z:100",
+        "AS:i:1",
+        "XS:i:1",
+        "XA:Z:x",
+        "XB:Z:x",
+        "SA:Z:x,1,+,9M,3,0;",
+    ),
+    *(
+        "MC:Z:50M",
+        "MQ:i:9",
+        "mc:i:1",
+        "ed:i:7",
+        "pa:f:0.5",
+        "NH:i:2",
+        "YT:Z:UU",
+        "YS:i:1",
+        "XM:i:1",
+        "XO:i:1",
+        "DT:Z:LB",
+    ),
+    *("dt:Z:SQ", "do:Z:x", "UQ:i:1", "PG:Z:x", "nM:i:1"),
+]
+OF_READS = [
+    *(
+        "RX:Z:AC",
+        "MM:Z:A+a,1;",
+        "ML:B:C,9",
+        "ts:i:7",
+        "pa:B:i,1,2",
+        "XM:Z:AC",
+        "RG:Z:g",
+        "qs:f:9.5",
+        "ch:i:4",
+        "OQ:Z:I",
+    ),
+    *("xx:i:70000", "CR:Z:AC"),
+]
+
+
+@pytest.mark.parametrize("form", ["sam", "bam", "cram", "comment"])
+def test_tags_of_a_former_alignment_are_left_out(
+    cli: Cli, tmp_path: Path, reference: Path, genome: str, form: str
+) -> None:
+    """Those of the read stay, and of those that we write there is one."""
+    given = tmp_path / "in.sam"
+    all_tags = "\t".join([*OF_READS[:5], *OF_FORMER_ALIGNMENTS, *OF_READS[5:]])
+    given.write_text(
+        f"@HD\tVN:1.6\n@SQ\tSN:chr\tLN:{len(genome)}\n@RG\tID:g\tSM:s\n"
+        f"r\t0\tchr\t1001\t60\t100M\t*\t0\t0\t{genome[1000:1100]}\t{'I' * 100}\t{all_tags}\n"
+    )
+    reads = tmp_path / f"in.{form}"
+    options: list[str] = ["--tags", "XS,HN", "--cs", "short"]
+    if form in ("bam", "cram"):
+        pysam.samtools.view("-T", str(reference), "-O", form, "-o", str(reads), str(given), catch_stdout=False)
+    elif form == "comment":
+        reads = write_fastq(tmp_path / "in.fq", (f"r {all_tags}", genome[1000:1100], "I" * 100))
+        options += ["-C"]
+    for command in (["map", *options], ["mem", *(["-C"] if form == "comment" else [])]):
+        code, sam, error = cli(*command, reference, reads)
+        assert code == 0, error
+        (row,) = records(sam)
+        assert len(tags(row)) == len(row) - 11
+        ours = {"NM:i:0", "MD:Z:100", "AS:i:100", "ed:i:0", "XS:i:0", "HN:i:1", "cs:Z::100"}
+        assert set(row[11:]) <= {*OF_READS, *ours}
+        assert set(row[11:]) >= {tag for tag in OF_READS if form != "comment" or tag[:2] != "RG"}
+
+
+def test_the_tags_of_an_alignment_are_those_that_docs_list() -> None:
+    section = (
+        (ROOT / "docs" / "formats.md").read_text().split("### Tags that are not copied")[1].split("With a type")[0]
+    )
+    listed = set(re.findall(r"`(\w\w(?::\w)?)`", section)) - {"-C", "-R"}
+    dropped = dropped_tags(keep_read_groups=False)
+    assert {f"{tag[:2]}{tag[3:] or '*'}" for tag in listed} == {dropped[i : i + 3] for i in range(0, len(dropped), 3)}
 
 
 # --- mapped and unmapped reads

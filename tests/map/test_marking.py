@@ -113,6 +113,46 @@ def test_barcodes_tell_templates_apart(cli: Cli, tmp_path: Path) -> None:
     assert marked(records(out)) == {name_of(3): "SQ"}
 
 
+def test_templates_without_a_barcode_are_told_of(cli: Cli, tmp_path: Path) -> None:
+    barcodes = ["RX:Z:ACGT", "RX:Z:GGGG", "", "x", "RX:Z:ACGT", "RX:Z:ACGT", "RX:Z:TTTT", "RX:Z:ACGT"]
+    report, page = tmp_path / "r.json", tmp_path / "r.html"
+    common = ["-I", "250", "--mark-duplicates", "--json", report, "--report", page]
+    for of_reads, options, missing in (
+        ({"comments": barcodes}, ["-C", "--barcode-tag", "RX"], 2),
+        ({}, ["--barcode-name"], 8),
+        ({"barcodes": ["A"] * 8}, ["--barcode-name"], 0),
+    ):
+        code, _, error = cli(
+            "map", GENOMES, *write_pairs(tmp_path, **of_reads), *common, *options, "-o", tmp_path / "x.bam"
+        )
+        assert code == 0, error
+        assert json.loads(report.read_text())["duplicates"]["without_barcode"] == missing
+        sentence = f"warning: no barcode was found for {missing} templates: these were compared with each other"
+        for text, part in ((error, sentence), (error, f", {missing} templates without a barcode")):
+            assert (part in text) == (missing > 0)
+        assert ("templates without a barcode" in page.read_text()) == (missing > 0)
+
+
+def test_read_groups_tell_templates_apart(cli: Cli, tmp_path: Path) -> None:
+    """Copies 3 and 5 of pair 0 are of another read group of its library, and now copies of each other."""
+    reads = write_pairs(tmp_path)
+    header = {"RG": [{"ID": f"g{n}", "LB": "x", "SM": "s"} for n in range(2)]}
+    path = tmp_path / "r.bam"
+    with pysam.AlignmentFile(str(path), "wb", header=header) as out:
+        mates = zip(*(pysam.FastxFile(str(file)) for file in reads), strict=True)
+        for pair, ends in enumerate(mates):
+            for flag, read in zip((0x4D, 0x8D), ends, strict=True):
+                record = pysam.AlignedSegment(out.header)
+                record.query_name, record.flag, record.query_sequence = read.name, flag, read.sequence
+                record.query_qualities = pysam.qualitystring_to_array(read.quality)
+                record.set_tag("RG", "g1" if pair in (3, 5) else "g0")
+                out.write(record)
+    for options, expected in (([], {3, 5, 1}), (["--use-read-groups"], {5, 1})):
+        code, out, error = cli("map", GENOMES, path, "-I", "250", "--mark-duplicates", *options)
+        assert code == 0, error
+        assert set(marked(records(out))) == {name_of(pair) for pair in expected}
+
+
 def test_metrics_and_reports(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
     metrics, report, page = tmp_path / "m.txt", tmp_path / "r.json", tmp_path / "r.html"
     options = ["--mark-duplicates", "--duplicate-metrics", metrics, "--json", report, "--report", page]
@@ -155,6 +195,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--optical-distance", "10"], "--optical-distance needs --mark-duplicates or --remove-duplicates"),
         (["--barcode-tag", "RX"], "--barcode-tag needs --mark-duplicates"),
         (["--barcode-name"], "--barcode-name needs --mark-duplicates"),
+        (["--use-read-groups"], "--use-read-groups needs --mark-duplicates"),
         (["--duplicate-metrics", "m.txt"], "--duplicate-metrics needs --mark-duplicates"),
         (["--mark-duplicates", "--paf"], "PAF has no flags for duplicates"),
         (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),

@@ -18,6 +18,12 @@ struct RecordHead {
     int64_t from, to;  // bases of the read as it is printed; none where they are equal
 };
 
+// MM, ML (Mm, Ml before they were SAM's) and MN speak of modified bases by counting from the read's first one.
+GPUALIGN_HD bool counts_bases(const char* tag) {
+    const char second = tag[1];
+    return tag[0] == 'M' && (second == 'M' || second == 'L' || second == 'N' || second == 'm' || second == 'l');
+}
+
 template <class Form, class Bases>
 class RecordWriter {
 public:
@@ -66,8 +72,21 @@ private:
             form_.number("ms", form_.out().sum(reads_.length(mate_), [&](int64_t c) { return counted_quality(reads_.quality(mate_)[c]); }));
         if (options_.read_group_size)
             form_.text("RG", [&](auto& out) { out.put(options_.read_group, uint64_t(options_.read_group_size)); });
-        if (const int64_t extra = reads_.comment_size(read_)) form_.tags(reads_.comment(read_), uint64_t(extra));
+        if (reads_.comment_size(read_)) copied_tags(head);
         form_.end(head, text_, options_.eqx);
+    }
+
+    // Tags that came with the read.
+    GPUALIGN_HD void copied_tags(const RecordHead& head) {
+        const char* tag = reads_.comment(read_);
+        const char* const end = tag + reads_.comment_size(read_);
+        const bool whole = head.from < head.to && head.to - head.from == reads_.length(read_);
+        const bool all = whole && !options_.alt_contig_count;
+        for (const char* next; tag < end; tag = next + 1) {
+            for (next = all ? end : tag; next < end && *next != '\t';) next++;
+            const bool ours = options_.alt_contig_count && tag[0] == 'p' && tag[1] == 'a';
+            if (all || (!ours && (whole || !counts_bases(tag)))) form_.tags(tag, uint64_t(next - tag));
+        }
     }
 
     GPUALIGN_HD RecordHead head_of(uint64_t r, bool mapped) const {

@@ -16,12 +16,13 @@ constexpr size_t kTagLength = 2;
 
 // (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
 nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
-                         uint16_t no_library, bool cells, const std::string& barcode_tags, bool barcode_in_name) {
+                         uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
     for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
     rules.no_library = no_library;
     rules.cells = cells;
+    rules.by_read_group = by_read_group;
     rules.barcode_in_name = barcode_in_name;
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
@@ -37,7 +38,8 @@ nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>&
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
-        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped});
+        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
+                                     library.without_barcode});
     return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
 }
 
@@ -54,7 +56,7 @@ void add(DuplicateFinder& finder, const nb::tuple& batch) {
         LibraryCounts& total = finder.counts(i);
         const int64_t* more = counts.data() + kCounts * i;
         total.unpaired += more[0], total.pairs += more[1];
-        total.secondary_or_supplementary += more[2], total.unmapped += more[3];
+        total.secondary_or_supplementary += more[2], total.unmapped += more[3], total.without_barcode += more[4];
     }
 }
 
@@ -78,6 +80,12 @@ nb::list library_counts(DuplicateFinder& finder) {
     return rows;
 }
 
+int64_t without_barcode(DuplicateFinder& finder) {
+    int64_t total = 0;
+    for (size_t i = 0; i < finder.libraries(); i++) total += finder.counts(i).without_barcode;
+    return total;
+}
+
 nb::list set_sizes(const DuplicateFinder& finder) {
     nb::list kinds;
     for (const auto& sizes : finder.set_sizes()) {
@@ -92,7 +100,7 @@ nb::list set_sizes(const DuplicateFinder& finder) {
 
 void bind_duplicates(nb::module_& m) {
     m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
-          nb::arg("cells"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"),
+          nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"),
           "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, counts, templates). "
           "Raises ValueError where they are damaged.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
@@ -103,6 +111,8 @@ void bind_duplicates(nb::module_& m) {
         .def("library_counts", &library_counts,
              "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate unpaired "
              "reads, duplicate pairs, optical ones of these).")
+        .def("without_barcode", &without_barcode,
+             "Templates with a mapped read that have no barcode, or not all that were asked for.")
         .def("set_sizes", &set_sizes,
              "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical duplicates.");
 }

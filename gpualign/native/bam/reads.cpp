@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "algo/text/record_writer.hpp"
 #include "bam/sam_lines.hpp"
 #include "bindings.hpp"
 #include "text/record_text.hpp"
+#include "text/tag_list.hpp"
 
 namespace gpualign {
 namespace {
 
 class BamReads {
 public:
-    // `dropped`: names of tags, two characters each.
     BamReads(size_t bytes, const std::string& dropped) : dropped_(dropped), lines_({nullptr, nullptr}, 0) {
         bases_.reserve(bytes);
         qualities_.reserve(bytes);
@@ -52,17 +53,17 @@ public:
 private:
     void tags(const BamRecord& record) {
         const size_t from = lines_.text().size();
-        lines_.tags(record, [&](const uint8_t* name) {
-            for (size_t i = 0; i + 1 < dropped_.size(); i += 2)
-                if (std::memcmp(dropped_.data() + i, name, 2) == 0) return false;
-            return true;
+        const bool part = record.hard_clipped();
+        lines_.tags(record, [&](const uint8_t* bytes) {
+            const auto tag = reinterpret_cast<const char*>(bytes);
+            return !dropped_.has(tag, SamLines::shown_type(tag[2])) && !(part && counts_bases(tag));
         });
         const char* text = lines_.text().data();
         if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the first tab
         tag_offsets_.push_back(int64_t(tags_.size()));
     }
 
-    const std::string dropped_;
+    const TagList dropped_;
     SamLines lines_;
     std::vector<uint8_t> names_, bases_, qualities_, tags_;
     std::vector<int64_t> name_offsets_{0}, base_offsets_{0}, tag_offsets_{0};
@@ -105,7 +106,7 @@ nb::tuple whole_bam_records(Input<uint8_t> bytes) {
 void bind_bam_reads(nb::module_& m) {
     m.def("bam_reads", &bam_reads, nb::arg("records"), nb::arg("dropped"),
           "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, flags), without "
-          "tags that are dropped. Raises ValueError where a record is damaged.");
+          "tags that are dropped (TagList). Raises ValueError where a record is damaged.");
     m.def("whole_bam_records", &whole_bam_records, nb::arg("bytes"),
           "(bytes of the whole records at the beginning, reads among them). Raises ValueError where a record's size is impossible.");
 }

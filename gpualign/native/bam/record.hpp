@@ -40,6 +40,12 @@ public:
     const uint8_t* tags() const { return qualities() + length(); }
     const uint8_t* end() const { return bytes_ + size(); }
 
+    // Whether bases at an end of the read are not in the record.
+    bool hard_clipped() const {
+        const size_t n = operations();
+        return n != 0 && ((operation(0) & 15) == kCigarH || (operation(n - 1) & 15) == kCigarH);
+    }
+
     // Whether the CIGAR has more operations than fit; it then lies in the tag CG, and here stand its lengths.
     bool long_cigar() const {
         return operations() == 2 && operation(0) == (uint32_t(length()) << 4 | kCigarS) && (operation(1) & 15) == kCigarN;

@@ -44,7 +44,10 @@ public:
 
     static constexpr char kBases[] = "=ACMGRSVTWYHKDBN";
 
-    // Appends the tags whose names `wanted` takes, each after a tab.
+    // A tag's type in SAM.
+    static char shown_type(char type) { return tag_number_bytes(uint8_t(type)) && type != 'f' ? 'i' : type; }
+
+    // Appends the tags that `wanted` takes, each after a tab.
     template <class Wanted>
     void tags(const BamRecord& record, Wanted&& wanted) {
         for (const uint8_t* at = record.tags(); at < record.end();) {
@@ -126,7 +129,7 @@ private:
         out_.put('\t');
         out_.put(reinterpret_cast<const char*>(at), 2);
         out_.put(':');
-        out_.put(std::strchr("cCsSI", type) ? 'i' : type);
+        out_.put(shown_type(type));
         out_.put(':');
         const uint8_t* value = at + 3;
         if (type == 'Z' || type == 'H') out_.put(reinterpret_cast<const char*>(value), size_t(end - value) - 1);

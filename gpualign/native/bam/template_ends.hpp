@@ -65,15 +65,47 @@ struct ReadNames {
         return tile << 41 | x << kCoordinateBits | y;
     }
 
-    // The part after the last colon or underscore if it can be a UMI, or nothing.
+    // The UMI or barcode that a name ends with, or nothing: the eighth of eight fields, all that is appended to the coordinate at
+    // the end of five or seven, else what follows the last ':', '_' or '#', with the parts before it that are of bases, as in
+    // CELL_UMI. A number, which a coordinate is, and a path are none.
     static std::string_view barcode(std::string_view name) {
-        const size_t at = name.find_last_of(":_");
-        if (at == std::string_view::npos) return {};
-        const std::string_view part = name.substr(at + 1);
-        return part.find_first_not_of("ACGTNacgtn+-") == std::string_view::npos ? part : std::string_view();
+        const auto fields = 1 + std::count(name.begin(), name.end(), ':');
+        if (fields == 8) return name.substr(name.rfind(':') + 1);
+        std::string_view appended = appended_to(name);
+        if (fields == 5 || fields == 7) {
+            const size_t coordinate_end = name.find_first_not_of(kDigits, name.rfind(':') + 1);
+            if (coordinate_end != std::string_view::npos && (name[coordinate_end] == '_' || name[coordinate_end] == '#'))
+                appended = name.substr(coordinate_end + 1);
+        }
+        const bool possible = std::any_of(appended.begin(), appended.end(), is_letter) && appended.find('/') == std::string_view::npos;
+        return possible ? appended : std::string_view();
     }
 
 private:
+    static constexpr const char *kSeparators = ":_#", *kDigits = "0123456789";
+
+    // The last part of a name, with the parts before it that are of bases but for the first, which is the name itself.
+    static std::string_view appended_to(std::string_view name) {
+        size_t at = name.find_last_of(kSeparators);
+        if (at == std::string_view::npos) return {};
+        while (at > 0) {
+            const size_t before = name.find_last_of(kSeparators, at - 1);
+            if (before == std::string_view::npos || !is_bases(name.substr(before + 1, at - before - 1))) break;
+            at = before;
+        }
+        return name.substr(at + 1);
+    }
+
+    static bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+
+    // With the number of a lane or well after a dash, as in AAACCTGA-1.
+    static bool is_bases(std::string_view text) {
+        const size_t others = text.find_first_not_of("ACGTNacgtn+-.");
+        return others == std::string_view::npos
+            ? !text.empty()
+            : others > 1 && text[others - 1] == '-' && text.find_first_not_of(kDigits, others) == std::string_view::npos;
+    }
+
     // Of the digits that a text begins with; too large a number where there are none, or too many.
     static uint64_t number(std::string_view text) {
         uint64_t value = 0;
@@ -90,13 +122,15 @@ struct DuplicateRules {
     std::unordered_map<std::string_view, uint16_t> libraries;  // of read groups; empty: there is one, and no record is searched
     uint16_t no_library = 0;                                   // that of records of no read group, or of another
     bool cells = false;                                        // whether cells are wanted
+    bool by_read_group = false;                                // duplicates are of one
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
 };
 
-// Counts of a library as Picard's DuplicationMetrics has them: reads, but pairs of reads.
+// Counts of a library as Picard's DuplicationMetrics has them: reads, but pairs of reads; and the templates among them without
+// the barcode that was asked for, or without one of several.
 struct LibraryCounts {
-    int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0;
+    int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0, without_barcode = 0;
 };
 
 // The ends of the templates of a batch that have a mapped read.
@@ -119,14 +153,17 @@ public:
             return;
         }
         if (!record.primary()) return;
-        if (barcode_ == 0) barcode_ = barcode_of(record);
+        if (!with_barcode_) take_barcode(record);
         if (!record.is(kFlagUnmapped)) add_end(record);
     }
 
     void finish() {
         if (mapped_ == 1) counts_[library_].unpaired++;
         if (mapped_ == 2) counts_[library_].pairs++;
-        if (mapped_ != 0) ends_.push_back(ends());
+        if (mapped_ != 0) {
+            counts_[library_].without_barcode += !with_barcode_;
+            ends_.push_back(ends());
+        }
         mapped_ = 0;
     }
 
@@ -144,6 +181,7 @@ private:
         number_ = number;
         score_ = kPassed;
         barcode_ = 0;
+        with_barcode_ = false;
         library_ = rules_.no_library;
         std::string_view read_group;
         if (!rules_.libraries.empty()) {
@@ -151,6 +189,7 @@ private:
             const auto found = rules_.libraries.find(read_group);
             if (found != rules_.libraries.end()) library_ = found->second;
         }
+        read_group_ = rules_.by_read_group ? hash_text(read_group) : 0;
         cell_ = rules_.cells ? ReadNames::cell(record.name(), read_group) : kNowhere;
     }
 
@@ -163,7 +202,7 @@ private:
     }
 
     TemplateEnds ends() const {
-        const uint64_t group = uint64_t(library_) << 48 | barcode_ >> 16;
+        const uint64_t group = uint64_t(library_) << 48 | mix(barcode_ ^ read_group_) >> 16;
         const auto number = uint32_t(number_);
         if (mapped_ == 1) return {end_[0], kNoEnd, group, cell_, score_, number};
         uint64_t cell = cell_;
@@ -175,17 +214,21 @@ private:
     // Copies of a cluster on the flow cell are read in the same direction.
     static constexpr uint64_t kFirstReverse = uint64_t(1) << 2 * ReadNames::kCoordinateBits;
 
-    uint64_t barcode_of(const BamRecord& record) const {
+    void take_barcode(const BamRecord& record) {
         if (rules_.barcode_in_name) {
             const std::string_view barcode = ReadNames::barcode(record.name());
-            return barcode.empty() ? 0 : hash_text(barcode);
+            barcode_ = barcode.empty() ? 0 : hash_text(barcode);
+            with_barcode_ = !barcode.empty();
+            return;
         }
         uint64_t hash = 0;
+        with_barcode_ = true;
         for (const std::string_view tag : rules_.barcode_tags) {
             const std::string_view barcode = find_tag(record, tag);
             if (barcode.data() != nullptr) hash = hash_text(barcode, hash ^ hash_text(tag));
+            else with_barcode_ = false;
         }
-        return hash;
+        if (hash != 0) barcode_ = hash;
     }
 
     static uint64_t end_of(const BamRecord& record) {
@@ -220,8 +263,8 @@ private:
     const DuplicateRules& rules_;
     TemplateCounter templates_;
     int64_t number_ = -1;
-    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0;
-    bool second_read_[2] = {};
+    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0 of none
+    bool second_read_[2] = {}, with_barcode_ = false;
     int mapped_ = 0;
     uint32_t score_ = 0;
     uint16_t library_ = 0;

@@ -1,5 +1,7 @@
 // Reads as FASTQ (FASTA where they have no qualities), and comments of FASTQ headers as SAM tags.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,10 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/read_arrays.hpp"
+#include "text/tag_list.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
@@ -115,27 +119,46 @@ bool names_tag(std::string_view names, std::string_view tag) {
     return false;
 }
 
-// A comment's tags without those in `dropped`; false where it holds anything else, or a tag twice.
-bool tags_of(std::string_view comment, std::string_view dropped, std::vector<uint8_t>& out) {
+// What becomes of the fields of comments.
+struct TagRules {
+    TagList dropped;
+    std::vector<std::string> read_groups;  // that the header has
+
+    bool of_header(std::string_view field) const {
+        if (field.substr(0, 2) != "RG") return true;
+        return field[3] == 'Z' && std::find(read_groups.begin(), read_groups.end(), field.substr(5)) != read_groups.end();
+    }
+};
+
+// Appends a comment's tags without those that are dropped, and returns how many of its fields are none, or of a tag that was
+// there before, or of a read group that the header lacks.
+int64_t put_tags(std::string_view comment, const TagRules& rules, std::vector<uint8_t>& out) {
     std::string seen;
+    int64_t invalid = 0;
     const size_t start = out.size();
-    while (true) {
+    for (bool more = true; more;) {
         const std::string_view field = comment.substr(0, comment.find('\t'));
-        if (!valid_tag(field) || names_tag(seen, field.substr(0, 2))) {
-            out.resize(start);
-            return false;
+        more = field.size() < comment.size();
+        comment.remove_prefix(field.size() + more);
+        if (!valid_tag(field)) {
+            invalid++;
+            continue;
+        }
+        if (rules.dropped.has(field.data(), field[3])) continue;
+        if (names_tag(seen, field.substr(0, 2)) || !rules.of_header(field)) {
+            invalid++;
+            continue;
         }
         seen += field.substr(0, 2);
-        if (!names_tag(dropped, field.substr(0, 2))) {
-            if (out.size() > start) out.push_back('\t');
-            out.insert(out.end(), field.begin(), field.end());
-        }
-        if (field.size() == comment.size()) return true;
-        comment.remove_prefix(field.size() + 1);
+        if (out.size() > start) out.push_back('\t');
+        out.insert(out.end(), field.begin(), field.end());
     }
+    return invalid;
 }
 
-nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::string& dropped) {
+nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::string& dropped,
+                       const std::vector<std::string>& read_groups) {
+    const TagRules rules{TagList(dropped), read_groups};
     std::vector<uint8_t> tags;
     std::vector<int64_t> tag_offsets{0};
     int64_t invalid = 0;
@@ -144,7 +167,7 @@ nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const st
         for (size_t i = 0; i + 1 < offsets.size(); i++) {
             const auto text = reinterpret_cast<const char*>(comments.data());
             const std::string_view comment(text + offsets.data()[i], size_t(offsets.data()[i + 1] - offsets.data()[i]));
-            if (!comment.empty()) invalid += !tags_of(comment, dropped, tags);
+            if (!comment.empty()) invalid += put_tags(comment, rules, tags);
             tag_offsets.push_back(int64_t(tags.size()));
         }
     }
@@ -157,9 +180,9 @@ void bind_fastx_text(nb::module_& m) {
     m.def("format_fastx", &format_fastx, nb::arg("reads"), nb::arg("wanted").none(), nb::arg("suffix"),
           "The wanted reads of a batch (None: all) as FASTQ, or FASTA where they have no qualities; with `suffix` /1 and /2 "
           "after the names of pairs.");
-    m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"),
-          "Comments that are SAM tags, tab-separated, less those in `dropped` (names joined): (tags, offsets, comments that "
-          "are none).");
+    m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"), nb::arg("read_groups"),
+          "Fields of comments that are SAM tags, tab-separated, less those in `dropped` (TagList): (tags, offsets, fields that are "
+          "none, that repeat one, or that name another read group than these).");
 }
 
 }  // namespace gpualign
