@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from gpualign import _native
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.opening import open_backend
 from gpualign.engine.select import parse_device
@@ -318,17 +319,17 @@ class Mapper:
             self._options = replace(self._options, device="cpu")
         self._start()
 
-    def _library(self, items: Iterator[Any]) -> tuple[PairModel, Iterator[Any]]:
-        """How pairs lie, and the items from the first one on."""
+    def _library(self, items: Iterator[Any]) -> tuple[PairModel | None, Iterator[Any]]:
+        """How pairs lie (None: in no way that they share), and the items from the first one on."""
         params = self._params
         params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, items
         pairing, threads = params.pairing, self._options.threads
-        model, items = estimate_pairs(
+        library, items = estimate_pairs(
             items, lambda batch: map_batch(self._index, batch, params), pairing.default, pairing.orientation, threads
         )
-        return model or pairing.default, items
+        return library.model, items
 
     def _stage(self, pairs: PairModel | None) -> HostedStage[Item, Part]:
         index, params = self._index, self._params
@@ -343,6 +344,8 @@ class Mapper:
         def after(batch: SequenceBatch, found: Alignments | DeviceAlignments | DeviceRecords) -> Part:
             if not isinstance(found, Alignments):
                 found = found.alignments(batch, params, pairs is not None, on_cpu)
+            if pairs is None and batch.mates is not None:  # mates that were mapped one by one do not know of each other
+                found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
             return Part(batch, found.with_read_flags(batch.flags), pairs)
 
         return HostedStage(
