@@ -183,8 +183,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--facts", action="store_true")
-    parser.add_argument("--pairs", type=int, default=3000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.facts:
         return write_facts()

@@ -161,10 +161,14 @@ class _Sizes:
         sizes: NDArray[np.int64] = np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
         return sizes
 
+    def most(self, asked: tuple[str, ...]) -> int:
+        """How many there are of the most frequent orientation."""
+        return max(len(self.of(ORIENTATIONS.index(each))) for each in asked)
+
     def fitting(self, model: PairModel) -> NDArray[np.bool_]:
         """Which pairs are proper."""
-        number = ORIENTATIONS.index(model.orientation)
-        fitting: NDArray[np.bool_] = (self.orientations == number) & (self.sizes >= model.min) & (self.sizes <= model.max)
+        alike = self.orientations == ORIENTATIONS.index(model.orientation)
+        fitting: NDArray[np.bool_] = alike & (self.sizes >= model.min) & (self.sizes <= model.max)
         return fitting
 
 
@@ -204,8 +208,7 @@ def estimate_pairs(
     for sample in _first_pairs(items, held):
         found = _Sizes.joined([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
         pairs += _count(sample)
-        most = max(len(found.of(ORIENTATIONS.index(each))) for each in asked)
-        if pairs % _PAIRS_AT_ONCE == 0 and most >= _ENOUGH_PAIRS:
+        if pairs % _PAIRS_AT_ONCE == 0 and found.most(asked) >= _ENOUGH_PAIRS:
             break
     return _library(found, asked, library), itertools.chain(held, items)
 
@@ -269,21 +272,20 @@ def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel
 
 
 def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, int, int]:
-    """Most pairs with sizes from one to its double, less those of another orientation at this distance; the orientation,
-    and that size.
-    """
+    """Most pairs with sizes from one to its double, less those of another orientation; the orientation, that size."""
     sizes = by_orientation[number]
     if len(sizes) == 0:
         return 0, number, 0
-    counts = [np.searchsorted(each, 2 * sizes, "right") - np.searchsorted(each, sizes, "left") for each in by_orientation]
+    counts = [_within(each, sizes, 2 * sizes) for each in by_orientation]
     own = counts.pop(number)
     more = own - np.max(counts, axis=0)
     most = int(more.argmax())
     return int(more[most]), number, int(sizes[most])
 
 
-def _within(sizes: NDArray[np.int64], shortest: int, longest: int) -> int:
-    return int(np.searchsorted(sizes, longest, "right") - np.searchsorted(sizes, shortest, "left"))
+def _within(sizes: NDArray[np.int64], shortest: Any, longest: Any) -> Any:
+    """How many sizes lie between two, or between those of two arrays."""
+    return np.searchsorted(sizes, longest, "right") - np.searchsorted(sizes, shortest, "left")
 
 
 def _with_second_kind(sizes: NDArray[np.int64], model: PairModel) -> PairModel:
