@@ -58,7 +58,7 @@ class Maker:
         return made
 
     def facing(self, size: float) -> tuple[str, str]:
-        """The ends of a fragment of either strand; behind a short one comes the adapter."""
+        """The ends of a fragment of either strand; the adapter follows a short one."""
         fragment = self._fragment(int(size))
         return self._read(fragment), self._read(reverse_complement(fragment))
 

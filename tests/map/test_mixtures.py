@@ -143,7 +143,7 @@ def files(cli: Cli, tmp_path: Path, maker: Maker) -> Files:
 
 
 def fragments(genome: str, sizes: list[int], seed: int = 1) -> list[Ends]:
-    """Reads of 150 bases of fragments of either strand; behind a short one comes what the genome does not have."""
+    """Reads of 150 bases of fragments of either strand; what follows a short one the genome does not have."""
     rng, foreign, pairs = random.Random(seed), random_genome(99, 5000), []
     for size in sizes:
         start = rng.randrange(60_000 - size)
