@@ -126,6 +126,7 @@ BENCHMARKS = {
     "mapper-api": Benchmark("mapper_api.py", quick="--reads 2000 --rounds 1 --genomes ecoli_mg1655"),
     "validity": Benchmark("validity.py", quick="--sets bundled"),
     "bad-input": Benchmark("bad_input.py"),
+    "insert-sizes": Benchmark("insert_sizes.py", quick="--pairs 500 --rounds 1"),
     "verification": Benchmark("verification.py", quick="--pairs 2000 --rounds 1"),
     "verify": Benchmark(
         "verify.py",

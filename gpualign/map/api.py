@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from gpualign import _native
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.opening import open_backend
 from gpualign.engine.select import parse_device
@@ -317,17 +318,17 @@ class Mapper:
             self._options = replace(self._options, device="cpu")
         self._start()
 
-    def _library(self, items: Iterator[Any]) -> tuple[PairModel, Iterator[Any]]:
-        """How pairs lie, and the items from the first one on."""
+    def _library(self, items: Iterator[Any]) -> tuple[PairModel | None, Iterator[Any]]:
+        """How pairs lie (None: in no way that they share), and the items from the first one on."""
         params = self._params
         params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, items
         pairing, threads = params.pairing, self._options.threads
-        model, items = estimate_pairs(
+        library, items = estimate_pairs(
             items, lambda batch: map_batch(self._index, batch, params), pairing.default, pairing.orientation, threads
         )
-        return model or pairing.default, items
+        return library.model, items
 
     def _stage(self, pairs: PairModel | None) -> Stage[Item, Part]:
         index, params = self._index, self._params
@@ -335,15 +336,19 @@ class Mapper:
         def map_batch_here(batch: SequenceBatch) -> Alignments:
             return map_batch(index, batch, params, pairs)
 
+        def part(batch: SequenceBatch, found: Alignments) -> Part:
+            if pairs is None and batch.mates is not None:  # mates that were mapped one by one do not know of each other
+                found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
+            return Part(batch, found.with_read_flags(batch.flags), pairs)
+
         def on_cpu(item: Item) -> Part:
             batch = to_reads(item)
-            return Part(batch, map_batch_here(batch).with_read_flags(batch.flags), pairs)
+            return part(batch, map_batch_here(batch))
 
         def on_device(item: Item, run: Run) -> Part:
             batch, paired = to_reads(item), pairs is not None
             found = run(lambda lend: MapBatch.of(batch, paired, lend))
-            alignments = found.alignments(batch, params, paired, map_batch_here)
-            return Part(batch, alignments.with_read_flags(batch.flags), pairs)
+            return part(batch, found.alignments(batch, params, paired, map_batch_here))
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 

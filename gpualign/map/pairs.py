@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,15 @@ _MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
 #: of the pairs of an orientation, those of other sizes that make a second kind of inserts
 _SECOND_KIND = 0.1
+#: of all pairs, those that an insert size must fit, as bwa wants of an orientation; and how many times as many as lie
+#: in another orientation at the same distance, as mates anywhere do
+_LEAST_SHARE, _CONTRAST = 0.05, 2
+#: where fewer than :data:`_MIN_PAIRS` fit anything, the share that must fit usual bounds for pairs to be looked for
+_SHARE_OF_FEW = 0.25
+#: longest insert that is estimated: long mate pairs (20,000) pass, and mates anywhere in a genome are few in it
+_LONGEST_INSERT = 1 << 15
+#: ORIENTATIONS, and pairs on one strand with R1 ahead, as no library has them; other numbers are pairs on two contigs
+_SEEN_ORIENTATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class PairModel:
         min, max: bounds of a proper pair.
         orientation: one of :data:`ORIENTATIONS`.
         unpaired_penalty: score that an unpaired alignment must make up for.
+        all_fit: no size within the bounds costs more than that, as they cover more than one kind of inserts.
     """
 
     mean: float = 300.0
@@ -46,6 +56,7 @@ class PairModel:
     max: int = 1000
     orientation: str = "fr"
     unpaired_penalty: int = 17
+    all_fit: bool = False
 
     def __post_init__(self) -> None:
         if self.orientation not in ORIENTATIONS:
@@ -58,9 +69,10 @@ class PairModel:
     @property
     def reported(self) -> dict[str, float | str]:
         """As --json shows it."""
-        fields = asdict(self)
-        fields["unpaired"] = fields.pop("unpaired_penalty")
-        return fields
+        values = asdict(self)
+        values["unpaired"] = values.pop("unpaired_penalty")
+        del values["all_fit"]
+        return values
 
     @property
     def native(self) -> dict[str, Any]:
@@ -71,7 +83,46 @@ class PairModel:
     def penalties(self) -> NDArray[np.int32]:
         """int32 (max + 1,): score units that each insert size costs."""
         penalties: NDArray[np.int32] = _native.pair_penalties(self.mean, self.sd, self.max)
-        return penalties
+        return np.minimum(penalties, np.int32(self.unpaired_penalty)) if self.all_fit else penalties
+
+
+@dataclass(frozen=True)
+class Library:
+    """What is known of the pairs of a sample.
+
+    Attributes:
+        model: how a proper pair lies; None: no insert size that pairs share, and each mate is mapped by itself.
+        source: of the model: "given", "estimated", or "default" where pairs were too few.
+        sampled: pairs that were looked at: the first ones whose mates both align with confidence.
+        fitting: those of them that are proper by the model.
+    """
+
+    model: PairModel | None
+    source: str
+    sampled: int = 0
+    fitting: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the pairs that were looked at, those that are proper."""
+        return self.fitting / max(1, self.sampled)
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """Fields of --json."""
+        found: dict[str, Any] = {"source": self.source}
+        if self.source != "given":
+            found |= {"sampled_pairs": self.sampled, "proper_share": round(self.share, 4)}
+        return {"pairing": found} | ({} if self.model is None else {"insert_size": self.model.reported})
+
+    @property
+    def summary(self) -> str:
+        """What a run's last line says of it."""
+        if self.model is None:
+            return "no insert size that pairs share"
+        size = f"insert size {self.model.mean:.0f} ± {self.model.sd:.0f}, {self.model.min} to {self.model.max}"
+        share = f", {100 * self.share:.0f} % of the first {self.sampled:,} pairs" if self.sampled else ""
+        return f"{self.model.orientation}, {size}{share}"
 
 
 def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> PairModel:
@@ -93,45 +144,73 @@ def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> Pai
     return PairModel(mean, sd, max(1, int(shortest)), int(longest), orientation, unpaired_penalty)
 
 
+@dataclass(frozen=True)
+class _Sizes:
+    """How pairs lie whose mates both align with confidence, as ``_native.insert_sizes`` gives it."""
+
+    orientations: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+    read_through: NDArray[np.uint8]
+
+    @classmethod
+    def joined(cls, parts: list[_Sizes]) -> _Sizes:
+        return cls(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)))
+
+    def of(self, number: int) -> NDArray[np.int64]:
+        """Sizes of the pairs that lie so and are no longer than an insert, in order."""
+        sizes: NDArray[np.int64] = np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
+        return sizes
+
+    def most(self, asked: tuple[str, ...]) -> int:
+        """How many there are of the most frequent orientation."""
+        return max(len(self.of(ORIENTATIONS.index(each))) for each in asked)
+
+    def fitting(self, model: PairModel) -> NDArray[np.bool_]:
+        """Which pairs are proper."""
+        alike = self.orientations == ORIENTATIONS.index(model.orientation)
+        fitting: NDArray[np.bool_] = alike & (self.sizes >= model.min) & (self.sizes <= model.max)
+        return fitting
+
+
 def estimate_pairs(
     items: Iterator[Any],
     map_alone: Callable[[SequenceBatch], Alignments],
     library: PairModel,
     orientation: str | None = None,
     threads: int = 1,
-) -> tuple[PairModel | None, Iterator[Any]]:
+) -> tuple[Library, Iterator[Any]]:
     """Orientation and insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
     Once for the whole run, from the first pairs whatever the batches, so that the output does not depend on them. The
-    orientation is that of most pairs. Quartile fences as in bwa mem: mean and sd from the sizes within two
-    interquartile ranges of the quartiles, a proper pair within three, and at least four sd from the mean. Where many
-    of the others have a size of their own, as where two libraries were mixed, both kinds are proper.
+    size is one that many pairs of an orientation share. Quartile fences as in bwa mem: mean and sd from the sizes
+    within two interquartile ranges of the quartiles, a proper pair within three, and at least four sd from the mean.
+    Where many of the others have a size of their own, as where two libraries were mixed, both kinds are proper.
+    Pairs that face each other are proper however short they are: fragments shorter than the reads may come at any
+    place in a file.
 
     Args:
         items: reads as :func:`to_reads` takes them, pairs among them.
-        library: penalty, and orientation where too few pairs could be mapped.
+        library: penalty, and bounds where too few pairs could be mapped.
         orientation: of the library; None: the most frequent one.
 
     Returns:
-        The model, None where too few pairs could be mapped, and the items from the first one on.
+        What was found, and the items from the first one on.
     """
     held: list[Reads] = []
     pairs = 0
     asked = ORIENTATIONS if orientation is None else (orientation,)
-    found = {each: np.zeros(0, np.int64) for each in asked}
+    none = np.zeros(0, np.uint8)
+    found = _Sizes(none, np.zeros(0, np.int64), none)
 
-    def sizes_of(part: SequenceBatch) -> dict[str, NDArray[np.int64]]:
-        found = map_alone(part)
-        return {each: _sizes(part, found, each) for each in asked}
+    def sizes_of(part: SequenceBatch) -> _Sizes:
+        return _Sizes(*_native.insert_sizes(part.mates, map_alone(part).native, _SAMPLE_MAPQ))
 
     for sample in _first_pairs(items, held):
-        for sizes in run_ordered(_cut(sample, threads), sizes_of, threads):
-            found = {each: np.append(found[each], sizes[each]) for each in asked}
+        found = _Sizes.joined([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
         pairs += _count(sample)
-        if pairs % _PAIRS_AT_ONCE == 0 and max(map(len, found.values())) >= _ENOUGH_PAIRS:
+        if pairs % _PAIRS_AT_ONCE == 0 and found.most(asked) >= _ENOUGH_PAIRS:
             break
-    maximum = max(asked, key=lambda each: len(found[each]))  # of equally frequent ones the first
-    return _fit(found[maximum], replace(library, orientation=maximum)), itertools.chain(held, items)
+    return _library(found, asked, library), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
@@ -164,27 +243,72 @@ def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
     return (batch.part(start, end) for start, end in itertools.pairwise(cuts) if end > start)
 
 
-def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:
-    sizes: NDArray[np.int64] = _native.insert_sizes(
-        batch.mates, found.native, _SAMPLE_MAPQ, ORIENTATIONS.index(orientation)
-    )
-    return sizes
+def _library(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> Library:
+    sampled = len(found.sizes)
+    model = _fit(found, asked, default)
+    if model is not None:
+        return Library(model, "estimated", sampled, int(np.count_nonzero(found.fitting(model))))
+    fitting = int(np.count_nonzero(found.fitting(default)))
+    few = sampled < _MIN_PAIRS or (fitting < _MIN_PAIRS and fitting >= _SHARE_OF_FEW * sampled)
+    return Library(default if few else None, "default" if few else "none", sampled, fitting if few else 0)
 
 
-def _fit(sizes: NDArray[np.int64], library: PairModel) -> PairModel | None:
-    if len(sizes) < _MIN_PAIRS:
+def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel | None:
+    """None: there is no size that enough pairs share."""
+    by_orientation = [found.of(number) for number in range(_SEEN_ORIENTATIONS)]
+    best = max((_mode(by_orientation, ORIENTATIONS.index(each)) for each in asked), key=lambda mode: mode[0])
+    _, number, size = best  # of equally frequent orientations the first
+    sizes = by_orientation[number]
+    near = sizes[sizes <= 4 * size]
+    if len(near) < _MIN_PAIRS:
         return None
-    model = _fit_kind(sizes, library)
+    library = replace(default, orientation=ORIENTATIONS[number], all_fit=True)
+    model = _fit_kind(near, library)
+    counts = [_within(each, model.min, model.max) for each in by_orientation]
+    own = counts.pop(number)
+    if own < max(_MIN_PAIRS, _LEAST_SHARE * len(found.sizes), _CONTRAST * max(counts)):
+        return None
+    return _covering(_with_second_kind(sizes, model), found, default)
+
+
+def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, int, int]:
+    """Most pairs with sizes from one to its double, less those of another orientation; the orientation, that size."""
+    sizes = by_orientation[number]
+    if len(sizes) == 0:
+        return 0, number, 0
+    counts = [_within(each, sizes, 2 * sizes) for each in by_orientation]
+    own = counts.pop(number)
+    more = own - np.max(counts, axis=0)
+    most = int(more.argmax())
+    return int(more[most]), number, int(sizes[most])
+
+
+def _within(sizes: NDArray[np.int64], shortest: Any, longest: Any) -> Any:
+    """How many sizes lie between two, or between those of two arrays."""
+    return np.searchsorted(sizes, longest, "right") - np.searchsorted(sizes, shortest, "left")
+
+
+def _with_second_kind(sizes: NDArray[np.int64], model: PairModel) -> PairModel:
     others = sizes[(sizes < model.min) | (sizes > model.max)]
     if len(others) < max(_MIN_PAIRS, _SECOND_KIND * len(sizes)):
         return model
-    second = _fit_kind(others, library)
+    second = _fit_kind(others, model)
     shortest, longest = min(model.min, second.min), max(model.max, second.max)
     near = np.count_nonzero((others >= second.min) & (others <= second.max))
     if near < 0.75 * len(others) or 3 * second.sd > second.mean:
         return model  # they are scattered
     both = sizes[(sizes >= shortest) & (sizes <= longest)]
     return replace(model, mean=float(both.mean()), sd=max(1.0, float(both.std())), min=shortest, max=longest)
+
+
+def _covering(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
+    """With bounds for fragments that the sample may lack: short ones, and beside ones shorter than reads usual ones."""
+    if model.orientation != "fr":
+        return model
+    fitting = found.fitting(model)
+    through = np.count_nonzero(fitting & (found.read_through != 0))
+    longest = max(model.max, default.max) if 2 * through >= np.count_nonzero(fitting) else model.max
+    return replace(model, min=1, max=longest)
 
 
 def _fit_kind(sizes: NDArray[np.int64], library: PairModel) -> PairModel:
@@ -195,5 +319,5 @@ def _fit_kind(sizes: NDArray[np.int64], library: PairModel) -> PairModel:
     inside = sizes[(sizes >= lower - 2 * spread) & (sizes <= upper + 2 * spread)]
     mean, sd = float(inside.mean()), max(1.0, float(inside.std()))
     shortest = max(1, int(min(lower - 3 * spread, mean - 4 * sd)))
-    longest = min(1 << 20, int(max(upper + 3 * spread, mean + 4 * sd)))
+    longest = min(_LONGEST_INSERT, int(max(upper + 3 * spread, mean + 4 * sd)))
     return replace(library, mean=mean, sd=sd, min=min(shortest, longest), max=longest)

@@ -129,6 +129,8 @@ def _summary(report: dict[str, Any]) -> str:
         size = report["insert_size"]
         rows["in proper pairs"] = share("properly_paired")
         rows["insert size"] = f"{size['mean']:.1f} ± {size['sd']:.1f} ({size['min']} to {size['max']} are proper)"
+    elif "pairing" in report:
+        rows["insert size"] = "none that pairs share: no proper pairs"
     rows |= {
         "unmapped": share("unmapped"),
         "secondary records": f"{report['secondary']:,}",

@@ -82,7 +82,7 @@ def run_map(
         if reads is None:
             larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1
             reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, backend.lend)
-        pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
+        library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
         with run.progress("read") as progress:
@@ -91,7 +91,7 @@ def run_map(
                 lanes,
                 index,
                 params,
-                pairs,
+                None if library is None else library.model,
                 items,
                 lambda items, mapping: backend.run(items, mapping.stage(_slots(params, backend.device_memory))),
                 progress.update,
@@ -101,11 +101,11 @@ def run_map(
         report.stage("output")
         host, wall = STEPS.since(before), time.perf_counter() - start
     warn_of(statistics, of_output, files, params.seeding.full, run.warn)
-    report |= sample_report(sample, statistics, pairs, index) | of_output
+    report |= sample_report(sample, statistics, library, index) | of_output
     devices = report.fields.get("devices", ())
     report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
-    fields = run.finish(statistics.summary(pairs) + duplicates_summary(of_output))
+    fields = run.finish(statistics.summary(library) + duplicates_summary(of_output))
     if files.report_page is not None:
         write_page(files.report_page, report_page(fields))
 

@@ -22,7 +22,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
-from gpualign.map.pairs import PairModel, estimate_pairs
+from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapped, Mapping
@@ -155,8 +155,8 @@ def pairs_of(
     threads: int,
     warn: Callable[[str], None],
     map_alone: Callable[[SequenceBatch], Alignments] | None = None,
-) -> tuple[PairModel | None, Iterator[Reads]]:
-    """How pairs should lie (None: there are no pairs) and the items to map.
+) -> tuple[Library | None, Iterator[Reads]]:
+    """What is known of the pairs (None: there are none to be found) and the items to map.
 
     Args:
         map_alone: maps reads each by itself; None: the CPU.
@@ -164,19 +164,24 @@ def pairs_of(
     pairing = params.pairing
     if not paired or not pairing.together:
         return None, reads
-    if (model := pairing.given) is not None:
-        return model, reads
-    model, reads = estimate_pairs(
+    if pairing.given is not None:
+        return Library(pairing.given, "given"), reads
+    library, reads = estimate_pairs(
         reads,
         STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
         pairing.default,
         pairing.orientation,
         threads,
     )
-    if model is None:
-        model = pairing.default
-        warn(f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)")
-    return model, reads
+    if library.model is None:
+        warn(
+            f"no insert size that many of the first {library.sampled:,} pairs share: mates are mapped each by itself, "
+            "and none are proper pairs (give --insert-size)"
+        )
+    elif library.source == "default":
+        shortest, longest = library.model.min, library.model.max
+        warn(f"too few pairs to estimate insert sizes: taking {shortest} to {longest} (give --insert-size)")
+    return library, reads
 
 
 def map_sample(
@@ -224,12 +229,12 @@ def map_sample(
 
 
 def sample_report(
-    sample: Sample, statistics: MapStatistics, pairs: PairModel | None, index: MinimizerIndex
+    sample: Sample, statistics: MapStatistics, library: Library | None, index: MinimizerIndex
 ) -> dict[str, Any]:
     """The fields of the JSON report that are a sample's own."""
     fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
     fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
-    return fields if pairs is None else fields | {"insert_size": pairs.reported}
+    return fields if library is None else fields | library.reported
 
 
 def warn_of(

@@ -322,9 +322,10 @@ class SampleMapper:
                 if lanes.paired:
                     self.params.check_pairs()
                 reads, threads = lanes.items(self.batch_bases), sample.options.threads
-                pairs, items = pairs_of(
+                library, items = pairs_of(
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
+                pairs = None if library is None else library.model
                 statistics, of_output = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
         except (DeviceError, OutOfMemoryError):
             raise
@@ -333,5 +334,5 @@ class SampleMapper:
         warn_of(statistics, of_output, sample.files, self.params.seeding.full, warnings.append)
         seconds = {"wall_s": round(time.perf_counter() - start, 3)}
         return JobResult(
-            sample_report(sample, statistics, pairs, self.index) | of_output | fields | seconds, tuple(warnings)
+            sample_report(sample, statistics, library, self.index) | of_output | fields | seconds, tuple(warnings)
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import counted
-from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
@@ -94,14 +94,13 @@ class MapStatistics:
     def mean_mapq(self) -> float:
         return float(np.dot(np.arange(len(self.mapqs)), self.mapqs)) / max(1, self.mapped)
 
-    def summary(self, pairs: PairModel | None) -> str:
+    def summary(self, library: Library | None) -> str:
         """One clause for the last line."""
         share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
         text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
-        if pairs is None:
+        if library is None:
             return text
-        size = f"insert size {pairs.mean:.0f} ± {pairs.sd:.0f}"
-        return f"{text}, {self.properly_paired:,} in proper pairs ({pairs.orientation}, {size})"
+        return f"{text}, {self.properly_paired:,} in proper pairs ({library.summary})"
 
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""

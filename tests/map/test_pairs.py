@@ -267,3 +267,20 @@ def test_a_clipped_end_is_as_sure_as_its_seeds(cli: Cli, tmp_path: Path, genome:
     assert [row[4] for row in rows] == ["60", "60"]
     assert all(int(row[1]) & PROPER for row in rows)
     assert "S" in rows[1][5]
+
+
+def test_only_primary_records_of_a_proper_pair_say_so(cli: Cli, tmp_path: Path) -> None:
+    """Not the secondary record of the mate in a repeat, nor the supplementary one of a split mate."""
+    repeat, foreign = random_genome(51, 300), random_genome(54, 500)
+    text = random_genome(52, 2000) + repeat + random_genome(53, 3000)
+    other = repeat[:150] + "ACGT"[("ACGT".index(repeat[150]) + 1) % 4] + repeat[151:]
+    reference = write_fasta(tmp_path / "r.fa", g=text + other + random_genome(55, 2000) + foreign)
+    in_repeat = pair(text, 1800, 400, "s")
+    (_, left, _), second = pair(text, 3000, 400, "t")
+    split = ("t/1", left[:90] + foreign[200:250], "I" * 140)
+    ends = write_fastq(tmp_path / "1.fq", in_repeat[0], split), write_fastq(tmp_path / "2.fq", in_repeat[1], second)
+    rows = records(cli("map", "--secondary", "-I", "400,40", reference, *ends)[1])
+    flags = [int(row[1]) for row in rows]
+    assert len([flag for flag in flags if flag & 0x100]) == 1
+    assert len([flag for flag in flags if flag & 0x800]) == 1
+    assert [bool(flag & PROPER) for flag in flags] == [not flag & 0x900 for flag in flags]

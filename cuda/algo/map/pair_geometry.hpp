@@ -21,16 +21,27 @@ GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_
     return size >= pairs.min && size <= pairs.max ? size : -1;
 }
 
+// Insert sizes [nearest, farthest] at which a mate is looked for: where bounds are wide, as of one size given for all, those next to
+// the lower one, so that the work for a pair is limited whatever the bounds.
+constexpr int64_t kMaxMateWindow = 1 << 15;
+GPUALIGN_HD int64_t nearest_mate(const PairLibrary& pairs) {
+    const int64_t beyond = pairs.max - kMaxMateWindow;
+    return beyond < 0 ? 0 : beyond < pairs.min ? beyond : pairs.min;
+}
+
 // Where the other mate lies on a proper pair, given one mate's locus [start, end).
 GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
     const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
+    const int64_t nearest = nearest_mate(pairs);
+    const int64_t farthest = pairs.max - nearest < kMaxMateWindow ? pairs.max : nearest + kMaxMateWindow;
     bool anchor_left;
     switch (pairs.orientation) {
         case Orientation::forward_reverse: anchor_left = !reverse; break;
         case Orientation::reverse_forward: anchor_left = reverse; break;
         default: anchor_left = anchor_is_first != reverse;
     }
-    return anchor_left ? MateWindow{start, start + pairs.max, mate_reverse} : MateWindow{end - pairs.max, end, mate_reverse};
+    return anchor_left ? MateWindow{start + nearest, start + farthest, mate_reverse}
+                       : MateWindow{end - farthest, end - nearest, mate_reverse};
 }
 
 // Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations, in units of

@@ -49,39 +49,74 @@ nb::tuple count_records(const nb::tuple& alignments, Input<int64_t> read_offsets
                           to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
 }
 
-// How mates lie: map/pairs.py, ORIENTATIONS.
-enum Orientation : int { kFacing, kFacingAway, kOneStrand };
+// As ORIENTATIONS of map/pairs.py, and two that no library has.
+enum PairOrientation : uint8_t { kFacing, kFacingAway, kOneStrand, kFirstAhead, kTwoContigs };
 
-// visit(outer distance), without the interpreter's lock, for each pair of uniquely aligned mates on one contig that lie so.
+struct PairFacts {
+    PairOrientation orientation;
+    int64_t size;       // outer distance; on two contigs 0
+    bool read_through;  // a mate goes beyond the 5' end of the other
+};
+
+// Bases [begin, end) of the reference where all of a read would lie.
+struct ReadSpan {
+    int64_t begin, end;
+    bool reverse;
+
+    ReadSpan(const RecordsView& records, uint64_t r) : reverse(records.reverse(r)) {
+        const uint32_t *first = records.cigar_begin(r), *last = records.cigar_end(r);
+        begin = records.position[r] - (first == last ? 0 : clipped(*first));
+        end = records.end(r) + (first == last ? 0 : clipped(last[-1]));
+    }
+
+private:
+    static int64_t clipped(uint32_t operation) { return (operation & 15) == kCigarS ? operation >> 4 : 0; }
+};
+
+// By the 5' ends, which are the fragment's where mates face each other, whatever is clipped.
+PairFacts pair_facts(const ReadSpan& first, const ReadSpan& second) {
+    if (first.reverse == second.reverse) {
+        const bool first_ahead = first.reverse ? first.end <= second.end : first.begin > second.begin;
+        const bool first_left = first_ahead == first.reverse;
+        return {first_ahead ? kFirstAhead : kOneStrand, first_left ? second.end - first.begin : first.end - second.begin, false};
+    }
+    const ReadSpan &forward = first.reverse ? second : first, &reverse = first.reverse ? first : second;
+    if (forward.begin >= reverse.end) return {kFacingAway, forward.end - reverse.begin, false};
+    return {kFacing, reverse.end - forward.begin, forward.end > reverse.end || reverse.begin < forward.begin};
+}
+
+// visit(facts), without the interpreter's lock, for each pair whose mates are both mapped with that quality.
 template <class Visit>
-void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments, int min_mapq, int orientation, Visit&& visit) {
+void visit_pairs(const Input<uint8_t>& mates, const nb::tuple& alignments, int min_mapq, Visit&& visit) {
     const RecordArrays arrays(alignments);
     if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
     const RecordsView records = arrays.view();
     nb::gil_scoped_release release;
     for (size_t read = 0; read + 1 < mates.size(); read++) {
         const size_t i = records.primary(read), j = records.primary(read + 1);
-        if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
+        if (mates.data()[read] != kFirstMate || !records.mapped(i) || !records.mapped(j)) continue;
         if (records.mapq[i] < min_mapq || records.mapq[j] < min_mapq) continue;
-        const bool i_left = records.position[i] <= records.position[j];
-        const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
-        if (left_reverse == right_reverse && i_left == left_reverse) continue;  // R1 is ahead of R2, which no library is like
-        if (orientation == (left_reverse == right_reverse ? kOneStrand : left_reverse ? kFacingAway : kFacing))
-            visit(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
+        visit(records.contig[i] == records.contig[j] ? pair_facts(ReadSpan(records, i), ReadSpan(records, j))
+                                                     : PairFacts{kTwoContigs, 0, false});
     }
 }
 
-Output<int64_t> insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq, int orientation) {
+nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq) {
+    std::vector<uint8_t> orientations, read_through;
     std::vector<int64_t> sizes;
-    visit_insert_sizes(mates, alignments, min_mapq, orientation, [&](int64_t size) { sizes.push_back(size); });
-    return to_numpy(std::move(sizes));
+    visit_pairs(mates, alignments, min_mapq, [&](const PairFacts& pair) {
+        orientations.push_back(pair.orientation);
+        sizes.push_back(pair.size);
+        read_through.push_back(pair.read_through);
+    });
+    return nb::make_tuple(to_numpy(std::move(orientations)), to_numpy(std::move(sizes)), to_numpy(std::move(read_through)));
 }
 
 Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq, int orientation, int64_t longest,
                                    int64_t bin) {
     Histogram counts;
-    visit_insert_sizes(mates, alignments, min_mapq, orientation, [&](int64_t size) {
-        if (size <= longest) counts.add(size_t(size / bin));
+    visit_pairs(mates, alignments, min_mapq, [&](const PairFacts& pair) {
+        if (pair.orientation == orientation && pair.size <= longest) counts.add(size_t(pair.size / bin));
     });
     return to_numpy(std::move(counts.bins));
 }
@@ -89,10 +124,13 @@ Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignm
 }  // namespace
 
 void bind_map_counts(nb::module_& m) {
-    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"), nb::arg("orientation"),
-          "int64: outer distances of pairs that lie so, whose mates are both mapped with at least that quality on one contig.");
+    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
+          "Of the pairs whose mates are both mapped with at least that quality, (uint8: orientations by the 5' ends, 0 to 2 as "
+          "ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate goes beyond the other's 5' "
+          "end).");
     m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
-          nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"), "int64: how many of them there are in bins, up to the longest.");
+          nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"),
+          "int64: how many pairs of that orientation there are by insert size, in bins up to the longest.");
     m.def("count_records", &count_records, nb::arg("alignments"), nb::arg("read_offsets"), nb::arg("rate_bins"),
           "(mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates).");
 }
