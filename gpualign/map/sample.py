@@ -257,7 +257,8 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
         return b""
     groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
     tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
-    text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
+    group, path = "\n".join(groups) or None, sample.files.reference
+    text = sam_header(reference, records.command_line, group, source, layout.sort, tags, path)
     return with_lines(text, records.header_lines)
 
 
