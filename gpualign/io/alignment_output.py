@@ -166,7 +166,7 @@ def open_alignments(
 
 
 def _remove_former_indexes(path: str, endings: Sequence[str], kept: str) -> None:
-    """Those of an earlier run, which readers may prefer to ours: of the other kind, or named x.bai instead of x.bam.bai.
+    """Those of an earlier run that readers may prefer to ours: of the other kind, or x.bai instead of x.bam.bai.
 
     Raises:
         GpualignError: one cannot be removed.

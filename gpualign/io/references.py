@@ -33,7 +33,8 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
         shown: is told how many bases have been read since the last time.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a name that stands for something else in SAM, a character that is not a nucleotide code, damaged input.
+        InputError: no sequence, an empty or duplicate record, a name that stands for something else in SAM, a character
+            that is not a nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []

@@ -216,8 +216,70 @@ class TestReference:
         assert "building" not in second[2]
         assert first[1] == second[1]
         assert sorted(path.name for path in ref.parent.glob("ref.*")) == ["ref.fa", "ref.fa.gpi"]
-        os.utime(ref, ns=(2**62, 2**62))  # newer than its index
-        assert "building the index" in cli("mem", ref, reads[0])[2]
+        os.utime(ref, ns=(2**62, 2**62))  # newer than its index, and the same
+        assert "building" not in cli("mem", ref, reads[0])[2]
+
+    @pytest.mark.parametrize("put", ["link", "cp -p", "copy", "same size and time", "renamed contig"])
+    def test_an_index_of_a_former_reference(
+        self, cli: Cli, ref: Path, repeats: str, reads: list[Path], tmp_path: Path, put: str
+    ) -> None:
+        """Whatever brings another file to the reference's name, older or newer, its contigs are what is mapped to."""
+        other = write_fasta(tmp_path / "other.fa", g=repeats[:-1] + ("A" if repeats[-1] != "A" else "C"))
+        if put == "renamed contig":
+            other = write_fasta(tmp_path / "other.fa", h=repeats)
+        assert other.stat().st_size == ref.stat().st_size
+        os.utime(other, ns=(10**18, 10**18))  # in 2001
+        moved = ref.rename(tmp_path / "first.fa")
+        ref.symlink_to(moved)
+        assert cli("mem", ref, reads[0])[0] == 0
+        if put == "same size and time":
+            os.utime(other, ns=(moved.stat().st_atime_ns, moved.stat().st_mtime_ns))
+        ref.unlink()
+        if put == "link":
+            ref.symlink_to(other)
+        elif put == "copy":
+            shutil.copy(other, ref)
+        else:
+            shutil.copy2(other, ref)
+        code, out, error = cli("mem", ref, reads[0])
+        assert code == 0, error
+        assert f"building the index {ref}.gpi: {ref}.gpi was built from another content of {ref}\n" in error
+        assert without_program(out) == without_program(cli("mem", other, reads[0])[1])
+        assert "building" not in cli("mem", ref, reads[0])[2]
+
+    def test_copies_of_reference_and_index(self, cli: Cli, ref: Path, reads: list[Path], tmp_path: Path) -> None:
+        """They have other times and the same content."""
+        assert cli("index", ref, "-d", f"{ref}.gpi")[0] == 0
+        (tmp_path / "there").mkdir()
+        copies = [shutil.copy(tmp_path / name, tmp_path / "there") for name in ("ref.fa.gpi", "ref.fa")]
+        code, _, error = cli("mem", copies[1], reads[0])
+        assert (code, "building" in error) == (0, False), error
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ("version", "the index has format version 99, this gpualign reads 3"),
+            ("cut", "the index is damaged: "),
+            ("header", "the index is damaged: its header is cut short or altered"),
+            ("entries", "the index is damaged: checksum of the bytes from "),
+            ("text", "not a gpualign index"),
+        ],
+    )
+    def test_a_kept_index_that_is_of_no_use(
+        self, cli: Cli, ref: Path, reads: list[Path], change: str, says: str
+    ) -> None:
+        kept = Path(f"{ref}.gpi")
+        _, expected, _ = cli("mem", ref, reads[0])
+        whole = kept.read_bytes()
+        changed = bytearray(whole)
+        changed[{"version": 8, "header": 40}.get(change, -100)] = 99
+        kept.write_bytes({"cut": whole[:-64], "text": b"x"}.get(change, bytes(changed)))
+        code, out, error = cli("mem", ref, reads[0])
+        assert code == 0, error
+        assert f"building the index {kept}: {says}" in error
+        assert error.count("\n") == 2  # that, and the summary
+        assert out == expected
+        assert kept.read_bytes() == whole
 
     @pytest.mark.parametrize(
         ("there", "given"),
