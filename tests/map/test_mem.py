@@ -184,11 +184,29 @@ def test_header_lines(cli: Cli, ref: Path, reads: list[Path], tmp_path: Path) ->
         assert cli("mem", "-H", bad, ref, reads[0])[0] == 2
 
 
-def test_match_scales_the_others(cli: Cli, ref: Path, reads: list[Path]) -> None:
-    plain, doubled = (records(cli("mem", *words, ref, *reads)[1]) for words in ((), ("-A", "2")))
-    loci = [[record[:4] + record[5:9] for record in found] for found in (plain, doubled)]
+@pytest.mark.parametrize("scale", [2, 20, 100])
+def test_match_scales_the_others(cli: Cli, ref: Path, reads: list[Path], scale: int) -> None:
+    plain, scaled = (records(cli("mem", *words, ref, *reads)[1]) for words in ((), ("-A", str(scale))))
+    loci = [[record[:4] + record[5:9] for record in found] for found in (plain, scaled)]
     assert loci[0] == loci[1]
-    assert [2 * int(tags(r)["AS"]) for r in plain] == [int(tags(r)["AS"]) for r in doubled]
+    assert [scale * int(tags(r)["AS"]) for r in plain] == [int(tags(r)["AS"]) for r in scaled]
+
+
+@pytest.mark.parametrize("penalty", ["1000", "100000"])
+def test_no_end_is_clipped(cli: Cli, ref: Path, repeats: str, tmp_path: Path, penalty: str) -> None:
+    """As of bwa: -L 1000 means end to end, whatever the mismatches at the ends."""
+    read = list(repeats[1000:1150])
+    for i in (0, 2, 147, 149):
+        read[i] = {"A": "C", "C": "A", "G": "T", "T": "G"}[read[i]]
+    fastq = write_fastq(tmp_path / "s.fq", ("s", "".join(read), "I" * 150))
+    assert records(cli("mem", ref, fastq)[1])[0][5] == "3S144M3S"
+    (record,) = records(cli("mem", "-L", penalty, ref, fastq)[1])
+    assert (record[3], record[5], tags(record)["NM"], tags(record)["AS"]) == ("1001", "150M", "4", "130")
+    if shutil.which("bwa") is not None:
+        subprocess.run(["bwa", "index", str(ref)], capture_output=True, check=True)
+        command = ["bwa", "mem", "-L", penalty, str(ref), str(fastq)]
+        (theirs,) = records(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert (theirs[3], theirs[5]) == ("1001", "150M")
 
 
 @pytest.mark.parametrize(("words", "says"), [(("-O", "6,7"), "-O: of 6,7 only 6 counts"), (("-L", "5,5"), "")])
