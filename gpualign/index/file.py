@@ -240,7 +240,7 @@ def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -
 def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, Any], int]:
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
-        raise InputError("not a gpualign index", path)
+        raise InputError("not a gpualign index (give the file that `gpualign index` wrote, not compressed)", path)
     _, version, length, checksum = _PREFIX.unpack(prefix)
     if version != VERSION:
         raise InputError(

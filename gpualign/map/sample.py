@@ -246,6 +246,11 @@ def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callab
             f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
             f"{_native.LONGEST_WHOLE:,} bases"
         )
+    if statistics.invalid_names:
+        warn(
+            f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "
+            "different names may have become one"
+        )
     if statistics.invalid_comments:
         warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
 

@@ -21,8 +21,8 @@ from tests.helpers.sequences import mutate, random_genome, reverse_complement
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of bwa 0.7.18's getopt: options that take a value are followed by a colon
 GETOPT = "51qpaMCSPVYjuk:c:v:s:r:t:R:A:B:O:E:U:w:L:d:T:Q:D:m:I:N:o:f:W:x:G:h:y:K:X:H:F:z:"
-#: that bwa itself has no use for: one thread for input, and an option of its developers
-INTERNAL = "1F"
+#: an option of bwa's developers
+INTERNAL = "F"
 VALUES = {"R": r"@RG\tID:x\tSM:y", "x": "intractg", "I": "300,20", "o": "out.sam", "f": "out.sam", "H": "@CO\tx"}
 
 
