@@ -206,7 +206,7 @@ def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) ->
         words = arguments.format(input=path, folder=folder, output=output).split()
         done = subprocess.run(program(*words), capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr
-        if words[0] == "index":  # which knows its file, but no pipe
+        if words[0] == "index":  # which knows what it was built from, but no pipe
             index = load_index(str(output))
             outputs.append((index.reference.names, index.reference.words.tobytes(), index.entries.tobytes()))
             continue
