@@ -41,6 +41,18 @@ class InputError(GpualignError):
         super().__init__(f"{location}: {what}" if location else what)
 
 
+class UnknownSymbolError(InputError):
+    """A symbol of a sequence that cannot be used.
+
+    Args:
+        record: the sequence's name.
+    """
+
+    def __init__(self, record: str, symbol: str, why: str, path: str | None) -> None:
+        self.record, self.symbol = record, symbol
+        super().__init__(f"record '{record}': symbol {symbol!r} {why}", path)
+
+
 def shown_input(path: str) -> str:
     """An input's path as messages name it."""
     return "standard input" if path == "-" else path

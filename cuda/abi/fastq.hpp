@@ -18,7 +18,7 @@ struct FastqText {
 struct FastqFacts {
     uint32_t odd;          // not 0: a record breaks a rule, or is of a form that is left to the host
     uint32_t longest;      // bases of the longest read
-    uint32_t odd_symbols;  // not 0: the same of a base or quality
+    uint32_t odd_symbols;  // not 0: the same of a base, a quality or a character of a name
     uint32_t reserved;
 };
 

@@ -11,7 +11,7 @@ from gpualign.engine.opening import Opening
 from gpualign.engine.timeline import STEPS_OF_RUN, timeline_of
 from gpualign.engine.work import Work
 from gpualign.io.output_file import OutputFile, open_output
-from gpualign.io.paths import check_paths
+from gpualign.io.paths import TABLES, check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, tell, warn
@@ -25,6 +25,7 @@ class RunContext:
         command: as the user calls it.
         inputs: paths that are read; None: not given.
         outputs: paths that are written besides ``options.output`` and ``options.json``.
+        formats: extensions of the formats that ``options.output`` can have besides plain text.
 
     Attributes:
         report: the run's.
@@ -40,10 +41,11 @@ class RunContext:
         options: RunOptions,
         inputs: Sequence[str | None],
         outputs: Sequence[str | None] = (),
+        formats: Sequence[str] = TABLES,
     ) -> None:
         self.command, self.options, self.device = command, options, ""
         self.report = Report(command, options)
-        check_paths(inputs, (options.output, options.json, *outputs))
+        check_paths(inputs, (options.json, *outputs), options.output, formats)
 
     @contextmanager
     def opening(self, work: Work | None) -> Iterator[Opening]:

@@ -1,11 +1,11 @@
 """The index file, `.gpi`: a small JSON header, then arrays.
 
 Layout: magic (8 bytes), format version, header length, header CRC-32 (three little-endian uint32), the header, then
-each array at a multiple of 64 bytes, zeros between them. The header names contigs, parameters, arrays, how many bytes
-are after it, and the CRC-32 of each piece of them. A file is untrusted: sizes, order and every subscript are checked
-before use. Unless it is to be shared it is read, not mapped: what happens to a file in use cannot change what has been
-checked, nor end the process. Of a shared one the large arrays are mapped, and whether the file was changed is looked at
-afterwards (shared.py).
+each array at a multiple of 64 bytes, zeros between them. The header names contigs, parameters, what the index was built
+from (source.py), arrays, how many bytes are after it, and the CRC-32 of each piece of them. A file is untrusted: sizes,
+order and every subscript are checked before use. Unless it is to be shared it is read, not mapped: what happens to a
+file in use cannot change what has been checked, nor end the process. Of a shared one the large arrays are mapped, and
+whether the file was changed is looked at afterwards (shared.py).
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.shared import SharedFile
+from gpualign.index.source import is_source
 from gpualign.io.output_file import is_packed, is_special, open_output
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
 MAGIC = b"gpualign"
-VERSION = 2
+VERSION = 3
 _PREFIX = struct.Struct("<8sIII")
 _ALIGNMENT = 64
 #: bytes that have a checksum of their own: what a thread reads at a time, so that it is summed while it is in the cache
@@ -98,6 +99,7 @@ def save_index(index: MinimizerIndex, path: str) -> None:
             "k": index.params.k,
             "w": index.params.w,
             "bucket_bits": index.bucket_bits,
+            "source": None if index.source is None else index.source.recorded(),
             "arrays": table,
             "bytes": at,
             "checksums": _checksums(parts),
@@ -108,6 +110,20 @@ def save_index(index: MinimizerIndex, path: str) -> None:
         out.write(bytes(-out.bytes_written % _ALIGNMENT))
         for part in parts:
             out.write(part)
+
+
+def is_index_of(path: str, reference: str) -> bool:
+    """Whether an index was built from a file with the content of ``reference``.
+
+    Raises:
+        InputError: its header is damaged or of another format version.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:
+            header, _ = _read_header(file, path)
+            return is_source(header.get("source"), reference)
+    except OSError as error:
+        raise InputError(f"cannot be read as an index: {error.strerror}", path) from error
 
 
 def load_index(path: str, threads: int = 1, shared: bool = False) -> MinimizerIndex:
@@ -152,7 +168,7 @@ def _checked_index(
         raise ValueError(problem)
     params = IndexParams(k, w)
     location = os.path.abspath(path)
-    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, location, mapped)
+    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, path=location, shared=mapped)
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
@@ -224,7 +240,7 @@ def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -
 def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, Any], int]:
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
-        raise InputError("not a gpualign index", path)
+        raise InputError("not a gpualign index (give the file that `gpualign index` wrote, not compressed)", path)
     _, version, length, checksum = _PREFIX.unpack(prefix)
     if version != VERSION:
         raise InputError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.index.shared import SharedFile
+from gpualign.index.source import SourceFile
 from gpualign.sequences.reference import Reference
 
 LONGEST_KMER = 31
@@ -47,6 +48,7 @@ class MinimizerIndex:
         entries: uint64 (n,), fingerprint << 33 | position << 1 | strand, sorted within a bucket
             (cuda/algo/index/minimizer.hpp).
         bucket_bits: number of hash bits that choose the bucket.
+        source: the file that it was built from, or None.
         path: the file that it was loaded from, or None.
         shared: that file, where its arrays are mapped and not read.
         alt: of contigs whose entries are apart, or None.
@@ -58,6 +60,7 @@ class MinimizerIndex:
     offsets: NDArray[np.uint32]
     entries: NDArray[np.uint64]
     bucket_bits: int
+    source: SourceFile | None = field(default=None, compare=False)
     path: str | None = field(default=None, compare=False)
     shared: SharedFile | None = field(default=None, compare=False)
     alt: AltPart | None = field(default=None, compare=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpualign.errors import InputError, counted
 from gpualign.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.index.source import SourceFile
 from gpualign.io.paths import check_paths
 from gpualign.io.references import read_reference
 from gpualign.params import RunOptions
@@ -62,12 +63,13 @@ def open_index(
 
 def _build(path: str, choose: Callable[[int], IndexParams], threads: int, options: RunOptions | None) -> MinimizerIndex:
     options = options or RunOptions(progress=False)
+    source = SourceFile.of(path)
     with Progress(options, " bases read") as progress:
         packed = read_reference(path, progress.update)
     done = np.zeros(1, np.uint64)
     # each base is scanned, and its seed sorted
     with Progress(options, " bases scanned and sorted", total=2 * packed.bases) as progress, progress.watching(done):
-        return build_index(packed, choose(packed.bases), threads, done)
+        return replace(build_index(packed, choose(packed.bases), threads, done), source=source)
 
 
 @dataclass(frozen=True)

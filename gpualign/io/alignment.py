@@ -40,6 +40,8 @@ _OF_ALIGNMENT = (
 _OF_WHOLE_READS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
+#: contig names by the SAM specification, section 1.2.1, and with bytes beyond ASCII, which htslib passes on
+_CONTIG_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~\x80-\xff-][0-9A-Za-z!#$%&*+./:;=?@^_|~\x80-\xff-]*")
 #: name, bases, qualities, tags, flags
 _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 
@@ -194,6 +196,7 @@ def sam_header(
     source: dict[str, Any] | None = None,
     by_coordinate: bool = False,
     sequence_tags: list[str] | None = None,
+    path: str | None = None,
 ) -> bytes:
     """The header of our output.
 
@@ -203,7 +206,17 @@ def sam_header(
         source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
         by_coordinate: the records' order; otherwise that of the reads.
         sequence_tags: what is put after each @SQ line.
+        path: of the reference, for messages.
+
+    Raises:
+        InputError: a contig's name is not one in SAM.
     """
+    if bad := next((name for name in reference.names if not _CONTIG_NAME.fullmatch(name)), None):
+        raise InputError(
+            f"SAM does not allow the contig name {bad!r} (rename it: no * or = at its beginning, and no comma, "
+            "bracket, quotation mark or backslash; PAF and tables can have it)",
+            path,
+        )
     lines = ["@HD\tVN:1.6\tSO:" + ("coordinate" if by_coordinate else "unsorted\tGO:query")]
     tags = sequence_tags or [""] * len(reference.names)
     lines += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError
+from gpualign.errors import GpualignError, UsageError
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.cram import CramIndex, cram_writer
+from gpualign.io.files import os_reason
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, open_output
@@ -161,7 +162,22 @@ def open_alignments(
                         _write_as(held, sink, _form(layout, reference))
     for made in (index, crai):
         if path is not None and made is not None:  # no earlier: an index that is older than its file is taken for stale
-            made.save(path)
+            _remove_former_indexes(path, _INDEXES[str(layout.format)], made.save(path))
+
+
+def _remove_former_indexes(path: str, endings: Sequence[str], kept: str) -> None:
+    """Those of an earlier run that readers may prefer to ours: of the other kind, or x.bai instead of x.bam.bai.
+
+    Raises:
+        GpualignError: one cannot be removed.
+    """
+    for former in (stem + ending for stem in (path, os.path.splitext(path)[0]) for ending in endings):
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                if former != kept:
+                    os.unlink(former)
+        except OSError as error:
+            raise GpualignError(f"cannot remove the former index {former}: {os_reason(error)}") from error
 
 
 def _writer(

@@ -50,8 +50,8 @@ class BamIndex:
         self._size += len(data)
         self._write(data)
 
-    def save(self, path: str) -> None:
-        """Write the index of the file ``path`` next to it.
+    def save(self, path: str) -> str:
+        """Write the index of the file ``path`` next to it, and return the index's path.
 
         Raises:
             GpualignError: as :func:`open_output`.
@@ -60,6 +60,7 @@ class BamIndex:
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)
-                return
-            with bgzf_writer(out.write, 1) as packed:
-                packed.write(index)
+            else:
+                with bgzf_writer(out.write, 1) as packed:
+                    packed.write(index)
+        return out.path

@@ -41,14 +41,15 @@ class CramIndex:
         except OSError as error:
             raise GpualignError(f"cannot read samtools' index in {folder}: {error.strerror}") from error
 
-    def save(self, path: str) -> None:
-        """Write the index of the file ``path`` next to it.
+    def save(self, path: str) -> str:
+        """Write the index of the file ``path`` next to it, and return the index's path.
 
         Raises:
             GpualignError: as :func:`open_output`.
         """
         with open_output(path + ".crai") as out:
             out.write(self._content)
+        return out.path
 
 
 @contextlib.contextmanager

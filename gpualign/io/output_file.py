@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -50,13 +51,15 @@ def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
     """Open ``path`` (None or "-" is standard output) for writing; in bgzf where its name ends in .gz or .bgz.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
-    interrupted run leaves no plausible file. Devices and named pipes are written directly.
+    interrupted run leaves no plausible file. It gets the permissions of the file that it replaces, if any. Devices and
+    named pipes are written directly.
 
     Args:
         threads: that compress; they do not change the output.
 
     Raises:
-        GpualignError: the file cannot be created, written or closed (disk full shows at close).
+        GpualignError: the file cannot be created, written or closed (disk full shows at close), or what it would
+            replace may not be written.
     """
     with _open_plain(path) as out:
         if not is_packed(path):
@@ -89,6 +92,8 @@ def _open_plain(path: str | None) -> Iterator[OutputFile]:
 @contextlib.contextmanager
 def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)  # a link keeps pointing at its file
+    if not may_replace(target):
+        raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
     folder, name = os.path.split(target)
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
     temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
@@ -104,7 +109,7 @@ def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
         with _closed(stream, path):
             yield stream
         with _writing(path):
-            os.chmod(temporary, 0o666 & ~_umask())
+            os.chmod(temporary, _permissions(target))
             os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -145,6 +150,19 @@ def _created(temporary: str) -> BinaryIO:
 def _cut(name: str, maximum: int) -> str:
     """The first bytes of a name: file systems limit bytes, not characters."""
     return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
+
+
+def may_replace(path: str) -> bool:
+    """Whether no file is there, or one that may be written."""
+    return not os.path.lexists(path) or os.access(path, os.W_OK)
+
+
+def _permissions(path: str) -> int:
+    """Those of the file that is there, or of a new one."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode) & 0o777
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -10,6 +10,7 @@ from gpualign.errors import InputError, UsageError, counted, proteins_want, show
 from gpualign.io.fastx import read_batches
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.sizes import cells_of_pairs
+from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
@@ -130,5 +131,5 @@ def read_encoded(path: str, scoring: Scoring) -> EncodedSequences:
     Raises:
         InputError: the file cannot be read, or holds a symbol that the scoring does not know.
     """
-    with proteins_want("--matrix, such as --matrix BLOSUM62"):
+    with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
         return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)

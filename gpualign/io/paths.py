@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io.files import os_reason
-from gpualign.io.output_file import is_special
+from gpualign.io.output_file import is_special, may_replace
 
 #: extensions that an output of ours cannot bear out
 _NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
+#: of formats that some outputs can have
+ALIGNMENTS, TABLES = (".sam", ".bam", ".ubam", ".cram"), (".parquet", ".arrow", ".feather")
 
 
 def listed_files(text: str) -> tuple[str, ...]:
@@ -22,21 +24,25 @@ def listed_files(text: str) -> tuple[str, ...]:
     return (text,) if os.path.exists(text) else tuple(text.split(","))
 
 
-def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+def check_paths(
+    inputs: Sequence[str | None], outputs: Sequence[str | None], output: str | None = None, formats: Sequence[str] = ()
+) -> None:
     """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
 
     Args:
         inputs, outputs: None and "-" are not files.
+        output: one more, which can be in other formats than plain text.
+        formats: their extensions.
 
     Raises:
         UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
         GpualignError: there cannot be such an output.
     """
-    if "" in (*inputs, *outputs):
+    if "" in (*inputs, output, *outputs):
         raise UsageError("a file's name is empty (is a variable of the shell unset?)")
     read = [path for path in inputs if path not in (None, "-")]
     written: list[str] = []
-    for path in outputs:
+    for path in (output, *outputs):
         if path is None or path == "-":
             continue
         if any(_are_same(path, str(other)) for other in read):
@@ -45,6 +51,9 @@ def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
             raise UsageError(f"two outputs are named {path} (give each a name of its own)")
         if path.lower().endswith(_NOT_WRITTEN):
             raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
+        extension = os.path.splitext(path.lower())[1]
+        if extension in (*ALIGNMENTS, *TABLES) and not (path == output and extension in formats):
+            raise UsageError(f"{path} would not be what its name says (give it another extension)")
         _check_folder(path)
         written.append(path)
 
@@ -59,7 +68,7 @@ def _check_folder(path: str) -> None:
         os.stat(folder)
     except OSError as error:
         raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
-    if not (is_special(path) or os.access(folder, os.W_OK)):
+    if not (is_special(path) or (os.access(folder, os.W_OK) and may_replace(target))):
         raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 

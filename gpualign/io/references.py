@@ -18,6 +18,8 @@ from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
 _CHUNK_BYTES = 1 << 20
+#: what RNAME and RNEXT say in place of a contig's name
+_NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
 #: threads that parse a long record, which one packs
 _PARSERS = 2
 #: the SAM specification's limit on LN
@@ -31,7 +33,8 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
         shown: is told how many bases have been read since the last time.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a character that is not a nucleotide code, damaged input.
+        InputError: no sequence, an empty or duplicate record, a name that stands for something else in SAM, a character
+            that is not a nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []
@@ -40,6 +43,8 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
     for name, parts in _records(path):
         if not name:
             raise InputError(f"record {len(names) + 1} has no name (put one after the '>')", path)
+        if name in _NO_NAMES:
+            raise InputError(f"a record is named '{name}', which means {_NO_NAMES[name]} in SAM (rename it)", path)
         if name in seen:
             raise InputError(_duplicate(path, name), path)
         length = 0

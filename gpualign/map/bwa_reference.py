@@ -6,9 +6,10 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gpualign.errors import GpualignError, InputError
-from gpualign.index.file import is_index, save_index
+from gpualign.index.file import is_index, is_index_of, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.files import os_reason
@@ -66,12 +67,16 @@ def open_next_to(
     if is_index(reference) or not os.path.isfile(reference):
         return open_index(reference, k, w, threads, shared=shared)
     path = index_next_to(reference, k, w)
-    if _is_current(path, reference):
-        return open_index(path, k, w, threads, shared=shared)
+    kept = partial(_kept_index, path, reference, partial(open_index, path, k, w, threads, shared=shared))
+    index, _ = kept()
+    if index is not None:
+        return index
     with _alone(path, say) as may_keep:
-        if _is_current(path, reference):  # another process was first
-            return open_index(path, k, w, threads, shared=shared)
-        say(f"building the index {path}" if may_keep else f"building an index of {reference} for this run alone")
+        index, reason = kept()
+        if index is not None:  # another process was first
+            return index
+        what = f"the index {path}" if may_keep else f"an index of {reference} for this run alone"
+        say(f"building {what}{reason}")
         index = open_index(reference, k, w, threads)
         if may_keep:
             try:
@@ -82,12 +87,16 @@ def open_next_to(
         return index
 
 
-def _is_current(path: str, reference: str) -> bool:
-    """Whether there is an index at least as new as its reference."""
+def _kept_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -> tuple[MinimizerIndex | None, str]:
+    """The index that is kept in ``path``; or None and why, for the end of a message."""
+    if not os.path.exists(path):
+        return None, ""
     try:
-        return os.stat(path).st_mtime_ns >= os.stat(reference).st_mtime_ns
-    except OSError:
-        return False
+        if is_index_of(path, reference):
+            return load(), ""
+        return None, f": {path} was built from another content of {reference}"
+    except InputError as error:
+        return None, f": {error.what.partition(' (')[0]}"  # without what to do about it
 
 
 @contextlib.contextmanager

@@ -117,12 +117,12 @@ class Coverage:
         return ContigDepths("total", bases, maximum, depths)
 
     def report(self) -> dict[str, float]:
-        """Fields of the JSON report."""
-        total = self.total()
+        """Fields of the JSON report, of all contigs: those without records are not covered."""
+        total, positions = self.total(), sum(self._lengths)
         return {
             "bases": total.bases,
-            "mean": round(total.mean, 4),
-            "positions": total.length,
+            "mean": round(total.bases / max(1, positions), 4),
+            "positions": positions,
             **{f"at_least_{depth}": total.at_least(depth) for depth in THRESHOLDS},
         }
 

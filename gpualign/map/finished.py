@@ -18,8 +18,8 @@ from gpualign.version import __version__
 
 
 class FinishedSamples:
-    """A report for each finished sample. It counts as long as parameters and inputs are the same and the output is the
-    one that was written.
+    """A report for each finished sample. It counts as long as parameters and inputs are the same and the output and its
+    index are those that were written.
 
     Args:
         folder: made where it is missing; None: nothing is kept.
@@ -43,7 +43,7 @@ class FinishedSamples:
             return None
         try:
             kept = json.loads(self._path(name).read_bytes())
-            if kept["run"] == self._digest(sample) and kept["output"] == _stamp(sample.options.output):
+            if kept["run"] == self._digest(sample) and kept["output"] == _outputs(sample):
                 fields: dict[str, Any] = kept["fields"]
                 return fields
         except (OSError, ValueError, KeyError, TypeError):
@@ -54,7 +54,7 @@ class FinishedSamples:
         """From now on the sample is finished."""
         if self._folder is None:
             return
-        kept = {"run": self._digest(sample), "output": _stamp(sample.options.output), "fields": fields}
+        kept = {"run": self._digest(sample), "output": _outputs(sample), "fields": fields}
         with open_output(str(self._path(name))) as out:
             out.write(json.dumps(kept, indent=1).encode() + b"\n")
 
@@ -68,6 +68,12 @@ class FinishedSamples:
         inputs = [str(_stamp(path)) for path in sample.files.files]
         layout = replace(sample.layout, sort_memory=1 << 30)
         return digest(*map(str, (self._run, sample.files, records, layout, sample.options.output, inputs)))
+
+
+def _outputs(sample: Sample) -> list[list[int] | None]:
+    """Of the output and its index, of whatever kind that is."""
+    output = sample.options.output
+    return [_stamp(path) for path in (output, *sample.layout.indexes(output))]
 
 
 def _stamp(path: str | None) -> list[int] | None:

@@ -35,6 +35,7 @@ _IGNORED = {
 _IGNORED_FLAGS = {
     "S": "mates are looked for where a read alone is not enough",
     "e": "exact matches of whole reads are reported",
+    "1": "reading, mapping and writing overlap in any case",
     "V": "descriptions of contigs are not kept",
     "q": "mapping quality of supplementary alignments is their own in any case",
     "j": "",
@@ -159,8 +160,8 @@ def command(**values: Any) -> None:
     index is built the first time and kept as REF.gpi. R1 and R2 are what `gpualign map` reads.
 
     Records have NM, MD, AS, XS, XA, SA, MC, MQ and HN. Mapping quality is gpualign's own. The output does not depend on
-    -t and -K. Of bwa's options -k -w -d -r -y -s -c -D -W -m -G -N -X -Q -S -e -V -q have no effect; a line on standard
-    error says why, unless -v is below 2.
+    -t and -K. Of bwa's options -k -w -d -r -y -s -c -D -W -m -G -N -X -Q -S -1 -e -V -q have no effect; a line on
+    standard error says why, unless -v is below 2.
 
     \b
     Examples:

@@ -18,6 +18,16 @@ from gpualign.sequences.identity import edits_within
 
 #: more secondary alignments than there are
 ALL_LOCI = (1 << 31) - 1
+#: as much as bwa's penalties scaled by the largest score of a match; those that count for every base of a long read are
+#: small enough for sums in 32 bits, and no end is clipped where that must gain the largest clip penalty
+_MAX_PENALTIES = {
+    "mismatch": 1000,
+    "gap_open": 1000,
+    "gap_extend": 100,
+    "clip_penalty": 1_000_000,
+    "long_gap_open": 1000,
+    "long_gap_extend": 100,
+}
 #: more edits than there are
 NO_STRATA = (1 << 31) - 1
 
@@ -68,10 +78,9 @@ class Scoring:
     def __post_init__(self) -> None:
         if self.match < 1:
             raise UsageError(f"match score must be at least 1, not {self.match}")
-        for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty", "long_gap_open", "long_gap_extend"):
-            if not 0 <= getattr(self, name) <= 100:
-                words = name.removesuffix("_penalty").replace("_", " ")
-                raise UsageError(f"{words} penalty must be between 0 and 100")
+        for name, maximum in _MAX_PENALTIES.items():
+            words = name.removesuffix("_penalty").replace("_", " ")
+            check_range(f"{words} penalty", getattr(self, name), 0, maximum)
         if self.match > 100 or self.gap_extend < 1:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
 

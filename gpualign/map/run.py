@@ -18,6 +18,7 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.mates import Reads
+from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
@@ -61,7 +62,7 @@ def run_map(
     """
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
     written = (*files.written, *sample.layout.indexes(options.output))
-    run = RunContext(command, options, (files.reference, *files.files), written)
+    run = RunContext(command, options, (files.reference, *files.files), written, ALIGNMENTS)
     report = run.report
     with (
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,

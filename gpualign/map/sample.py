@@ -258,6 +258,11 @@ def warn_of(
         warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
     if without := of_output.get("duplicates", {}).get("without_barcode"):
         warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
+    if statistics.invalid_names:
+        warn(
+            f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "
+            "different names may have become one"
+        )
 
 
 def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
@@ -267,7 +272,8 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
         return b""
     groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
     tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
-    text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
+    group, path = "\n".join(groups) or None, sample.files.reference
+    text = sam_header(reference, records.command_line, group, source, layout.sort, tags, path)
     return with_lines(text, records.header_lines)
 
 

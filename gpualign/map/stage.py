@@ -21,7 +21,7 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
-from gpualign.map.device.fastq import FoundInText, TextMapBatch, with_content
+from gpualign.map.device.fastq import FoundInText, ReadsInText, TextMapBatch, with_content
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
@@ -34,7 +34,7 @@ from gpualign.map.device.text import (
 )
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
-from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
+from gpualign.map.statistics import MapStatistics, StepClock, count_invalid_names, statistics_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
@@ -146,7 +146,10 @@ class Mapping:
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
-        return job, replace(statistics, invalid_tags=job.invalid_tags, long_reads=long_reads, on_gpu=on_gpu)
+        # the host has the names of reads that a device parsed only where they are not as SAM allows
+        names = 0 if isinstance(batch, ReadsInText) else count_invalid_names(batch)
+        statistics = replace(statistics, invalid_tags=job.invalid_tags, invalid_names=names)
+        return job, replace(statistics, long_reads=long_reads, on_gpu=on_gpu)
 
     def _records_by_device(self, job: RecordsJob, run: Run) -> NDArray[np.uint8] | BgzfBlocks:
         """

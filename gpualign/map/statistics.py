@@ -18,6 +18,8 @@ from gpualign.sequences.batch import SequenceBatch
 #: bins of the report's histograms: share of a read's length, bases
 ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
+#: of a read's name in SAM: printable ASCII but @
+_NAME_CHARACTERS = bytes(set(range(ord("!"), 127)) - {ord("@")})
 #: quality of both mates of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
 
@@ -52,6 +54,7 @@ class MapStatistics:
         bases: of all reads.
         properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
         invalid_tags: fields of comments that are no SAM tags, where tags were wanted, or no read group's.
+        invalid_names: names of reads with characters that SAM does not allow.
         long_reads: reads that a preset of short reads chains as the long ones they are.
         mapqs: reads by the quality of their primary record, mapped ones.
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
@@ -68,6 +71,7 @@ class MapStatistics:
     secondary: int = 0
     supplementary: int = 0
     invalid_tags: int = 0
+    invalid_names: int = 0
     long_reads: int = 0
     edits: int = 0
     edited_bases: int = 0
@@ -120,6 +124,16 @@ class MapStatistics:
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
             "thread_seconds": {step: round(s, 3) for step, s in zip(STEPS, self.seconds.tolist(), strict=True)},
         }
+
+
+def count_invalid_names(batch: SequenceBatch) -> int:
+    """Names with characters that SAM does not allow."""
+    begin, end = batch.name_offsets[[0, -1]].tolist()
+    names = batch.names[begin:end]
+    if not names.tobytes().translate(None, _NAME_CHARACTERS):
+        return 0
+    at = np.flatnonzero(~np.isin(names, np.frombuffer(_NAME_CHARACTERS, np.uint8))) + begin
+    return len(np.unique(np.searchsorted(batch.name_offsets, at, "right")))
 
 
 def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None) -> MapStatistics:

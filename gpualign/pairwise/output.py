@@ -192,7 +192,7 @@ class _Rows:
         return [
             self.queries.column(self.all.query),
             self.targets.column(self.all.target),
-            table.fixed(100 * measures.identity(self.params.identity_definition), 2),
+            table.fixed(100 * measures.identity(self.params.identity_definition), 3),
             table.integers(measures.columns),
             table.integers(measures.mismatches),
             table.integers(measures.openings),

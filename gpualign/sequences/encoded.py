@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError
+from gpualign.errors import UnknownSymbolError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.matrices import UNKNOWN, Scoring
 from gpualign.sequences.offsets import offsets_of
@@ -65,7 +65,7 @@ def encode(
         named: else ``names`` stays empty, where there are too many to make a text of each.
 
     Raises:
-        InputError: a symbol that the scoring does not know; the message names the record and the symbol.
+        UnknownSymbolError: one that the scoring does not know; the message names the record and the symbol.
     """
     names: list[str] = []
     codes: list[NDArray[np.uint8]] = []
@@ -78,7 +78,7 @@ def encode(
         if bad.size:
             record = int(np.searchsorted(batch.base_offsets, bad[0], side="right")) - 1
             symbol = chr(batch.bases[bad[0]])
-            raise InputError(f"record '{batch.name(record)}': symbol {symbol!r} is not in {scoring.name}", path)
+            raise UnknownSymbolError(batch.name(record), symbol, f"is not in {scoring.name}", path)
         if named:
             names.extend(batch.name(i) for i in range(len(batch)))
         codes.append(translated)

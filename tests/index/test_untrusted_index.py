@@ -36,7 +36,7 @@ def summed(header: dict[str, object], arrays: bytes) -> bytes:
     return json.dumps({**header, "bytes": len(arrays), "checksums": checksums}).encode()
 
 
-def pack(header: bytes, arrays: bytes, version: int = 2) -> bytes:
+def pack(header: bytes, arrays: bytes, version: int = 3) -> bytes:
     """An index file with a header whose length and checksum are right."""
     start = _PREFIX.pack(b"gpualign", version, len(header), zlib.crc32(header)) + header
     return start + bytes(-len(start) % 64) + arrays

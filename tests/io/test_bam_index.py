@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ import pytest
 from gpualign.io.alignment import bam_header
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import bgzf_writer
+from tests.helpers import good_input
 from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_templates
 
 
@@ -81,3 +82,34 @@ def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
     lines = ["r\t0\tc0\t9\t60\t1M\t*\t0\t0\tA\tI\n", "r\t0\tc0\t8\t60\t1M\t*\t0\t0\tA\tI\n"]
     with pytest.raises(ValueError, match="not sorted"):
         write(tmp_path / "x.bam", lines, (100,))
+
+
+@pytest.mark.parametrize(
+    ("output", "written"), [("x.bam", "x.bam.bai"), ("x.ubam", "x.ubam.bai"), ("x.cram", "x.cram.crai")]
+)
+def test_a_new_index_replaces_those_of_another_kind(
+    cli: Callable[..., tuple[int, bytes, str]], tmp_path: Path, output: str, written: str
+) -> None:
+    """htslib reads x.bam.csi, x.csi, x.bam.bai and x.bai, the first that is there; of a former run it must not be."""
+    (tmp_path / "in").mkdir()
+    good_input.write_good_inputs(tmp_path / "in")
+    kinds = (".crai",) if output.endswith("cram") else (".bai", ".csi")
+    for stem in (output, "x"):
+        for kind in kinds:
+            (tmp_path / f"{stem}{kind}").write_bytes(b"of a former run")
+    (tmp_path / "y.bam.csi").write_bytes(b"of another file")
+    reference, reads = tmp_path / "in" / "ref.fa", tmp_path / "in" / "reads.fq"
+    code, _, error = cli("map", reference, reads, "--sort", "--write-index", "-o", tmp_path / output)
+    assert code == 0, error
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", output, written, "y.bam.csi"])
+    assert pysam.samtools.idxstats(str(tmp_path / output)).count("\n") > 1
+
+
+def test_a_former_index_that_cannot_be_removed(cli: Callable[..., tuple[int, bytes, str]], tmp_path: Path) -> None:
+    good_input.write_good_inputs(tmp_path)
+    (tmp_path / "x.csi").mkdir()
+    code, _, error = cli(
+        "map", tmp_path / "ref.fa", tmp_path / "reads.fq", "--sort", "--write-index", "-o", tmp_path / "x.bam"
+    )
+    assert code == 1
+    assert f"cannot remove the former index {tmp_path / 'x.csi'}: Is a directory" in error

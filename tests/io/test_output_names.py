@@ -102,6 +102,24 @@ def test_further_outputs_are_refused(cli: Cli, tmp_path: Path, folder: Path, opt
     assert f"{words[1]} would not be what its name says" in error
 
 
+@pytest.mark.parametrize("option", ["--un", "--al", "--json", "--report", "-d", "--duplicate-metrics"])
+@pytest.mark.parametrize("name", ["x.bam", "x.UBAM", "x.cram", "x.sam", "x.parquet", "x.arrow"])
+def test_other_outputs_hold_no_alignments(cli: Cli, tmp_path: Path, folder: Path, option: str, name: str) -> None:
+    more = ["--mark-duplicates"] if option == "--duplicate-metrics" else []
+    code, error = run(cli, folder, COMMANDS["map"], option, tmp_path / name, *more, "-o", tmp_path / "out.sam")
+    assert (code, list(tmp_path.iterdir())) == (2, [])
+    assert f"{tmp_path / name} would not be what its name says" in error
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "makedb"])
+def test_other_commands_write_no_alignments(cli: Cli, tmp_path: Path, folder: Path, name: str) -> None:
+    words = COMMANDS.get(name, "makedb {folder}/ref.fa").format(folder=folder).split()
+    output = tmp_path / ("x.parquet" if name in ("map", "index", "makedb") else "x.bam")
+    code, out, error = cli(*words, "-d" if name == "index" else "-o", output)
+    assert (code, out, list(tmp_path.iterdir())) == (2, b"", [])
+    assert f"{output} would not be what its name says" in error
+
+
 @pytest.mark.parametrize("command", ["index {folder}/ref.fa -d", "mems {folder}/ref.fa {folder}/one.fq -save"])
 def test_an_index_is_not_compressed(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
     words = command.format(folder=folder).split()

@@ -8,9 +8,13 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpualign.errors import GpualignError
+from gpualign.index.file import load_index
+from gpualign.io.output_file import open_output
 from tests.helpers import bad_input, good_input
 from tests.helpers.commands import program
 
@@ -112,6 +116,57 @@ def test_folder_that_may_not_be_written(
 
 
 @pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+def test_file_that_may_not_be_written(
+    cli: Cli, tmp_path: Path, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder may: no output takes the place of what somebody has protected."""
+    path = tmp_path / "x.svg"
+    path.write_text("protected")
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda what, mode: str(what) != str(path))  # root may write everywhere
+    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    for option in output_options(command):
+        more = [] if option in ("-o", "-d") else ["-o", tmp_path / "whole"]
+        code, _, error = cli(*words, *more, option, path)
+        assert (code, error) == (1, f"gpualign {words[0]}: error: cannot write {path}: Permission denied\n")
+        assert (path.read_text(), path.stat().st_mode & 0o777) == ("protected", 0o444)
+    with pytest.raises(GpualignError, match="Permission denied"), open_output(str(path)):
+        pass
+
+
+@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+def test_a_file_keeps_its_permissions(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
+    """What is private stays so."""
+    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    for option in output_options(command):
+        path = tmp_path / f"{option.strip('-')}.svg"
+        path.write_text("former")
+        path.chmod(0o600)
+        more = [] if option in ("-o", "-d") else ["-o", os.devnull]
+        assert cli(*words, *more, option, path)[0] == 0
+        assert path.read_bytes() != b"former"
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_permissions_of_new_and_replaced_files(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "replaced")
+    (tmp_path / "replaced").touch(0o640)
+    umask = os.umask(0o027)
+    try:
+        for name in ("link", "new"):
+            with open_output(str(tmp_path / name)) as out:
+                out.write(b"text")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "link").is_symlink()
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("replaced", "new")] == [0o640, 0o640]
+    (tmp_path / "replaced").chmod(0o664)
+    with open_output(str(tmp_path / "link")) as out:
+        out.write(b"text")
+    assert (tmp_path / "replaced").stat().st_mode & 0o777 == 0o664
+
+
+@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
 def test_empty_names(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
     words = bad_input.COMMANDS[command].format(folder=folder).split()
     option = output_options(command)[0]
@@ -146,11 +201,15 @@ def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) ->
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes((folder / name).read_bytes()), daemon=True)
     writer.start()
-    outputs = []
+    outputs: list[Any] = []
     for path in (pipe, folder / name):
         words = arguments.format(input=path, folder=folder, output=output).split()
         done = subprocess.run(program(*words), capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr
+        if words[0] == "index":  # which knows what it was built from, but no pipe
+            index = load_index(str(output))
+            outputs.append((index.reference.names, index.reference.words.tobytes(), index.entries.tobytes()))
+            continue
         lines = output.read_bytes().split(b"\n")
         outputs.append([line for line in lines if not line.startswith(b"@PG\t")])
     assert outputs[0] == outputs[1]

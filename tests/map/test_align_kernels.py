@@ -16,6 +16,8 @@ from tests.reference.alignment import affine_score, affine_with_clips, replay
 pytestmark = pytest.mark.usefixtures("level")
 
 SCORES = (1, 4, 6, 1, 5)
+#: bwa's, scaled by 20 and by 100 (-A), and without clipped ends (-L)
+LARGE_SCORES = [(20, 80, 120, 20, 100), (100, 400, 600, 100, 500), (1, 4, 6, 1, 1000), (1, 4, 6, 1, 1_000_000)]
 
 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES, **pins: int):
@@ -60,7 +62,7 @@ def clip_lengths(cigar: str) -> tuple[int, int]:
 def test_affine_alignment_is_optimal(data: st.DataObject) -> None:
     reference = data.draw(st.text("ACGTN", min_size=40, max_size=60))
     band = data.draw(st.integers(1, 9))
-    scores = data.draw(st.sampled_from([SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (5, 4, 10, 1, 100)]))
+    scores = data.draw(st.sampled_from([SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (5, 4, 10, 1, 100), *LARGE_SCORES]))
     queries, diagonals = [], []
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, 30))
@@ -76,13 +78,15 @@ def test_affine_alignment_is_optimal(data: st.DataObject) -> None:
         check_affine(reference, query, diagonal, band, scores, result)
 
 
-def test_affine_alignment_of_reads_is_optimal() -> None:
+@pytest.mark.parametrize("scores", [SCORES, *LARGE_SCORES])
+def test_affine_alignment_of_reads_is_optimal(scores: tuple[int, ...]) -> None:
     rng = np.random.default_rng(13)
     reference = "".join(rng.choice(list("ACGT"), 400))
     queries = [with_edits(rng, reference[at : at + 100], int(rng.integers(0, 9))) for at in range(0, 300, 6)]
     diagonals = [at - 8 for at in range(0, 300, 6)]
-    for query, diagonal, result in zip(queries, diagonals, affine(reference, queries, diagonals, 17), strict=True):
-        check_affine(reference, query, diagonal, 17, SCORES, result)
+    results = affine(reference, queries, diagonals, 17, scores)
+    for query, diagonal, result in zip(queries, diagonals, results, strict=True):
+        check_affine(reference, query, diagonal, 17, scores, result)
 
 
 def test_gaps_are_placed_leftmost() -> None:
@@ -115,7 +119,7 @@ def crowded_text(rng: np.random.Generator, length: int) -> str:
     return text[:length]
 
 
-@pytest.mark.parametrize("scores", [SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (1, 9, 16, 1, 5)])
+@pytest.mark.parametrize("scores", [SCORES, (2, 3, 5, 2, 4), (1, 1, 0, 1, 0), (1, 9, 16, 1, 5), *LARGE_SCORES])
 @pytest.mark.parametrize("crowded", [False, True])
 def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ...]) -> None:
     """Where it is said that nothing else is as good, the dynamic program finds only that, the plain one no better."""

@@ -131,6 +131,10 @@ def test_line_numbers_count_through_chunks(cli: Cli, tmp_path: Path) -> None:
         (b"BAM\x01" + bytes(20), "neither FASTA nor FASTQ, but BAM (samtools fasta or samtools fastq converts it)"),
         (gzip.compress(b">a\n" + b"ACGT" * 1000, mtime=0)[:-9], "compressed file ended early"),
         (b"gpualign\x01\x00\x00\x00", "index"),
+        (
+            gzip.compress(b"gpualign\x03\x00\x00\x00", mtime=0),
+            "neither FASTA nor FASTQ, but a saved index (`map`, `mem`",
+        ),
     ],
 )
 def test_bad_references(cli: Cli, tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -140,6 +144,16 @@ def test_bad_references(cli: Cli, tmp_path: Path, content: bytes, sentence: str)
     assert code == 3
     assert error.startswith(f"gpualign map: error: {reference}")
     assert sentence in error
+
+
+@pytest.mark.parametrize("command", ["map", "mem", "mems"])
+def test_an_index_in_a_pipe(tmp_path: Path, command: str) -> None:
+    (tmp_path / "ref.fa").write_bytes(b">a\n" + b"ACGTTGCA" * 20 + b"\n")
+    subprocess.run(program("index", tmp_path / "ref.fa", "-d", tmp_path / "ref.gpi"), check=True, capture_output=True)
+    index = (tmp_path / "ref.gpi").read_bytes()
+    done = subprocess.run(program(command, "/dev/stdin", READS), input=index, capture_output=True)
+    assert done.returncode == 3
+    assert b"neither FASTA nor FASTQ, but a saved index" in done.stderr
 
 
 def test_missing_files(cli: Cli, tmp_path: Path) -> None:

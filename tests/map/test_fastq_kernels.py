@@ -62,7 +62,8 @@ def test_reads(library: ctypes.CDLL, start: int, paired: bool) -> None:
 
 def test_what_the_host_must_read(library: ctypes.CDLL) -> None:
     kernels = [Emulated(library, name, 1 << 30) for name in KERNELS]
-    for broken in ("@r\nACGT\n+\nIII\n", "@r\nAC-T\n+\nIIII\n", "@r\nACGT\n+\nII I\n", "@\nACGT\n+\nIIII\n"):
+    names = ("@\nACGT\n+\nIIII\n", "@r\xe9\nACGT\n+\nIIII\n", "@r@\nACGT\n+\nIIII\n")
+    for broken in ("@r\nACGT\n+\nIII\n", "@r\nAC-T\n+\nIIII\n", "@r\nACGT\n+\nII I\n", *names):
         made = fastq_records(70, 1)
         made[33] = broken
         assert read_by_kernels(kernels, UnparsedReads((counted(made),), (0,), 70)) is None

@@ -21,8 +21,8 @@ from tests.helpers.sequences import mutate, random_genome, reverse_complement
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of bwa 0.7.18's getopt: options that take a value are followed by a colon
 GETOPT = "51qpaMCSPVYjuk:c:v:s:r:t:R:A:B:O:E:U:w:L:d:T:Q:D:m:I:N:o:f:W:x:G:h:y:K:X:H:F:z:"
-#: that bwa itself has no use for: one thread for input, and an option of its developers
-INTERNAL = "1F"
+#: an option of bwa's developers
+INTERNAL = "F"
 VALUES = {"R": r"@RG\tID:x\tSM:y", "x": "intractg", "I": "300,20", "o": "out.sam", "f": "out.sam", "H": "@CO\tx"}
 
 
@@ -184,11 +184,29 @@ def test_header_lines(cli: Cli, ref: Path, reads: list[Path], tmp_path: Path) ->
         assert cli("mem", "-H", bad, ref, reads[0])[0] == 2
 
 
-def test_match_scales_the_others(cli: Cli, ref: Path, reads: list[Path]) -> None:
-    plain, doubled = (records(cli("mem", *words, ref, *reads)[1]) for words in ((), ("-A", "2")))
-    loci = [[record[:4] + record[5:9] for record in found] for found in (plain, doubled)]
+@pytest.mark.parametrize("scale", [2, 20, 100])
+def test_match_scales_the_others(cli: Cli, ref: Path, reads: list[Path], scale: int) -> None:
+    plain, scaled = (records(cli("mem", *words, ref, *reads)[1]) for words in ((), ("-A", str(scale))))
+    loci = [[record[:4] + record[5:9] for record in found] for found in (plain, scaled)]
     assert loci[0] == loci[1]
-    assert [2 * int(tags(r)["AS"]) for r in plain] == [int(tags(r)["AS"]) for r in doubled]
+    assert [scale * int(tags(r)["AS"]) for r in plain] == [int(tags(r)["AS"]) for r in scaled]
+
+
+@pytest.mark.parametrize("penalty", ["1000", "100000"])
+def test_no_end_is_clipped(cli: Cli, ref: Path, repeats: str, tmp_path: Path, penalty: str) -> None:
+    """As of bwa: -L 1000 means end to end, whatever the mismatches at the ends."""
+    read = list(repeats[1000:1150])
+    for i in (0, 2, 147, 149):
+        read[i] = {"A": "C", "C": "A", "G": "T", "T": "G"}[read[i]]
+    fastq = write_fastq(tmp_path / "s.fq", ("s", "".join(read), "I" * 150))
+    assert records(cli("mem", ref, fastq)[1])[0][5] == "3S144M3S"
+    (record,) = records(cli("mem", "-L", penalty, ref, fastq)[1])
+    assert (record[3], record[5], tags(record)["NM"], tags(record)["AS"]) == ("1001", "150M", "4", "130")
+    if shutil.which("bwa") is not None:
+        subprocess.run(["bwa", "index", str(ref)], capture_output=True, check=True)
+        command = ["bwa", "mem", "-L", penalty, str(ref), str(fastq)]
+        (theirs,) = records(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert (theirs[3], theirs[5]) == ("1001", "150M")
 
 
 @pytest.mark.parametrize(("words", "says"), [(("-O", "6,7"), "-O: of 6,7 only 6 counts"), (("-L", "5,5"), "")])
@@ -216,8 +234,70 @@ class TestReference:
         assert "building" not in second[2]
         assert first[1] == second[1]
         assert sorted(path.name for path in ref.parent.glob("ref.*")) == ["ref.fa", "ref.fa.gpi"]
-        os.utime(ref, ns=(2**62, 2**62))  # newer than its index
-        assert "building the index" in cli("mem", ref, reads[0])[2]
+        os.utime(ref, ns=(2**62, 2**62))  # newer than its index, and the same
+        assert "building" not in cli("mem", ref, reads[0])[2]
+
+    @pytest.mark.parametrize("put", ["link", "cp -p", "copy", "same size and time", "renamed contig"])
+    def test_an_index_of_a_former_reference(
+        self, cli: Cli, ref: Path, repeats: str, reads: list[Path], tmp_path: Path, put: str
+    ) -> None:
+        """Whatever brings another file to the reference's name, older or newer, its contigs are what is mapped to."""
+        other = write_fasta(tmp_path / "other.fa", g=repeats[:-1] + ("A" if repeats[-1] != "A" else "C"))
+        if put == "renamed contig":
+            other = write_fasta(tmp_path / "other.fa", h=repeats)
+        assert other.stat().st_size == ref.stat().st_size
+        os.utime(other, ns=(10**18, 10**18))  # in 2001
+        moved = ref.rename(tmp_path / "first.fa")
+        ref.symlink_to(moved)
+        assert cli("mem", ref, reads[0])[0] == 0
+        if put == "same size and time":
+            os.utime(other, ns=(moved.stat().st_atime_ns, moved.stat().st_mtime_ns))
+        ref.unlink()
+        if put == "link":
+            ref.symlink_to(other)
+        elif put == "copy":
+            shutil.copy(other, ref)
+        else:
+            shutil.copy2(other, ref)
+        code, out, error = cli("mem", ref, reads[0])
+        assert code == 0, error
+        assert f"building the index {ref}.gpi: {ref}.gpi was built from another content of {ref}\n" in error
+        assert without_program(out) == without_program(cli("mem", other, reads[0])[1])
+        assert "building" not in cli("mem", ref, reads[0])[2]
+
+    def test_copies_of_reference_and_index(self, cli: Cli, ref: Path, reads: list[Path], tmp_path: Path) -> None:
+        """They have other times and the same content."""
+        assert cli("index", ref, "-d", f"{ref}.gpi")[0] == 0
+        (tmp_path / "there").mkdir()
+        copies = [shutil.copy(tmp_path / name, tmp_path / "there") for name in ("ref.fa.gpi", "ref.fa")]
+        code, _, error = cli("mem", copies[1], reads[0])
+        assert (code, "building" in error) == (0, False), error
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ("version", "the index has format version 99, this gpualign reads 3"),
+            ("cut", "the index is damaged: "),
+            ("header", "the index is damaged: its header is cut short or altered"),
+            ("entries", "the index is damaged: checksum of the bytes from "),
+            ("text", "not a gpualign index"),
+        ],
+    )
+    def test_a_kept_index_that_is_of_no_use(
+        self, cli: Cli, ref: Path, reads: list[Path], change: str, says: str
+    ) -> None:
+        kept = Path(f"{ref}.gpi")
+        _, expected, _ = cli("mem", ref, reads[0])
+        whole = kept.read_bytes()
+        changed = bytearray(whole)
+        changed[{"version": 8, "header": 40}.get(change, -100)] = 99
+        kept.write_bytes({"cut": whole[:-64], "text": b"x"}.get(change, bytes(changed)))
+        code, out, error = cli("mem", ref, reads[0])
+        assert code == 0, error
+        assert f"building the index {kept}: {says}" in error
+        assert error.count("\n") == 2  # that, and the summary
+        assert out == expected
+        assert kept.read_bytes() == whole
 
     @pytest.mark.parametrize(
         ("there", "given"),

@@ -174,6 +174,18 @@ def test_what_is_said_for_each_sample(cli: Cli, samples: Samples, words: tuple[s
     assert (code, says in error) == (2, True), error
 
 
+def test_resume_makes_a_missing_index(cli: Cli, samples: Samples) -> None:
+    run = ("map", samples.reference, "--samples", samples.sheet(), "-o", samples.out, "--sort", "--write-index")
+    kept = ("--resume", samples.folder / "kept")
+    assert cli(*run, *kept)[0] == 0
+    bytes_before = (samples.out / "b.bam.bai").read_bytes()
+    (samples.out / "b.bam.bai").unlink()
+    code, _, error = cli(*run, *kept)
+    assert (code, "2 samples finished before" in error) == (0, True), error
+    assert (samples.out / "b.bam.bai").read_bytes() == bytes_before
+    assert "3 samples finished before" in cli(*run, *kept)[2]
+
+
 def test_resume_wants_samples(cli: Cli, samples: Samples) -> None:
     assert cli("map", samples.reference, samples.folder / "a_1.fq", "--resume", samples.folder)[0] == 2
 

@@ -150,7 +150,7 @@ def test_reverse_complement_coordinates(tmp_path: Path, layout: str) -> None:
     if layout == "--paf":
         assert fields == "s0 10 0 10 - s0 14 2 12 10 10 255 NM:i:0 AS:i:50 cg:Z:10M".split()  # noqa: SIM905
     else:
-        assert fields == "s0 s0 71.43 10 0 0 1 10 12 3 -1 0".split()  # noqa: SIM905
+        assert fields == "s0 s0 71.429 10 0 0 1 10 12 3 -1 0".split()  # noqa: SIM905
 
 
 def test_pairs_one_to_one_and_matrix(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ GPUALIGN_HD int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
     return span;
 }
 
+// Whether SAM allows a character in a read's name.
+GPUALIGN_HD bool is_in_sam_names(uint8_t c) { return c > ' ' && c < 127 && c != '@'; }
+
 struct ReadsView : ReadColumns {
     static constexpr uint64_t kNone = ~uint64_t(0);
 
@@ -37,7 +40,7 @@ struct ReadsView : ReadColumns {
         const int64_t n = name_size(read);
         out.reserve(32);
         if (n == 0) return out.put("*");
-        out.fill(n, [p](int64_t c) { return p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_'; });
+        out.fill(n, [p](int64_t c) { return is_in_sam_names(p[c]) ? char(p[c]) : '_'; });
     }
     // Bases of that.
     GPUALIGN_HD int64_t shown_name_size(uint64_t read) const { return name_size(read) ? name_size(read) : 1; }

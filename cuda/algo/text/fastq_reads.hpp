@@ -108,7 +108,8 @@ GPUALIGN_HD uint64_t size_of_read(const FastqBatch& batch, uint32_t read) {
     return batch.facts->odd || batch.facts->longest > batch.longest ? 0 : batch.sizes[read];
 }
 
-// Writes a read to its place; false where it has characters that it may not have.
+// Writes a read to its place; false where it has characters that it may not have, or a name whose characters are not SAM's, which
+// the host counts.
 template <class Group>
 GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t read) {
     const uint64_t place = batch.places[read] + batch.block_sums[read / FastqBatch::kScanned], size = size_of_read(batch, read);
@@ -123,8 +124,11 @@ GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t
     FastqRecord record;
     const bool second = batch.mates_each == 2 && read % 2;
     if (length == 0 || !FastqRecords(second ? batch.second : batch.first).load(read / batch.mates_each, record)) return true;
-    for (uint32_t i = group.lane(); batch.names && i < name_size; i += Group::kLanes) batch.names[names + i] = uint8_t(record.name[i]);
     bool sound = true;
+    for (uint32_t i = group.lane(); batch.names && i < name_size; i += Group::kLanes) {
+        batch.names[names + i] = uint8_t(record.name[i]);
+        sound = sound && is_in_sam_names(uint8_t(record.name[i]));
+    }
     for (uint32_t i = group.lane(); i < length; i += Group::kLanes) {
         const uint8_t base = nucleotide_of(uint8_t(record.bases[i])), quality = uint8_t(record.qualities[i]);
         sound = sound && base != 0 && is_quality(quality);

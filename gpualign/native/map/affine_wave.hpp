@@ -100,7 +100,7 @@ private:
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
             const int parity = t % 2, row = t / 2;  // of cell 0
-            const int first = max(0, row - last_row), last = min(row, (task.band - 1 - parity) / 2);
+            const int first = max(0, row - last_row), last = min(row, (task.band + 1 - parity) / 2 - 1);
             const Wave wave = waves_[parity], before = waves_[1 - parity];
             int c = first;
             for (; c + kLanes - 1 <= last; c += kLanes) step<LongGaps, FreeEnd, false>(constants, wave, before, t, c, last_row, last);

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpualign.errors import proteins_want
 from gpualign.io.fastx import read_batches
+from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.search.database_file import is_database, read_database
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.encoded import EncodedSequences, encode
@@ -30,7 +31,7 @@ def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part
         InputError: a file that cannot be read, or a symbol that the scoring does not know.
     """
     joined = Prefetch(_joined(_batches(path, scoring), residues))  # a thread that parses, and this one
-    with proteins_want("--matrix, such as --matrix BLOSUM62"), contextlib.closing(joined):
+    with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines(), contextlib.closing(joined):
         for batch in joined:
             yield Part(batch, encode([batch], scoring, path, named=False))
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from gpualign.engine.run_context import RunContext
-from gpualign.errors import counted
+from gpualign.errors import UnknownSymbolError, counted
 from gpualign.io.fastx import read_batches
+from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.search.database_file import write_database
 from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
+
+#: the symbols of all matrices but those of a user's own, for which the database is a FASTA file
+_SYMBOLS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*"
 
 
 def make_database(path: str, options: RunOptions) -> None:
@@ -17,9 +26,20 @@ def make_database(path: str, options: RunOptions) -> None:
         InputError: the sequences cannot be read.
         GpualignError: the database cannot be written.
     """
-    run = RunContext("makedb", options, (path,))
+    run = RunContext("makedb", options, (path,), formats=())
     assert options.output is not None
-    sequences, residues = write_database(read_batches(path, alphabet="any"), options.output)
+    with with_symbol_lines():
+        sequences, residues = write_database(_of_residues(path), options.output)
     run.finish(
         f"{counted(sequences, 'sequence')}, {counted(residues, 'residue')}", sequences=sequences, residues=residues
     )
+
+
+def _of_residues(path: str) -> Iterator[SequenceBatch]:
+    """The sequences; a symbol that searches would refuse is refused here, where its line is known."""
+    for batch in read_batches(path, alphabet="any"):
+        text = batch.bases.tobytes()
+        if others := text.translate(None, _SYMBOLS):
+            record = int(np.searchsorted(batch.base_offsets, text.index(others[:1]), side="right")) - 1
+            raise UnknownSymbolError(batch.name(record), chr(others[0]), "is no residue or base", path)
+        yield batch

@@ -216,3 +216,39 @@ def test_no_hit_within_the_evalue_is_dropped_on_the_way(limit: float) -> None:
     found, _ = hits.finish(residues)
     evalues = statistics.evalues(scores.ravel(), np.repeat(query_lengths, 4000), np.tile(lengths, 3), residues)
     assert len(found) == int((evalues <= limit).sum()) > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "symbol"),
+    [
+        (">a\nMKV\n>b x\nMK\nM-V\n", 5, "-"),
+        (">a\nMKV\n>b\nMK1V1\n>c\nM1\n", 4, "1"),
+        ("@a\nMKV\n+\nI1I\n@b\nM?V\n+\nIII\n", 6, "?"),
+    ],
+)
+def test_a_symbol_that_is_no_residue(cli: Cli, tmp_path: Path, text: str, line: int, symbol: str) -> None:
+    """A database of it would be refused by every search; the message names the line, of a search as well."""
+    path, query, database = tmp_path / "x.fa", tmp_path / "q.fa", tmp_path / "x.gpdb"
+    path.write_text(text)
+    query.write_text(">q\nMKV\n")
+    code, _, error = cli("makedb", path, "-o", database)
+    assert (code, error) == (
+        3,
+        f"gpualign makedb: error: {path}:{line}: record 'b': symbol {symbol!r} is no residue or base\n",
+    )
+    assert not database.exists()
+    for command in (["--top", "1", query, path], [path], [query, path]):
+        code, _, error = cli("pairwise", "--matrix", "BLOSUM62", *command)
+        assert code == 3
+        assert f"error: {path}:{line}: record 'b': symbol {symbol!r} is not in BLOSUM62" in error
+
+
+def test_a_symbol_in_a_pipe_has_no_line(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.fa").write_text(">b\nM-V\n")
+    with (tmp_path / "x.fa").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        code, _, error = cli("makedb", "-", "-o", tmp_path / "x.gpdb")
+    assert (code, error) == (
+        3,
+        "gpualign makedb: error: standard input: record 'b': symbol '-' is no residue or base\n",
+    )
