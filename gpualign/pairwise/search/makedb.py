@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import counted
 from gpualign.io.fastx import read_batches
+from gpualign.notices import told_to
 from gpualign.pairwise.search.database_file import write_database
 from gpualign.params import RunOptions
 
@@ -19,7 +20,8 @@ def make_database(path: str, options: RunOptions) -> None:
     """
     run = RunContext("makedb", options, (path,))
     assert options.output is not None
-    sequences, residues = write_database(read_batches(path, alphabet="any"), options.output)
+    with told_to(run.warn):
+        sequences, residues = write_database(read_batches(path, alphabet="any"), options.output)
     run.finish(
         f"{counted(sequences, 'sequence')}, {counted(residues, 'residue')}", sequences=sequences, residues=residues
     )
