@@ -62,9 +62,8 @@ class MapFiles:
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         pairs = product(filter(None, self.read_files), filter(None, self.mate_files))
         if twice := next((both for both in pairs if are_same(*both)), None):
-            names = " and ".join(dict.fromkeys(twice))
-            one = "" if twice[0] == twice[1] else ", one file,"
-            raise UsageError(f"{names}{one} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
+            named = twice[0] if twice[0] == twice[1] else f"{twice[0]}, which is {twice[1]},"
+            raise UsageError(f"{named} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

@@ -184,7 +184,9 @@ def _row(record: Any, numbers: dict[str, int], queries: Any, path: str) -> tuple
         found = [number for number in (queries.find(f"{record.query_name}/{mate}") for mate in mates) if number >= 0]
         if len(found) != 1:
             what = "two queries are" if found else "no query is"
-            raise InputError(f"{what} named '{record.query_name}', '{record.query_name}/1' or '/2'", path)
+            raise InputError(
+                f"{what} named '{record.query_name}', '{record.query_name}/1' or '{record.query_name}/2'", path
+            )
         query = found[0]
     clips = [0, 0]
     for side, operations in ((0, record.cigartuples), (1, reversed(record.cigartuples))):

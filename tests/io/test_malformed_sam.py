@@ -219,4 +219,4 @@ def test_verify_of_single_reads_that_lost_their_number(cli: Cli, tmp_path: Path,
     both = write_fastq(tmp_path / "b.fq", *reads, *((name[:-1] + "2", *rest) for name, *rest in reads))
     code, _, error = cli("verify", reference, both, "-c", sam)
     assert code == 3
-    assert "two queries are named 'x0', 'x0/1' or '/2'" in error
+    assert "two queries are named 'x0', 'x0/1' or 'x0/2'" in error

@@ -185,7 +185,6 @@ def test_longer_reads_than_before(
 
 ODD = {
     "white space": "@odd\nACGT ACGT\n+\nIIIIIIII\n",
-    "no name": "@ comment\nACGTACGT\n+\nIIIIIIII\n",
     "no bases": "@odd\n\n+\n\n",
     "blank lines": "\n\n\n\n@odd\nACGTACGT\n+\nIIIIIIII\n",
     "a long name": f"@{'n' * 400}\nACGTACGT\n+\nIIIIIIII\n",
@@ -213,7 +212,9 @@ BROKEN = {
     "plus": "@odd\nACGTACGT\nIIIIIIII\n@x\n",
     "at": "odd\nACGTACGT\n+\nIIIIIIII\n",
     "unprintable": "@odd\nACGTACGT\n+\nII\x07IIIII\n",
-    "line too many": "@odd\nACGTACGT\nACGT\n+\nIIIIIIII\nIIII\n",
+    "line too many": "@odd\nACGTACGT\nACGT\n+\nIIIIIIII\n",
+    "no name": "@ comment\nACGTACGT\n+\nIIIIIIII\n",
+    "carriage return": "@od\rd\nACGTACGT\n+\nIIIIIIII\n",
 }
 
 
@@ -263,7 +264,7 @@ def test_pairs_that_do_not_fit(cli: Cli, use, texts: tuple[str, str], tmp_path: 
 def test_the_host_parses_what_it_looks_at_alone(
     cli: Cli, use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_in_text: list[int]
 ) -> None:
-    """The first pairs, for their insert sizes; a file's first reads, for the index."""
+    """The first pairs, for their names and insert sizes; a file's first reads, for the index."""
     paths = written(tmp_path, (reads_of((100,), 6000), reads_of((100,), 6000, 2)))
     parsed: list[int] = []
 
@@ -277,7 +278,7 @@ def test_the_host_parses_what_it_looks_at_alone(
     expected = sam_of(cli, *paths, "--device", "cpu")
     use(FakeDriver())
     assert sam_of(cli, *paths, "--device", "cuda") == expected
-    assert parsed == [5000, 5000]
+    assert parsed == [50, 50, 5000, 5000]
     assert sum(found_in_text) == 2000
 
 
