@@ -1,9 +1,10 @@
-"""What the names of a file's first reads say: how mates are numbered, and whether they are neighbours at all."""
+"""What names and flags say of mates: how they are numbered, whether they are neighbours, and which one is R1."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,9 @@ _BEGINNING = 10_000
 #: reads or pairs whose names tell whether .1 and .2 number mates; few, as they are parsed twice
 LOOKED_AT = 50
 _DOTS = (b".1", b".2")
+#: SAM's flags
+_PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
+_WHICH_END = _FIRST_END | _SECOND_END
 NamePair = tuple[bytes, bytes]
 Item = TypeVar("Item")
 Name = TypeVar("Name", bytes, NamePair)
@@ -73,6 +77,25 @@ def not_adjacent(name: str, path: str) -> InputError:
     return InputError(
         f"mates are not adjacent: '{name}' is not next to its mate (sort by name or run samtools collate)", path
     )
+
+
+def first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
+    """The batch with its pairs as their flags have them; reads of files without flags stay as they are."""
+    if batch.flags is None:
+        return batch
+    assert batch.mates is not None
+    firsts = np.flatnonzero(batch.mates == 1)
+    ends = batch.flags & _WHICH_END
+    alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
+    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # one end twice
+    if alone.any():
+        raise not_adjacent(batch.name(int(np.argmax(alone))), path)
+    turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
+    if not len(turned):
+        return batch
+    order = np.arange(len(batch))
+    order[turned], order[turned + 1] = turned + 1, turned
+    return replace(batch.take(order), mates=batch.mates)
 
 
 class Beginning:

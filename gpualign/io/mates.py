@@ -19,10 +19,10 @@ from gpualign.io.mate_names import (
     Beginning,
     NamePair,
     files_have_dots,
+    first_ends_first,
     first_names,
     names_of,
     neighbours_have_dots,
-    not_adjacent,
     warn_of_order,
 )
 from gpualign.io.packed_text import PackedText
@@ -31,9 +31,8 @@ from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
-#: SAM's flags
-_PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
-_WHICH_END = _FIRST_END | _SECOND_END
+#: SAM's flag
+_PAIRED = 0x1
 #: pairs of the first item that is not parsed: those whose insert sizes are looked at
 _FIRST_PAIRS = 5_000
 #: how far one of two pipes may be read before the other, in batches: R1 and R2 differ in length
@@ -375,11 +374,11 @@ def _interleaved_batches(
         ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1), path, all_dots)
         if len(ready):
             beginning.look_at(ready)
-            yield _first_ends_first(ready, path)
+            yield first_ends_first(ready, path)
     if rest is not None:
         last = _pair(rest, path, all_dots)
         beginning.look_at(last)
-        yield _first_ends_first(last, path)
+        yield first_ends_first(last, path)
 
 
 def _pair(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
@@ -389,22 +388,3 @@ def _pair(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
     except ValueError as error:
         raise InputError(str(error), path) from None
     return replace(SequenceBatch(*arrays), flags=batch.flags)
-
-
-def _first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
-    """The batch with its pairs as their flags have them; reads of files without flags stay as they are."""
-    if batch.flags is None:
-        return batch
-    assert batch.mates is not None
-    firsts = np.flatnonzero(batch.mates == 1)
-    ends = batch.flags & _WHICH_END
-    alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
-    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # one end twice
-    if alone.any():
-        raise not_adjacent(batch.name(int(np.argmax(alone))), path)
-    turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
-    if not len(turned):
-        return batch
-    order = np.arange(len(batch))
-    order[turned], order[turned + 1] = turned + 1, turned
-    return replace(batch.take(order), mates=batch.mates)

@@ -16,8 +16,9 @@ from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
 from gpualign.io.blocks import TextOfPieces
-from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
+from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.inflated_chunks import inflated_chunks
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS

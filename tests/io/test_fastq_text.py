@@ -16,8 +16,9 @@ from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.errors import InputError
 from gpualign.io import blocks
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, inflated_chunks, parse, read_chunks, stored_chunks
+from gpualign.io.fastx import Chunk, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.inflated_chunks import inflated_chunks
 from gpualign.io.mates import UnparsedReads
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.map.device.batch import MapBatch

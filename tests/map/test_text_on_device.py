@@ -377,3 +377,53 @@ def test_text_that_does_not_fit_the_device_comes_in_parts(
     driver = use(FakeDriver(memory=24 << 20))
     assert sam_of(cli, *words, "--device", "cuda") == expected
     assert driver.contexts == []
+
+
+@pytest.mark.parametrize("names", ["p{i}/{mate}", "p{i}.{mate}", "SRR1.{i}.{mate}", "SRR1.{i}"])
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_names_of_mates(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int], names: str, form: str
+) -> None:
+    """Of pairs and of single reads, by the rules of the host."""
+    named = []
+    for mate, text in enumerate(texts, 1):
+        lines = text.splitlines()
+        lines[::4] = [f"@{names.format(i=i + 1, mate=mate)}" for i in range(400)]
+        named.append("\n".join(lines) + "\n")
+    paths = written(tmp_path, tuple(named))
+
+    def names_of(*words: object) -> list[str]:
+        code, _, error = cli("map", "-q", GENOMES, *words, "--device", "cuda", "-o", tmp_path / f"o.{form}")
+        assert code == 0, error
+        with pysam.AlignmentFile(str(tmp_path / f"o.{form}")) as records:
+            return [str(record.query_name) for record in records if not record.is_supplementary]
+
+    template = names.removesuffix("/{mate}").removesuffix(".{mate}")
+    use(FakeDriver())
+    assert names_of("-I", "300,20", *paths) == [template.format(i=i + 1) for i in range(400) for _ in (1, 2)]
+    single = names.removesuffix("/{mate}")
+    assert names_of(paths[0]) == [single.format(i=i + 1, mate=1) for i in range(400)]
+    assert sum(found_in_text) == 1200
+    if "{mate}" in names:  # found by the device, said by the host
+        lines = named[1].splitlines()
+        lines[4 * 390] = f"@{names.format(i=391, mate=1)}"
+        paths[1].write_text("\n".join(lines) + "\n")
+        code, _, error = cli("map", GENOMES, "-I", "300,20", *paths, "--device", "cuda", "-o", tmp_path / "w.sam")
+        assert code == 3
+        assert f"'{names.format(i=391, mate=1)}'" in error
+
+
+def test_wrapped_text_is_the_hosts(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int]
+) -> None:
+    expected = sam_of(cli, *written(tmp_path, texts), "-I", "300,20", "--device", "cpu")
+    wrapped = []
+    for text in texts:
+        lines = text.splitlines()
+        for i in (*range(1, len(lines), 4), *range(3, len(lines), 4)):
+            lines[i] = "\n".join(lines[i][at : at + 60] for at in range(0, len(lines[i]), 60))
+        wrapped.append("\n".join(lines) + "\n")
+    use(FakeDriver())
+    for pack in (bytes, bgzf, gzip.compress):
+        assert sam_of(cli, *written(tmp_path, tuple(wrapped), pack), "-I", "300,20", "--device", "cuda") == expected
+    assert found_in_text == []
