@@ -1,8 +1,8 @@
 // libFuzzer on the FASTA and FASTQ parser: no read outside the text, offsets that fit, and chunks that add up: cut at any
 // border that the reader may take, the parts hold the records of the whole.
 //
-// The first byte chooses format, alphabet and comments, the second where the reader's block ends.
-#include "text/fastx_text.hpp"
+// The first byte chooses format, alphabet, comments and whether lines are wrapped, the second where the reader's block ends.
+#include "text/wrapped_fastq.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -27,10 +27,12 @@ void check(const Records& r, bool fastq) {
 }
 
 // False where the text is refused, with a message that has its line.
-bool parse(const char* begin, const char* end, bool fastq, bool nucleotides, bool comments, Records& out) {
+bool parse(const char* begin, const char* end, bool fastq, bool wrapped, bool nucleotides, bool comments, Records& out) {
     Lines lines(begin, end);
     try {
-        fastq ? parse_fastq(lines, out, nucleotides, comments) : parse_fasta(lines, out, nucleotides, comments);
+        if (wrapped) parse_wrapped_fastq(lines, out, nucleotides, comments);
+        else if (fastq) parse_fastq(lines, out, nucleotides, comments);
+        else parse_fasta(lines, out, nucleotides, comments);
     } catch (const std::invalid_argument& error) {
         expect(std::strchr(error.what(), '\t') && std::atol(error.what()) >= 0);
         return false;
@@ -43,7 +45,7 @@ bool parse(const char* begin, const char* end, bool fastq, bool nucleotides, boo
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size < 2) return 0;
-    const bool fastq = data[0] & 1, nucleotides = data[0] & 2, comments = data[0] & 4;
+    const bool fastq = data[0] & 1, nucleotides = data[0] & 2, comments = data[0] & 4, wrapped = fastq && data[0] & 8;
     const size_t length = size - 2;
     // a copy of its own, so that a read beyond the end is seen
     const std::unique_ptr<char[]> copy(new char[length]);
@@ -52,16 +54,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const char* end = begin + length;
 
     Records whole;
-    const bool valid = parse(begin, end, fastq, nucleotides, comments, whole);
+    const bool valid = parse(begin, end, fastq, wrapped, nucleotides, comments, whole);
     const size_t block = length * data[1] / 255;
     const std::unique_ptr<char[]> first(new char[block]);
     std::memcpy(first.get(), begin, block);
-    const int64_t border = last_record_border(first.get(), first.get() + block, fastq);
+    is_wrapped_fastq(first.get(), first.get() + block);
+    const int64_t border = wrapped ? wrapped_fastq_border(first.get(), first.get() + block)
+                                   : last_record_border(first.get(), first.get() + block, fastq);
     expect(border >= 0 && size_t(border) <= block);
     if (!valid || border == 0) return 0;
     Records before, after;
-    expect(parse(begin, begin + border, fastq, nucleotides, comments, before));
-    expect(parse(begin + border, end, fastq, nucleotides, comments, after));
+    expect(parse(begin, begin + border, fastq, wrapped, nucleotides, comments, before));
+    expect(parse(begin + border, end, fastq, wrapped, nucleotides, comments, after));
     before.symbols.insert(before.symbols.end(), after.symbols.begin(), after.symbols.end());
     before.names.insert(before.names.end(), after.names.begin(), after.names.end());
     expect(before.symbols == whole.symbols && before.names == whole.names);

@@ -40,10 +40,12 @@ struct FastqBatch {
     uint32_t mates_each;      // of a record number: 1, or 2 of pairs
     uint32_t template_reads;  // 1, or 2 where mates are mapped together
     uint32_t check_names;
+    uint32_t all_dots;  // all names end in .1 or .2, which are mates' numbers (algo/text/fastq.hpp)
     uint32_t longest;  // bases that a read may have; where one has more all reads are empty
     uint32_t zero_count;
+    uint32_t reserved;
 };
 
-static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 192, "laid out as the host writes them");
+static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 200, "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -13,6 +13,7 @@ from gpualign.engine.work import Work
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.paths import TABLES, check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
+from gpualign.notices import told_to
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, tell, warn
 from gpualign.streaming.clock import STEPS
@@ -51,7 +52,7 @@ class RunContext:
     def opening(self, work: Work | None) -> Iterator[Opening]:
         """The backend, which opens while the input is read. It is closed at the end, and its facts are reported."""
         before, start = STEPS.since(), time.perf_counter()
-        with Opening(self.options, self.command, work) as opening:
+        with told_to(self.warn), Opening(self.options, self.command, work) as opening:
             yield opening
             backend = opening.backend()
             self.report |= backend.report()

@@ -16,6 +16,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
+from gpualign.io.sam_lines import BASES_AS_EQUAL, what_is_wrong
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
@@ -84,10 +85,11 @@ class AlignmentReads:
         except (OSError, ValueError, AssertionError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
         self._records: Iterator[Any] = self._file.fetch(until_eof=True)
+        self._regular = file.regular
         try:
             first = next(self._records, None)
         except (OSError, ValueError) as error:
-            raise InputError(f"truncated or damaged after 0 reads: {error}", file.path) from error
+            raise self._malformed(0, 0, error) from error
         self.paired = first is not None and first.is_paired
         if first is not None:
             self._records = chain([first], self._records)
@@ -100,9 +102,10 @@ class AlignmentReads:
         """
         rows: list[_Row] = []
         bases = 0
-        count = 0
+        count = before = 0
         try:
             for record in self._records:
+                before += 1
                 if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
                     continue
                 count += 1
@@ -114,15 +117,26 @@ class AlignmentReads:
                     rows, bases = [], 0
             self._input.check_end()
         except (OSError, ValueError) as error:
-            raise InputError(f"truncated or damaged after {counted(count, 'read')}: {error}", self.path) from error
+            raise self._malformed(before, count, error) from error
         if rows:
             yield _batch(rows)
+
+    def _malformed(self, records: int, reads: int, error: Exception) -> InputError:
+        """What is wrong with the line after so many records, of which so many are reads."""
+        line = sum(map(bool, str(self._file.header).split("\n"))) + records + 1
+        what = what_is_wrong(self.path, line, self._file.references) if self._regular else None
+        if what is not None:
+            return InputError(what, self.path, line)
+        what = f"truncated or damaged after {counted(reads, 'read')}: {error}"
+        return InputError(what, self.path, None if self._regular else line)
 
     def _row(self, record: pysam.AlignedSegment) -> _Row:
         fields = record.to_string().split("\t")
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
             sequence, quality = "", ""
+        if "=" in sequence:
+            raise InputError(f"record '{fields[0]}' {BASES_AS_EQUAL}", self.path)
         dropped = self._dropped | _OF_WHOLE_READS if "H" in fields[5] else self._dropped
         tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & dropped)
         if record.flag & _REVERSE:

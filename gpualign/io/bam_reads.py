@@ -48,6 +48,8 @@ class BamChunk:
         try:
             *texts, flags = _native.bam_reads(np.frombuffer(self.data, np.uint8), self.dropped)
         except ValueError as error:
+            if "has = for bases" in str(error):
+                raise InputError(str(error), self.path) from None
             raise damaged(self.path, self.before, str(error)) from None
         batch = replace(SequenceBatch(*texts), flags=flags)
         if self.single and (flags & _PAIRED).any():

@@ -45,6 +45,19 @@ class Pieces(io.RawIOBase):
         return count
 
 
+class TextOfPieces:
+    """The text of a file, which comes in pieces, as a :class:`TextStream`."""
+
+    def __init__(self, path: str, pieces: Iterable[NDArray[np.uint8]]) -> None:
+        self.path, self._text = path, Pieces(pieces)
+
+    def readinto(self, view: memoryview, /) -> int:
+        filled = 0
+        while filled < len(view) and (count := self._text.readinto(view[filled:])):
+            filled += count
+        return filled
+
+
 class Blocks:
     """The text of a stream.
 

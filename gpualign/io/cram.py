@@ -91,10 +91,13 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
     """What @SQ lines of a CRAM file say besides name and length: M5, and where the reference is if ``path`` is a FASTA
     file that readers can use."""
     uri = ""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        if file.read(1) == b">":
-            named = os.path.abspath(path)
-            uri = f"\tUR:{named}" if named.isprintable() else ""  # a header holds neither tabs nor what is not UTF-8
+    if os.path.isfile(path):  # a pipe has been read already
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            if file.read(1) == b">":
+                named = os.path.abspath(path)
+                uri = (
+                    f"\tUR:{named}" if named.isprintable() else ""
+                )  # a header holds neither tabs nor what is not UTF-8
     return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 

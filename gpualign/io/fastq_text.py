@@ -18,6 +18,8 @@ from gpualign.streaming.clock import STEPS
 _NEWLINE = ord("\n")
 #: bytes of a text beyond which its records are parsed here: devices have 32 bits for them
 _MAX_BYTES = 1 << 31
+#: of the head of a chunk
+_HEAD = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class FastqText:
             InputError: it cannot be read (any more).
         """
         size = _size(chunk)
-        if chunk.kind != "fastq" or not 0 < size < _MAX_BYTES:
+        if chunk.kind != "fastq" or chunk.wrapped or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
         if isinstance(chunk.data, StoredText):
@@ -121,6 +123,16 @@ class FastqText:
         data = _part_of(self.chunk.data, begin, min(begin + _native.FASTQ_TILE, _size(self.chunk)))
         text = replace(self.chunk, data=data).text()
         return begin + int(_native.line_begin(text, 4 * record - int(self.lines_before[tile])))
+
+
+def head_of(chunk: Chunk) -> Chunk:
+    """The first records of a chunk, or all of them."""
+    if chunk.wrapped or _size(chunk) <= _HEAD:
+        return chunk
+    head = replace(chunk, data=_part_of(chunk.data, 0, _HEAD))
+    text = np.frombuffer(head.text(), np.uint8)
+    cut = int(_native.last_record_border(text, chunk.kind == "fastq"))
+    return replace(head, data=text[:cut]) if cut else chunk
 
 
 def _size(chunk: Chunk) -> int:

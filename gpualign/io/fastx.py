@@ -2,8 +2,8 @@
 
 Reading and parsing are apart so that the reader (one thread, in order) only looks for the last record border of a
 block, and the workers parse. Of a plain file the reader looks at the borders alone, and the workers read what lies
-between them; of a bgzf file the workers join what other threads have inflated. FASTQ has four lines a record; FASTA
-sequences may run over any number of lines.
+between them; of a bgzf file the workers join what other threads have inflated. FASTA sequences may run over any number
+of lines. FASTQ has four lines a record; where the first records have more, one reader looks at every line.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import InputError
+from gpualign.errors import InputError, shown_input
 from gpualign.io.blocks import Blocks, TextStream, is_blank
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.packed_text import PackedText
+from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
@@ -29,8 +30,6 @@ from gpualign.streaming.lent import Lend, nothing_lent
 _WINDOW = 1 << 16
 #: how many times more next
 _WIDER = 8
-#: of a piece's rest: less is copied to where it keeps no more alive
-_KEPT_WHOLE = 1 << 16
 _COUNTED_AT_ONCE = 1 << 24
 
 
@@ -60,6 +59,8 @@ class Chunk:
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what follows the names is wanted.
         paired: neighbours of one name are mates, and none of them is in another chunk.
+        all_dots: then, all names end in .1 or .2, which are mates' numbers.
+        wrapped: it is FASTQ with sequences and qualities of several lines.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
@@ -72,6 +73,8 @@ class Chunk:
     paired: bool = False
     offset: int | None = None
     stored_at: str | None = None
+    all_dots: bool = False
+    wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8] | bytes:
         """The text, read or joined now where it is not at hand.
@@ -175,15 +178,22 @@ def read_chunks(
     blocks = Blocks(file, head, lend)
     offset = 0 if isinstance(file, InputFile) and file.plain else None
     kind: FastxFormat | None = None
+    wrapped = False
     want = chunk_bytes
     while not blocks.at_end or len(blocks.rest):
         rest = blocks.rest if blocks.at_end else blocks.read(want)
-        kind = kind or sniff(rest.tobytes(), file.path)
+        if kind is None:
+            kind = sniff(rest.tobytes(), file.path)
+            wrapped = kind == "fastq" and is_wrapped(rest)
+            if wrapped:
+                notice(
+                    f"{shown_input(file.path)}: FASTQ with wrapped lines is read more slowly than with four a record"
+                )
         if kind is None or not len(rest):
             if blocks.at_end:
                 return
             continue
-        cut = len(rest) if blocks.at_end else _native.last_record_border(rest, kind == "fastq")
+        cut = len(rest) if blocks.at_end else _border(rest, kind, wrapped)
         if cut == 0 and long_records and kind == "fasta":
             record = LongRecord(file, rest.tobytes(), line)
             yield record
@@ -196,10 +206,20 @@ def read_chunks(
             continue
         want, chunk = chunk_bytes, blocks.take(cut)
         if not is_blank(chunk):
-            yield Chunk(chunk, kind, file.path, line, offset=offset)
+            yield Chunk(chunk, kind, file.path, line, offset=offset, wrapped=wrapped)
         if offset is not None:
             offset += len(chunk)
         line += _native.count_newlines(chunk)
+
+
+def is_wrapped(head: NDArray[np.uint8]) -> bool:
+    """Whether a text of FASTQ begins with records of more than four lines."""
+    return bool(_native.is_wrapped_fastq(head[:_WINDOW]))
+
+
+def _border(text: NDArray[np.uint8], kind: FastxFormat, wrapped: bool) -> int:
+    """Bytes of the records that are known to be whole."""
+    return int(_native.wrapped_fastq_border(text) if wrapped else _native.last_record_border(text, kind == "fastq"))
 
 
 @overload
@@ -220,8 +240,9 @@ def stored_chunks(
     Raises:
         InputError: neither FASTA nor FASTQ, or the file cannot be read.
     """
-    kind = sniff(file.part(0, min(_WINDOW, file.size)).tobytes(), file.path)
-    if kind is None:  # white space as far as one looks
+    head = file.part(0, min(_WINDOW, file.size))
+    kind = sniff(head.tobytes(), file.path)
+    if kind is None or (kind == "fastq" and is_wrapped(head)):  # white space as far as one looks, or cut by one reader
         yield from read_chunks(file, chunk_bytes, long_records=True) if long_records else read_chunks(file, chunk_bytes)
         return
     stored = file.stored()
@@ -246,36 +267,6 @@ def stored_chunks(
         want = chunk_bytes
         yield Chunk(StoredText(stored, begin, end - begin), kind, file.path, None, offset=begin)
         begin = end
-
-
-def inflated_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
-    """The same of a bgzf file that comes in pieces, which are not joined yet: up to ``chunk_bytes``, unless records are
-    longer, so that both files of pairs are cut at the same records where these are equally long.
-
-    Raises:
-        InputError: neither FASTA nor FASTQ, or damaged compression.
-    """
-    kind: FastxFormat | None = None
-    held: list[NDArray[np.uint8]] = []
-    size, newlines, line = 0, 0, 1
-    for text, count in file.pieces():
-        held.append(text)
-        size, newlines = size + len(text), newlines + count
-        kind = kind or sniff(b"".join(map(bytes, held)), file.path)
-        while kind and (over := size - chunk_bytes) >= 0 and (cut := _cut_of(text, len(text) - over, kind == "fastq")):
-            yield Chunk((*held[:-1], text[:cut]), kind, file.path, line)
-            behind = newlines - count + int(_native.count_newlines(text[:cut]))
-            line, newlines, count = line + behind, newlines - behind, newlines - behind
-            text = text[cut:] if len(text) - cut > _KEPT_WHOLE else text[cut:].copy()
-            held, size = [text], len(text)
-    if kind and size:
-        yield Chunk(tuple(held), kind, file.path, line)
-
-
-def _cut_of(text: NDArray[np.uint8], wanted: int, fastq: bool) -> int:
-    """Behind the last whole record of the first ``wanted`` bytes, or of all where those hold none; 0: nowhere."""
-    cut = _native.last_record_border(text[:wanted], fastq) if wanted > 0 else 0
-    return int(cut or _native.last_record_border(text, fastq))
 
 
 def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> int:
@@ -377,7 +368,8 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
         InputError: the first malformed record, with file and line.
     """
     try:
-        fields = _native.parse_fastx(chunk.text(), chunk.kind == "fastq", alphabet == "nucleotide", comments)
+        form = (chunk.kind == "fastq", alphabet == "nucleotide", comments, chunk.wrapped)
+        fields = _native.parse_fastx(chunk.text(), *form)
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
         raise chunk.error(what, int(offset)) from None
@@ -385,9 +377,13 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
 
 
 def read_batches(
-    path: str, chunk_bytes: int = 1 << 24, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False
+    path: str,
+    chunk_bytes: int = 1 << 24,
+    alphabet: Literal["nucleotide", "any"] = "nucleotide",
+    comments: bool = False,
+    opened: Any = None,
 ) -> Iterator[SequenceBatch]:
-    """Parsed batches of one FASTA or FASTQ file ("-" is standard input)."""
-    with InputFile(path) as file:
+    """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: as for :class:`InputFile`."""
+    with InputFile(path, opened=opened) as file:
         for chunk in read_chunks(file, chunk_bytes):
             yield parse(chunk, alphabet, comments)

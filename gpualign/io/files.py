@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -24,6 +24,7 @@ from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.bgzf_block import is_bgzf
 from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
+from gpualign.io.pipe_ahead import PipeAhead
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
 
@@ -44,6 +45,8 @@ _READ_SIZE = 1 << 18
 #: where other threads compute
 _GZIP_READ_SIZE = 1 << 23
 _HEAD_SIZE = 1 << 16
+#: bytes of a pipe that are read ahead, until more is allowed
+_AHEAD = 1 << 22
 #: bytes of a gzip file that is worth several threads
 _LARGE_STREAM = 8 * PART_BYTES
 
@@ -110,6 +113,37 @@ def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: in
         raise InputError("became shorter while it was read", path)
 
 
+def open_input(path: str) -> Any:
+    """An input as it is stored, of which nothing is read yet.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    try:
+        return _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
+    except OSError as error:
+        raise InputError(os_reason(error), path) from error
+
+
+def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any]:
+    """Inputs that are read in turn. All are open before any is read, and pipes are read ahead: one writer may open
+    several and then write to them in turn.
+
+    Raises:
+        InputError: one cannot be opened.
+    """
+    opened = []
+    for path in paths:
+        opened.append(open_input(path))
+        if path != "-":
+            stack.callback(opened[-1].close)
+    for number, path in enumerate(paths):
+        if path != "-" and not stat.S_ISREG(os.fstat(opened[number].fileno()).st_mode):
+            opened[number] = PipeAhead(opened[number], _AHEAD)
+            stack.callback(opened[number].close)
+    return opened
+
+
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
@@ -118,6 +152,7 @@ class InputFile:
 
     Args:
         threads: that inflate bgzf.
+        opened: by :func:`open_together`.
 
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
@@ -130,10 +165,10 @@ class InputFile:
         one_stream: any other gzip on disk that is large enough for :meth:`inflated`.
     """
 
-    def __init__(self, path: str, threads: int = 1) -> None:
+    def __init__(self, path: str, threads: int = 1, opened: Any = None) -> None:
         self.path = path
+        self._file = opened or open_input(path)
         try:
-            self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
             head = read_fully(self._file, _HEAD_SIZE)
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
@@ -173,6 +208,11 @@ class InputFile:
             raise InputError("is compressed with zstd (pip install zstandard to read it)", self.path) from None
         self._damage = (*_DAMAGE, damage)
         return MemberReader(self._raw, new)
+
+    def read_ahead(self, size: int) -> None:
+        """Of a pipe that was opened together with another, about so many bytes."""
+        if isinstance(self._file, PipeAhead):
+            self._file.allow(size)
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""

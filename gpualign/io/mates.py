@@ -13,21 +13,30 @@ import numpy as np
 from gpualign import _native
 from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.bam_reads import BamChunk
-from gpualign.io.fastq_text import FastqText, to_text
+from gpualign.io.fastq_text import FastqText, head_of, to_text
 from gpualign.io.fastx import Chunk
+from gpualign.io.mate_names import (
+    Beginning,
+    NamePair,
+    files_have_dots,
+    first_ends_first,
+    first_names,
+    names_of,
+    neighbours_have_dots,
+    warn_of_order,
+)
 from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
-#: SAM's flags
-_PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
-_WHICH_END = _FIRST_END | _SECOND_END
-#: reads after which a file without a pair is not taken for one of pairs
-_BEGINNING = 10_000
+#: SAM's flag
+_PAIRED = 0x1
 #: pairs of the first item that is not parsed: those whose insert sizes are looked at
 _FIRST_PAIRS = 5_000
+#: how far one of two pipes may be read before the other, in batches: R1 and R2 differ in length
+_AHEAD = 4
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class PairedParts:
         pairs: how many they are.
         check_names: the two mates of a pair must have one name (but for /1 and /2).
         paths: of the files, for messages.
+        all_dots: all names end in .1 or .2, which are mates' numbers.
     """
 
     first: SequenceBatch | Chunk
@@ -48,6 +58,7 @@ class PairedParts:
     pairs: int
     check_names: bool
     paths: tuple[str, str]
+    all_dots: bool = False
 
     def joined(self) -> SequenceBatch:
         """The two mates of each pair as neighbours.
@@ -58,9 +69,10 @@ class PairedParts:
         first, second = to_batch(self.first), to_batch(self.second)
         try:
             ends = (first.native, second.native)
-            joined = SequenceBatch(*_native.join_pairs(*ends, *self.starts, self.pairs, self.check_names))
+            arrays = _native.join_pairs(*ends, *self.starts, self.pairs, self.check_names, self.all_dots)
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
+        joined = SequenceBatch(*arrays)
         check_count("reads of pairs", 2 * self.pairs, len(joined))
         sides = zip((first.flags, second.flags), self.starts, strict=True)
         flags = [flags[start : start + self.pairs] for flags, start in sides if flags is not None]
@@ -72,7 +84,14 @@ class PairedParts:
             reads if isinstance(reads, Chunk) else reads.part(start, start + self.pairs)
             for reads, start in zip((self.first, self.second), self.starts, strict=True)
         )
-        return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
+        return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths, self.all_dots)
+
+    def names(self, count: int) -> list[NamePair]:
+        """Those of the first pairs."""
+        ends = (self.first, self.second)
+        batches = (to_batch(end) if isinstance(end, Chunk) else end for end in ends)
+        first, second = (names_of(batch, start, count) for batch, start in zip(batches, self.starts, strict=True))
+        return list(zip(first, second, strict=False))
 
 
 @dataclass(frozen=True)
@@ -83,7 +102,7 @@ class UnparsedReads:
         texts: one or two.
         starts: the number of the first record in each.
         count: how many they are in each.
-        check_names, paths: as for :class:`PairedParts`.
+        check_names, paths, all_dots: as for :class:`PairedParts`.
     """
 
     texts: tuple[FastqText, ...]
@@ -91,6 +110,7 @@ class UnparsedReads:
     count: int
     check_names: bool = True
     paths: tuple[str, ...] = ()
+    all_dots: bool = False
 
     def __len__(self) -> int:
         return len(self.texts) * self.count
@@ -105,11 +125,17 @@ class UnparsedReads:
         Raises:
             InputError: a record is malformed, or names differ.
         """
-        parts = [text.parsed(start, self.count) for text, start in zip(self.texts, self.starts, strict=True)]
-        if not self.paired:
-            return parts[0]
-        first, second = parts
-        return PairedParts(first, second, (0, 0), self.count, self.check_names, (self.paths[0], self.paths[1])).joined()
+        return self._parsed(self.count).joined() if self.paired else self.texts[0].parsed(self.starts[0], self.count)
+
+    def _parsed(self, count: int) -> PairedParts:
+        """The first pairs, parsed here."""
+        first, second = (text.parsed(start, count) for text, start in zip(self.texts, self.starts, strict=True))
+        paths = (self.paths[0], self.paths[1])
+        return PairedParts(first, second, (0, 0), count, self.check_names, paths, self.all_dots)
+
+    def names(self, count: int) -> list[NamePair]:
+        """Those of the first pairs."""
+        return self._parsed(min(count, self.count)).names(count)
 
 
 LaneItem = Chunk | BamChunk | PairedParts | UnparsedReads | SequenceBatch
@@ -135,7 +161,7 @@ def to_reads(item: Reads) -> SequenceBatch:
     if isinstance(item, LaneReads):
         item = item.reads
     if isinstance(item, Chunk) and item.paired:
-        return _pair(to_batch(item))
+        return _pair(to_batch(item), item.path, item.all_dots)
     if isinstance(item, UnparsedReads):
         return item.parsed()
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
@@ -155,7 +181,7 @@ def _device_text(item: LaneItem) -> LaneItem:
     if len(texts) < len(chunks):
         return item
     if isinstance(item, PairedParts):
-        return UnparsedReads(texts, item.starts, item.pairs, item.check_names, item.paths)
+        return UnparsedReads(texts, item.starts, item.pairs, item.check_names, item.paths, item.all_dots)
     return UnparsedReads(texts, (0,), len(texts[0]))
 
 
@@ -203,13 +229,27 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     work = _to_travel if far else _for_device if unparsed else to_batch
+    for source in (first, second):
+        source.read_ahead(_AHEAD * batch_bases)
     with contextlib.ExitStack() as stack:  # the threads of both end here, whatever happens
         first_batches, second_batches = (
             stack.enter_context(contextlib.closing(run_ordered(source.reads(max(1, batch_bases // 2)), work, threads)))
             for source in (first, second)
         )
         at_first = _FIRST_PAIRS if unparsed or far else None
-        yield from _pairs((first_batches, second_batches), (first.path, second.path), check_names, at_first, far)
+        paths = (first.path, second.path)
+        pairs = _pairs((first_batches, second_batches), paths, check_names, at_first, far)
+        yield from _named_alike(pairs, paths) if check_names else pairs
+
+
+def _named_alike(
+    pairs: Iterator[PairedParts | UnparsedReads], paths: tuple[str, str]
+) -> Iterator[PairedParts | UnparsedReads]:
+    """The same, which know whether .1 and .2 are mates' numbers."""
+    names, pairs = first_names(pairs, lambda item, count: item.names(count))
+    all_dots = bool(names) and files_have_dots(names)
+    warn_of_order(names[:1], all_dots, " and ".join(map(shown_input, paths)))
+    yield from (replace(item, all_dots=True) for item in pairs) if all_dots else pairs
 
 
 def _pairs(
@@ -294,12 +334,20 @@ def interleaved_items(
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
-    beginning = _Beginning(source, with_pairs)
-    items = source.reads(batch_bases)
+    flagged = source.header is not None  # in SAM, BAM and CRAM each record says what it is
+    beginning = Beginning(source.path, source.paired or not with_pairs)
+    all_dots, items = False, source.reads(batch_bases)
+    if not flagged:
+        names, items = first_names(items, _names_at_head)
+        all_dots = neighbours_have_dots(names)
+        warn_of_order(list(itertools.pairwise(names[:2])), all_dots, shown_input(source.path))
     for item in items:
         if not (isinstance(item, Chunk) and item.paired):
-            yield from _interleaved_batches(itertools.chain((item,), items), source.path, threads, beginning)
-        elif beginning.seen:
+            rest = itertools.chain((item,), items)
+            yield from _interleaved_batches(rest, source.path, threads, beginning, all_dots)
+            continue
+        item = replace(item, all_dots=all_dots)
+        if beginning.seen:
             yield item
         else:
             batch = to_reads(item)
@@ -308,90 +356,35 @@ def interleaved_items(
     beginning.ended()
 
 
+def _names_at_head(item: Chunk | BamChunk | SequenceBatch, count: int) -> list[bytes]:
+    """Of the reads that an item begins with, which are parsed for that."""
+    return names_of(to_batch(head_of(item) if isinstance(item, Chunk) else item), 0, count)
+
+
 def _interleaved_batches(
-    items: Iterator[Chunk | BamChunk | SequenceBatch], path: str, threads: int, beginning: _Beginning
+    items: Iterator[Chunk | BamChunk | SequenceBatch], path: str, threads: int, beginning: Beginning, all_dots: bool
 ) -> Iterator[SequenceBatch]:
     """A batch's last record is kept back for the next one: its mate may come first there."""
     rest: SequenceBatch | None = None
     for batch in run_ordered(items, to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
-        paired = _pair(whole)
+        paired = _pair(whole, path, all_dots)
         assert paired.mates is not None
         rest = whole.part(len(whole) - 1, len(whole)) if len(whole) and paired.mates[-1] == 0 else None
-        ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1))
+        ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1), path, all_dots)
         if len(ready):
             beginning.look_at(ready)
-            yield _first_ends_first(ready, path)
+            yield first_ends_first(ready, path)
     if rest is not None:
-        last = _pair(rest)
+        last = _pair(rest, path, all_dots)
         beginning.look_at(last)
-        yield _first_ends_first(last, path)
+        yield first_ends_first(last, path)
 
 
-def _pair(batch: SequenceBatch) -> SequenceBatch:
-    return replace(SequenceBatch(*_native.pair_neighbours(batch.native)), flags=batch.flags)
-
-
-def _first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
-    """The batch with its pairs as their flags have them; reads of files without flags stay as they are."""
-    if batch.flags is None:
-        return batch
-    assert batch.mates is not None
-    firsts = np.flatnonzero(batch.mates == 1)
-    ends = batch.flags & _WHICH_END
-    alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
-    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # one end twice
-    if alone.any():
-        raise _not_adjacent(batch.name(int(np.argmax(alone))), path)
-    turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
-    if not len(turned):
-        return batch
-    order = np.arange(len(batch))
-    order[turned], order[turned + 1] = turned + 1, turned
-    return replace(batch.take(order), mates=batch.mates)
-
-
-def _not_adjacent(name: str, path: str) -> InputError:
-    """What is wrong where the mate of ``name`` does not stand next to it."""
-    return InputError(
-        f"mates are not adjacent: '{name}' is not next to its mate (sort by name or run samtools collate)", path
-    )
-
-
-class _Beginning:
-    """The first reads of a file that should be interleaved, as many as :data:`_BEGINNING`."""
-
-    def __init__(self, source: ReadSource, with_pairs: bool) -> None:
-        self._path, self._seen, self._pairs = source.path, 0, 0
-        self._flagged = source.paired or not with_pairs  # in SAM, BAM and CRAM each record says what it is
-        self._singles: set[str] = set()
-
-    @property
-    def seen(self) -> bool:
-        """Whether there is no more to look at."""
-        return self._flagged or self._seen >= _BEGINNING
-
-    def look_at(self, batch: SequenceBatch) -> None:
-        """Raise InputError where two reads of one template are not neighbours, or none are."""
-        if self.seen:
-            return
-        assert batch.mates is not None
-        mates = batch.mates[: _BEGINNING - self._seen]
-        self._seen += len(mates)
-        self._pairs += int(np.count_nonzero(mates == 1))
-        for i in np.flatnonzero(mates == 0).tolist():
-            name = batch.name(i)
-            if name.endswith(("/1", "/2")):
-                if name[:-1] + ("2" if name.endswith("1") else "1") in self._singles:
-                    raise _not_adjacent(name, self._path)
-                self._singles.add(name)
-        if self._seen >= _BEGINNING:
-            self.ended()
-
-    def ended(self) -> None:
-        if not self._flagged and self._seen > 1 and not self._pairs:
-            raise InputError(
-                f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
-                "(leave out -p, or give R2 as a second file)",
-                self._path,
-            )
+def _pair(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
+    """Neighbours of one name as pairs; where there are flags, these say which mate a read is."""
+    try:
+        arrays = _native.pair_neighbours(batch.native, all_dots, batch.flags is None)
+    except ValueError as error:
+        raise InputError(str(error), path) from None
+    return replace(SequenceBatch(*arrays), flags=batch.flags)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import is_blank
-from gpualign.io.fastx import Chunk, lines_before, read_chunks
+from gpualign.io.fastx import Chunk, is_wrapped, lines_before, read_chunks
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
+from gpualign.io.mate_names import names_of
 from gpualign.io.packed_text import PackedText, inflated
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
@@ -40,6 +41,8 @@ def packed_chunks(file: InputFile, chunk_bytes: int, paired: bool = False) -> It
             kind = sniff(held.text().tobytes(), file.path)
             if kind is None:
                 continue
+            if kind == "fastq" and is_wrapped(held.text()):
+                break
         if held.size >= chunk_bytes and (chunk := held.cut(kind)) is not None:
             yield chunk
     else:
@@ -165,10 +168,10 @@ def _end_of_pair(text: NDArray[np.uint8], border: int, kind: FastxFormat, from_p
 
 
 def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
-    """Whether they are mates. What is wrong with them is said where all are parsed."""
+    """Whether they may be mates. What is wrong with them is said where all are parsed."""
     try:
-        fields = _native.parse_fastx(two_records, kind == "fastq", False, False)
+        batch = SequenceBatch(*_native.parse_fastx(two_records, kind == "fastq", False, False))
     except ValueError:
         return False
-    *_, mates = _native.pair_neighbours(SequenceBatch(*fields).native)
-    return bool(mates[0] == 1)
+    first, second = names_of(batch, 0, 2)
+    return bool(_native.compare_names(first, second, True) != "two templates")

@@ -45,9 +45,9 @@ def check_paths(
     for path in (output, *outputs):
         if path is None or path == "-":
             continue
-        if any(_are_same(path, str(other)) for other in read):
+        if any(are_same(path, str(other)) for other in read):
             raise UsageError(f"the output {path} is also an input")
-        if not is_special(path) and any(_are_same(path, other) for other in written):
+        if not is_special(path) and any(are_same(path, other) for other in written):
             raise UsageError(f"two outputs are named {path} (give each a name of its own)")
         if path.lower().endswith(_NOT_WRITTEN):
             raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
@@ -72,7 +72,7 @@ def _check_folder(path: str) -> None:
         raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
-def _are_same(one: str, other: str) -> bool:
+def are_same(one: str, other: str) -> bool:
     """One file, whatever links lead to it; or one that is not there yet."""
     try:
         return os.path.samefile(one, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
-from gpualign.io.blocks import Pieces
-from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
-from gpualign.io.files import InputFile, fill
+from gpualign.io.blocks import TextOfPieces
+from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
+from gpualign.io.files import InputFile
+from gpualign.io.inflated_chunks import inflated_chunks
 from gpualign.io.packed_chunks import packed_chunks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
@@ -65,7 +66,7 @@ def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Len
     several = inflaters > 1 and file.one_stream
     inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
     with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
-        chunks = read_chunks(_TextAhead(file, parts), chunk_bytes, lend=lend)
+        chunks = read_chunks(TextOfPieces(file.path, parts), chunk_bytes, lend=lend)
         with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
             yield from ahead
 
@@ -80,16 +81,6 @@ def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
         yield memory[:count]
 
 
-class _TextAhead:
-    """A file's text, which comes in parts, as a stream."""
-
-    def __init__(self, file: InputFile, parts: Iterable[NDArray[np.uint8]]) -> None:
-        self.path, self._text = file.path, Pieces(parts)
-
-    def readinto(self, view: memoryview, /) -> int:
-        return fill(self._text, view)
-
-
 class ReadSource:
     """The reads of one file.
 
@@ -101,6 +92,7 @@ class ReadSource:
         by_parser: the text is read or joined where it is parsed.
         far: which is on other machines: bgzf goes there as it is.
         interleaved: where pairs are not cut apart.
+        opened: as for :class:`InputFile`.
 
     Attributes:
         inflaters: threads that inflate one stream of gzip. One thread alone takes a third of the time that each of
@@ -123,6 +115,7 @@ class ReadSource:
         by_parser: bool = False,
         far: bool = False,
         interleaved: bool = False,
+        opened: Any = None,
     ) -> None:
         self.path, self._comments, self._by_parser = path, comments, by_parser
         self._far, self._interleaved = far, interleaved
@@ -132,7 +125,7 @@ class ReadSource:
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
         self._cram: Any = None
-        self._file = InputFile(path, threads)
+        self._file = InputFile(path, threads, opened)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
                 self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
@@ -182,6 +175,10 @@ class ReadSource:
     def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
         """As :meth:`items`, with BAM still to be parsed, too."""
         yield from self._alignments.items(batch_bases) if self._alignments is not None else self.items(batch_bases)
+
+    def read_ahead(self, size: int) -> None:
+        """As :meth:`InputFile.read_ahead`."""
+        self._file.read_ahead(size)
 
     def close(self) -> None:
         if isinstance(self._alignments, AlignmentReads):

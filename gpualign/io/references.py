@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,13 +101,14 @@ def _flat_file_format(head: bytes) -> str | None:
 
 
 def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    from Bio import SeqIO
-
     rest = [head]
     while block := file.read(_CHUNK_BYTES):
         rest.append(block)
+    whole = b"".join(rest).decode("utf-8", "replace")
+    if not whole.rstrip().endswith("\n//"):
+        raise InputError("is cut short: its last record does not end in a line //", file.path)
     try:
-        for record in SeqIO.parse(io.StringIO(b"".join(rest).decode("utf-8", "replace")), kind):
+        for record in _parsed_by_biopython(whole, kind):
             text = str(record.seq).upper().replace("U", "T")
             if unknown := set(text) - set("ACGTNRYSWKMBDHV"):
                 raise InputError(f"record '{record.id}': {min(unknown)!r} is not a nucleotide", file.path)
@@ -115,10 +119,20 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
         raise InputError(f"cannot be read as {kind}: {error}", file.path) from error
 
 
+def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
+    """Of its warnings only one is about the sequence: that there is less of it than the record says."""
+    from Bio import BiopythonParserWarning, SeqIO
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiopythonParserWarning)
+        warnings.filterwarnings("error", "Expected sequence length", BiopythonParserWarning)
+        return list(SeqIO.parse(io.StringIO(text), kind))
+
+
 def _duplicate(path: str, name: str) -> str:
     """The sentence for a duplicate name, with both line numbers where the file can be read again."""
     lines: list[int] = []
-    if path != "-":
+    if os.path.isfile(path):  # a pipe has been read
         with InputFile(path) as file:
             for chunk in read_chunks(file, _CHUNK_BYTES):
                 for i, line in enumerate(bytes(chunk.text()).split(b"\n")):

@@ -14,8 +14,11 @@ from typing import Any
 from gpualign import _native
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
+from gpualign.io.files import open_together
 from gpualign.io.in_memory import as_batch, parts_of, symbols_in
+from gpualign.io.mate_names import LOOKED_AT, files_have_dots, names_of
 from gpualign.io.mates import Reads, interleaved_items, paired_parts, single_items
+from gpualign.io.paths import are_same
 from gpualign.io.reads import ReadSource
 from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
 from gpualign.map.tuning import KERNELS
@@ -86,7 +89,13 @@ class Given:
     def _paired(self, bases: int, stack: ExitStack) -> Iterator[Item]:
         reads, mates = self.reads, self.mates
         if is_path(reads) and is_path(mates):
-            first, second = (stack.enter_context(ReadSource(os.fspath(path))) for path in (reads, mates))
+            paths = [os.fspath(path) for path in (reads, mates)]
+            if are_same(*paths):
+                raise UsageError(f"reads and mates are one file: {paths[0]}")
+            opened = open_together(paths, stack)
+            first, second = (
+                stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
+            )
             return paired_parts(first, second, bases)
         if any(is_path(ends) or isinstance(ends, SequenceBatch) for ends in (reads, mates)):
             ends = [as_batch(ends) for ends in (reads, mates)]
@@ -120,4 +129,5 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
-    return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False))
+    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, LOOKED_AT) for ends in (first, second)), strict=True)))
+    return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False, all_dots))

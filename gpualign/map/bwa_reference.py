@@ -20,11 +20,14 @@ _FASTA = ("", ".fa", ".fasta", ".fna", ".fa.gz", ".fasta.gz", ".fna.gz")
 
 
 def find_reference(name: str) -> str:
-    """The FASTA file, or our index, that ``name`` means: its path, or the prefix of another program's index.
+    """The FASTA file, or our index, that ``name`` means: its path, or the prefix of another program's index; "-" is
+    standard input.
 
     Raises:
         InputError: there is none.
     """
+    if name == "-":
+        return name
     stem = next((name[: -len(end)] for end in sorted(_INDEXES, key=len, reverse=True) if name.endswith(end)), name)
     for path in (stem + end for end in _FASTA):
         if os.path.exists(path) and not path.endswith(_INDEXES):

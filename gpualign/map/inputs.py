@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
 from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
+from gpualign.io.paths import are_same
 from gpualign.map.coverage import coverage_paths
 from gpualign.map.duplicates import DuplicateMarking
 
@@ -58,8 +60,10 @@ class MapFiles:
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.coverage == "-":
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
-        if twice := next((one for one, two in zip(self.read_files, self.mate_files, strict=False) if one == two), None):
-            raise UsageError(f"{twice} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
+        pairs = product(filter(None, self.read_files), filter(None, self.mate_files))
+        if twice := next((both for both in pairs if are_same(*both)), None):
+            named = twice[0] if twice[0] == twice[1] else f"{twice[0]}, which is {twice[1]},"
+            raise UsageError(f"{named} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import zip_longest
 from typing import Any
 
 from gpualign import _native
@@ -16,6 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import sequence_tags
+from gpualign.io.files import open_together
 from gpualign.io.mates import LaneReads, Reads, interleaved_items, paired_parts, single_items, unparsed_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
@@ -86,7 +88,7 @@ class Lanes:
         self._stack = stack
         self.far = far
 
-        def open_reads(path: str) -> ReadSource:
+        def open_reads(path: str, opened: Any = None) -> ReadSource:
             source = ReadSource(
                 path,
                 _fasta(files.reference),
@@ -96,11 +98,16 @@ class Lanes:
                 by_parser=by_parser(path),
                 far=far,
                 interleaved=files.interleaved,
+                opened=opened,
             )
             return stack.enter_context(closing(source))
 
-        self.first = [open_reads(path) for path in files.read_files]
-        self.second = [open_reads(path) for path in files.mate_files]
+        self.first: list[ReadSource] = []
+        self.second: list[ReadSource] = []
+        for paths in zip_longest(files.read_files, files.mate_files):
+            opened = open_together([path for path in paths if path is not None], stack)
+            for sources, path, raw in zip((self.first, self.second), paths, opened, strict=False):
+                sources.append(open_reads(path, raw))
         self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
         threads = min(sample.options.threads, available_cores())  # with more than cores one a file is faster
         inflaters = min(threads // (2 if self.second else 1), _MOST_INFLATERS)
@@ -280,4 +287,4 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
 @lru_cache(1)  # of all samples
 def _fasta(reference: str) -> str | None:
     """The reference as htslib may use it to decode CRAM."""
-    return None if reference == "-" or is_index(reference) else reference
+    return None if not os.path.isfile(reference) or is_index(reference) else reference

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gpualign.errors import InputError, UsageError
 from gpualign.io.alignment import parse_read_group
 from gpualign.io.files import InputFile
+from gpualign.io.paths import are_same
 
 #: other pipelines' names of columns (nf-core's need none): sarek's alignments, the units of Snakemake's workflows
 _SYNONYMS = {
@@ -143,7 +144,7 @@ def _check(row: _Row, path: str) -> None:
             raise InputError(f"no {column}", path, row.line)
     if "-" in (row["fastq_1"], row["fastq_2"]):
         raise InputError("standard input cannot be a sample's file", path, row.line)
-    if row["fastq_1"] == row["fastq_2"]:
+    if row["fastq_2"] and are_same(row["fastq_1"], row["fastq_2"]):
         raise InputError("fastq_1 and fastq_2 are one file", path, row.line)
 
 

@@ -125,6 +125,8 @@ def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
 
 def _packed(chunk: Chunk, strands: int, deferred: bool) -> QueryText | None:
     """Its records without flat arrays in between; None where something is wrong with them."""
+    if chunk.wrapped:
+        return None
     how = chunk.kind == "fastq", strands, deferred
     if isinstance(chunk.data, StoredText):
         stored = chunk.data

@@ -14,6 +14,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import after_last_line
 from gpualign.io.fastx import Chunk
+from gpualign.io.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
 from gpualign.io.files import InputFile
 from gpualign.io.lines import read_line_chunks
 
@@ -117,6 +118,8 @@ def sniff(head: bytes, path: str) -> TextKind | None:
         if not line or line.startswith((b"#", b"query\ttarget\t")):
             continue
         fields = line.split(b"\t")
+        if is_sam_line(line):
+            raise InputError(f"is {SAM_WITHOUT_HEADER}", path, number)
         if len(fields) >= 12 and fields[4] in (b"+", b"-") and all(f.isdigit() for f in (*fields[1:4], *fields[6:9])):
             return "paf"
         if len(fields) >= 6 and fields[1].isdigit() and fields[2].isdigit() and fields[5] in (b"+", b"-", b"."):
@@ -176,11 +179,15 @@ def _row(record: Any, numbers: dict[str, int], queries: Any, path: str) -> tuple
     if target < 0:
         raise InputError(f"no target is named '{record.reference_name}'", path)
     query = queries.find(record.query_name)
-    if query < 0 and record.is_paired:
-        query = queries.find(f"{record.query_name}/{2 if record.is_read2 else 1}")
     if query < 0:
-        ends = f", '{record.query_name}/1' or '{record.query_name}/2'" if record.is_paired else ""
-        raise InputError(f"no query is named '{record.query_name}'{ends}", path)
+        mates = (1, 2) if not record.is_paired else (2,) if record.is_read2 else (1,)  # single reads lose theirs, too
+        found = [number for number in (queries.find(f"{record.query_name}/{mate}") for mate in mates) if number >= 0]
+        if len(found) != 1:
+            what = "two queries are" if found else "no query is"
+            raise InputError(
+                f"{what} named '{record.query_name}', '{record.query_name}/1' or '{record.query_name}/2'", path
+            )
+        query = found[0]
     clips = [0, 0]
     for side, operations in ((0, record.cigartuples), (1, reversed(record.cigartuples))):
         for operation, length in operations:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,8 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.fastx import Chunk, read_batches
+from gpualign.io.files import open_together
+from gpualign.io.mate_names import names_of
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
 from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
@@ -166,10 +172,11 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> t
     """All queries of files of reads in any format, as candidates may name any of them at any time, and the
     ``_native.NameIndex`` of their names.
     """
-    batches: list[SequenceBatch] = []
+    by_file: list[list[SequenceBatch]] = []
     for path in paths:
         with ReadSource(path, reference, threads=threads, by_parser=True) as source:
-            batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
+            by_file.append(list(run_ordered(source.items(_QUERY_BASES), _query_batch, threads)))
+    batches = [batch for of_file in _with_mates_numbered(by_file) for batch in of_file]
     if not batches:
         batches = [SequenceBatch.from_records([])]
     names, name_offsets = joined((batch.names, batch.name_offsets) for batch in batches)
@@ -179,9 +186,9 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> t
         return SequenceBatch(names, name_offsets, bases, base_offsets), index.result()
 
 
-def _query_batches(files: VerifyFiles, chunk_bytes: int) -> Iterator[SequenceBatch]:
-    for path in files.queries:
-        with ReadSource(path, _fasta(files.reference)) as source:
+def _query_batches(files: VerifyFiles, chunk_bytes: int, first: Any) -> Iterator[SequenceBatch]:
+    for path, opened in itertools.zip_longest(files.queries, (first,)):
+        with ReadSource(path, _fasta(files.reference), opened=opened) as source:
             yield from filter(
                 len, map(_query_batch, source.items(-(-chunk_bytes // 2)))
             )  # records may all be further ones
@@ -198,9 +205,29 @@ def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
     return SequenceBatch(names, offsets, batch.bases, batch.base_offsets)
 
 
+def _with_mates_numbered(by_file: list[list[SequenceBatch]]) -> list[list[SequenceBatch]]:
+    """The batches of each file; a name that two files have is that of mates, NAME/1 and NAME/2."""
+    if len(by_file) < 2:
+        return by_file
+    names = [{name for batch in of_file for name in names_of(batch, 0, len(batch))} for of_file in by_file]
+    count = Counter(itertools.chain.from_iterable(names))
+    seen: set[bytes] = set()
+    numbered = []
+    for of_file, of_this in zip(by_file, names, strict=True):
+        ends = {name: b"/2" if name in seen else b"/1" for name in of_this if count[name] == 2}
+        numbered.append([_renamed(batch, ends) if ends else batch for batch in of_file])
+        seen |= of_this
+    return numbered
+
+
+def _renamed(batch: SequenceBatch, ends: dict[bytes, bytes]) -> SequenceBatch:
+    names, offsets = join_bytes([name + ends.get(name, b"") for name in names_of(batch, 0, len(batch))])
+    return replace(batch, names=names, name_offsets=offsets)
+
+
 def _fasta(reference: str) -> str | None:
     """The reference as htslib may use it to decode CRAM."""
-    return None if reference == "-" else reference
+    return reference if os.path.isfile(reference) else None
 
 
 def _paired_records(files: VerifyFiles, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
@@ -209,7 +236,13 @@ def _paired_records(files: VerifyFiles, chunk_bytes: int) -> Iterator[tuple[Sequ
     Raises:
         InputError: one file has more records than the other.
     """
-    sides = [_query_batches(files, chunk_bytes), read_batches(files.reference, chunk_bytes)]
+    with contextlib.ExitStack() as stack:
+        opened = open_together((files.queries[0], files.reference), stack)
+        targets = read_batches(files.reference, chunk_bytes, opened=opened[1])
+        yield from _side_by_side(files, _query_batches(files, chunk_bytes, opened[0]), targets)
+
+
+def _side_by_side(files: VerifyFiles, *sides: Iterator[SequenceBatch]) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
     counts = [0, 0]
     held: list[SequenceBatch | None] = [None, None]
     while True:

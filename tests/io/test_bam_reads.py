@@ -40,7 +40,7 @@ def write_bam(path: Path, count: int, mode: str = "wb", qualities: bool = True) 
             if not record.flag & 4:
                 record.reference_id, record.reference_start, record.mapping_quality = 0, i % 900, 9
             length = rng.choice([0, 1, 2, 7, 100])
-            record.query_sequence = "".join(rng.choice("ACGTNRYKM=") for _ in range(length)) or None
+            record.query_sequence = "".join(rng.choice("ACGTNRYKM") for _ in range(length)) or None
             if not record.flag & 4 and length:
                 record.cigarstring = f"{length}M"
             if length and qualities and rng.random() < 0.8:

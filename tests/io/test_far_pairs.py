@@ -14,7 +14,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io import mates
+from gpualign.io import mate_names
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, StoredText, UncountedLine
 from gpualign.io.files import InputFile
@@ -204,7 +204,7 @@ def mates_of(names: list[str]) -> list[int]:
 def test_no_pair_of_one_file_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, chunk: int, fasta: bool
 ) -> None:
-    monkeypatch.setattr(mates, "_BEGINNING", 50)
+    monkeypatch.setattr(mate_names, "_BEGINNING", 50)
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError
-from gpualign.io import reads
+from gpualign.io import blocks, reads
 from gpualign.io.blocks import TextStream
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
@@ -74,13 +74,13 @@ def test_text_is_read_to_memory_that_is_lent(tmp_path: Path, compress: Callable[
 
 def test_memory_is_used_again_only_when_its_text_has_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 4,000 bytes and a slow reader: were a part overwritten, names would be missing."""
-    readinto = reads._TextAhead.readinto
+    readinto = blocks.TextOfPieces.readinto
 
-    def late(self: reads._TextAhead, view: memoryview) -> int:
+    def late(self: blocks.TextOfPieces, view: memoryview) -> int:
         time.sleep(0.002)  # as many parts as may be are made meanwhile
         return readinto(self, view)
 
-    monkeypatch.setattr(reads._TextAhead, "readinto", late)
+    monkeypatch.setattr(blocks.TextOfPieces, "readinto", late)
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(TEXT))
     assert names(path) == [f"read{i}" for i in range(5000)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pysam
 import pytest
 
+import gpualign
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records, unaligned_bam, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -125,6 +126,9 @@ def test_a_file_with_a_comma_goes_before_a_list(cli: Cli, here: Path, command: s
         ("L0_1.fq L0_2.fq,L1_2.fq", 2, "there are 1 file of R1, 2 of R2"),
         ("L0_1.fq L0_1.fq", 2, "L0_1.fq is given as R1 and as R2"),
         ("L0_1.fq,L1_1.fq L0_2.fq,L1_1.fq", 2, "L1_1.fq is given as R1 and as R2"),
+        ("L0_1.fq ./L0_1.fq", 2, "L0_1.fq, which is ./L0_1.fq, is given as R1 and as R2"),
+        ("L0_1.fq linked.fq", 2, "L0_1.fq, which is linked.fq, is given as R1 and as R2"),
+        ("L0_1.fq,L1_1.fq L0_2.fq,linked.fq", 2, "L0_1.fq, which is linked.fq, is given as R1 and as R2"),
         ("L0_1.fq,-,-", 2, "only one of the reference and the reads can come from standard input"),
         ("-1 L0_1.fq", 2, "-1 and -2 go together"),
         ("-2 L0_1.fq", 2, "-1 and -2 go together"),
@@ -137,6 +141,7 @@ def test_a_file_with_a_comma_goes_before_a_list(cli: Cli, here: Path, command: s
 )
 def test_bad_lanes(cli: Cli, here: Path, arguments: str, code: int, sentence: str) -> None:
     (here / "cut.fq").write_text("@r1\nACGT\n+\n")
+    (here / "linked.fq").symlink_to("L0_1.fq")
     (here / "L1_1b.fq").write_text("@other\nACGT\n+\nIIII\n")
     (here / "more.fq").write_text((here / "L1_2.fq").read_text() + "@r2\nACGT\n+\nIIII\n")
     found, out, error = cli("map", "ref.fa", *arguments.split())
@@ -174,3 +179,9 @@ def test_lanes_of_bam_have_all_read_groups(cli: Cli, here: Path) -> None:
     code, _, error = cli("map", "ref.fa", "a.bam,L0_1.fq")
     assert code == 3
     assert "L0_1.fq: not of the kind of a.bam" in error
+
+
+def test_one_file_as_reads_and_mates(here: Path) -> None:
+    mapper = gpualign.Mapper("ref.fa")
+    with pytest.raises(gpualign.UsageError, match="reads and mates are one file"):
+        mapper.map("L0_1.fq", "./L0_1.fq")

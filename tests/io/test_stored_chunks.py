@@ -11,8 +11,9 @@ import pytest
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.fastx import inflated_chunks, parse, stored_chunks
+from gpualign.io.fastx import parse, stored_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.inflated_chunks import inflated_chunks
 from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]

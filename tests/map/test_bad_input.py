@@ -49,6 +49,16 @@ BAD_READS = {
     "too few qualities": (b"@r1\nACGT\n+\nIII\n" + GOOD, ":4: record 'r1': 4 bases but 3 qualities"),
     "too many qualities": (b"@r1\nACGT\n+\nIIIII\n" + GOOD, ":4: record 'r1': 4 bases but 5 qualities"),
     "no plus": (b"@r1\nACGT\nIIII\n" + GOOD, ":3: record 'r1': expected '+', found 'IIII'"),
+    "no qualities, as SAM says it": (GOOD + b"@r2\nACGT\n+\n*\n", ":8: record 'r2': 4 bases but 1 quality"),
+    "the same without a line end": (GOOD + b"@r2\nACGT\n+\n*", ":8: record 'r2': 4 bases but 1 quality"),
+    "the same in the middle": (b"@r1\nACGT\n+\n*\n" + GOOD, ":4: record 'r1': 4 bases but 1 quality"),
+    "too few qualities at the end": (GOOD + b"@r2\nACGT\n+\nIII\n", ":8: record 'r2': 4 bases but 3 qualities"),
+    "no name": (GOOD + b"@\nACGT\n+\nIIII\n", ":5: a record has no name (put one after the '@')"),
+    "a comment for a name": (b">r\nACGT\n> x\nACGT\n", ":3: a record has no name (put one after the '>')"),
+    "old Mac FASTA": (b">r x\rACGT\r>s\rACGT\r", "its lines end in carriage returns"),
+    "old Mac FASTQ": (b"@r x\rACGT\r+\rIIII\r", "its lines end in carriage returns"),
+    "old Mac FASTA with one line end": (b">r x\rACGT\r\n", ":1: a carriage return within a line"),
+    "old Mac FASTA after another": (b">q\nACGT\n>r x\rACGT\r>s\rACGT\r", ":3: a carriage return within a line"),
     "gap symbol": (GOOD + b"@r2\nAC-T\n+\nIIII\n", ":6: record 'r2': '-' is not a nucleotide"),
     "asterisk": (b">r\nAC*T\n", ":2: record 'r': '*' is not a nucleotide"),
     "digit": (b">r\nAC\nA1\n", ":3: record 'r': '1' is not a nucleotide"),
@@ -92,7 +102,7 @@ def test_bad_sam_headers(cli: Cli, tmp_path: Path, header: bytes) -> None:
     reads.write_bytes(header + UNMAPPED)
     code, _, error = cli("map", GENOMES, reads)
     assert code == 3
-    assert error.startswith(f"gpualign map: error: {reads}: ")
+    assert error.startswith(f"gpualign map: error: {reads}:")
 
 
 def test_programs_that_name_each_other_as_predecessor(cli: Cli, tmp_path: Path) -> None:

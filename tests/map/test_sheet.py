@@ -72,6 +72,7 @@ def test_read_groups(tmp_path: Path) -> None:
         ("sample,fastq_1\n,1.fq\n", 2, "no sample"),
         ("sample,fastq_1,fastq_2\na,,2.fq\n", 2, "no fastq_1"),
         ("sample,fastq_1,fastq_2\na,1.fq,1.fq\n", 2, "are one file"),
+        ("sample,fastq_1,fastq_2\na,1.fq,./1.fq\n", 2, "are one file"),
         ("sample,fastq_1,fastq_2\na,-,\n", 2, "standard input"),
         ("sample,fastq_1,fastq_2\na,1.fq,2.fq\na,3.fq,\n", 3, "lanes with pairs and without"),
         ("sample,fastq_1\na,1.fq\nb,1.fq\na,1.fq\n", 4, "has 1.fq twice"),

@@ -185,7 +185,6 @@ def test_longer_reads_than_before(
 
 ODD = {
     "white space": "@odd\nACGT ACGT\n+\nIIIIIIII\n",
-    "no name": "@ comment\nACGTACGT\n+\nIIIIIIII\n",
     "no bases": "@odd\n\n+\n\n",
     "blank lines": "\n\n\n\n@odd\nACGTACGT\n+\nIIIIIIII\n",
     "a long name": f"@{'n' * 400}\nACGTACGT\n+\nIIIIIIII\n",
@@ -213,7 +212,9 @@ BROKEN = {
     "plus": "@odd\nACGTACGT\nIIIIIIII\n@x\n",
     "at": "odd\nACGTACGT\n+\nIIIIIIII\n",
     "unprintable": "@odd\nACGTACGT\n+\nII\x07IIIII\n",
-    "line too many": "@odd\nACGTACGT\nACGT\n+\nIIIIIIII\nIIII\n",
+    "line too many": "@odd\nACGTACGT\nACGT\n+\nIIIIIIII\n",
+    "no name": "@ comment\nACGTACGT\n+\nIIIIIIII\n",
+    "carriage return": "@od\rd\nACGTACGT\n+\nIIIIIIII\n",
 }
 
 
@@ -263,7 +264,7 @@ def test_pairs_that_do_not_fit(cli: Cli, use, texts: tuple[str, str], tmp_path: 
 def test_the_host_parses_what_it_looks_at_alone(
     cli: Cli, use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_in_text: list[int]
 ) -> None:
-    """The first pairs, for their insert sizes; a file's first reads, for the index."""
+    """The first pairs, for their names and insert sizes; a file's first reads, for the index."""
     paths = written(tmp_path, (reads_of((100,), 6000), reads_of((100,), 6000, 2)))
     parsed: list[int] = []
 
@@ -277,7 +278,7 @@ def test_the_host_parses_what_it_looks_at_alone(
     expected = sam_of(cli, *paths, "--device", "cpu")
     use(FakeDriver())
     assert sam_of(cli, *paths, "--device", "cuda") == expected
-    assert parsed == [5000, 5000]
+    assert parsed == [50, 50, 5000, 5000]
     assert sum(found_in_text) == 2000
 
 
@@ -376,3 +377,53 @@ def test_text_that_does_not_fit_the_device_comes_in_parts(
     driver = use(FakeDriver(memory=24 << 20))
     assert sam_of(cli, *words, "--device", "cuda") == expected
     assert driver.contexts == []
+
+
+@pytest.mark.parametrize("names", ["p{i}/{mate}", "p{i}.{mate}", "SRR1.{i}.{mate}", "SRR1.{i}"])
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_names_of_mates(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int], names: str, form: str
+) -> None:
+    """Of pairs and of single reads, by the rules of the host."""
+    named = []
+    for mate, text in enumerate(texts, 1):
+        lines = text.splitlines()
+        lines[::4] = [f"@{names.format(i=i + 1, mate=mate)}" for i in range(400)]
+        named.append("\n".join(lines) + "\n")
+    paths = written(tmp_path, tuple(named))
+
+    def names_of(*words: object) -> list[str]:
+        code, _, error = cli("map", "-q", GENOMES, *words, "--device", "cuda", "-o", tmp_path / f"o.{form}")
+        assert code == 0, error
+        with pysam.AlignmentFile(str(tmp_path / f"o.{form}")) as records:
+            return [str(record.query_name) for record in records if not record.is_supplementary]
+
+    template = names.removesuffix("/{mate}").removesuffix(".{mate}")
+    use(FakeDriver())
+    assert names_of("-I", "300,20", *paths) == [template.format(i=i + 1) for i in range(400) for _ in (1, 2)]
+    single = names.removesuffix("/{mate}")
+    assert names_of(paths[0]) == [single.format(i=i + 1, mate=1) for i in range(400)]
+    assert sum(found_in_text) == 1200
+    if "{mate}" in names:  # found by the device, said by the host
+        lines = named[1].splitlines()
+        lines[4 * 390] = f"@{names.format(i=391, mate=1)}"
+        paths[1].write_text("\n".join(lines) + "\n")
+        code, _, error = cli("map", GENOMES, "-I", "300,20", *paths, "--device", "cuda", "-o", tmp_path / "w.sam")
+        assert code == 3
+        assert f"'{names.format(i=391, mate=1)}'" in error
+
+
+def test_wrapped_text_is_the_hosts(
+    cli: Cli, use, texts: tuple[str, str], tmp_path: Path, found_in_text: list[int]
+) -> None:
+    expected = sam_of(cli, *written(tmp_path, texts), "-I", "300,20", "--device", "cpu")
+    wrapped = []
+    for text in texts:
+        lines = text.splitlines()
+        for i in (*range(1, len(lines), 4), *range(3, len(lines), 4)):
+            lines[i] = "\n".join(lines[i][at : at + 60] for at in range(0, len(lines[i]), 60))
+        wrapped.append("\n".join(lines) + "\n")
+    use(FakeDriver())
+    for pack in (bytes, bgzf, gzip.compress):
+        assert sam_of(cli, *written(tmp_path, tuple(wrapped), pack), "-I", "300,20", "--device", "cuda") == expected
+    assert found_in_text == []

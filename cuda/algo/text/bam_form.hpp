@@ -26,7 +26,7 @@ public:
 
     template <class Bases>
     GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
-        const int64_t n = head.to - head.from, name = reads_.shown_name_size(head.read);
+        const int64_t n = head.to - head.from, name = reads_.record_name_size(head.read);
         operations_ = 0;
         int64_t span = 0;
         if (head.mapped)
@@ -40,7 +40,7 @@ public:
         value(uint32_t(0));  // the size, known at the end
         value(head.contig);
         value(int32_t(head.position));
-        value(uint8_t(name + 1));
+        value(uint8_t((name ? name : 1) + 1));
         value(head.mapq);
         value(bam_bin(head.position, head.flag & kFlagUnmapped ? 1 : span));
         value(uint16_t(packed ? operations_ : 2));
@@ -49,7 +49,7 @@ public:
         value(head.mate_contig);
         value(int32_t(head.mate_position));
         value(int32_t(head.template_length));
-        reads_.put_name(head.read, out_);
+        reads_.put_name(head.read, name, out_);
         out_.reserve(16);
         out_.put('\0');
         if (packed) {

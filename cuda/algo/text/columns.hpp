@@ -3,6 +3,7 @@
 #include "abi/text.hpp"
 #include "algo/common/hd.hpp"
 #include "algo/map/sam_codes.hpp"
+#include "algo/text/fastq.hpp"
 
 namespace gpualign {
 
@@ -33,17 +34,19 @@ struct ReadsView : ReadColumns {
     GPUALIGN_HD bool paired(uint64_t read) const { return mates && mates[read] != kSingle; }
     GPUALIGN_HD uint64_t mate_of(uint64_t read) const { return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1; }
 
-    // The name in SAM's characters, "*" where there is none.
-    template <class Out>
-    GPUALIGN_HD void put_name(uint64_t read, Out& out) const {
-        const uint8_t* p = names + name_offsets[read];
-        const int64_t n = name_size(read);
-        out.reserve(32);
-        if (n == 0) return out.put("*");
-        out.fill(n, [p](int64_t c) { return is_in_sam_names(p[c]) ? char(p[c]) : '_'; });
+    // Characters of the name in a record: without /1 or /2 of single reads, as pairs' names have none either.
+    GPUALIGN_HD int64_t record_name_size(uint64_t read) const {
+        const char* name = reinterpret_cast<const char*>(names + name_offsets[read]);
+        return paired(read) ? name_size(read) : template_name_size(name, name_size(read), false);
     }
-    // Bases of that.
-    GPUALIGN_HD int64_t shown_name_size(uint64_t read) const { return name_size(read) ? name_size(read) : 1; }
+    // The first `size` characters of the name in SAM's characters, "*" where there are none.
+    template <class Out>
+    GPUALIGN_HD void put_name(uint64_t read, int64_t size, Out& out) const {
+        const uint8_t* p = names + name_offsets[read];
+        out.reserve(32);
+        if (size == 0) return out.put("*");
+        out.fill(size, [p](int64_t c) { return is_in_sam_names(p[c]) ? char(p[c]) : '_'; });
+    }
 };
 
 struct RecordsView : RecordColumns {

@@ -15,12 +15,29 @@ GPUALIGN_CONSTEXPR_HD uint8_t nucleotide_of(uint8_t character) {
 
 GPUALIGN_CONSTEXPR_HD bool is_quality(uint8_t character) { return uint8_t(character - '!') <= '~' - '!'; }
 
+// Part of a line end; in a name it is refused.
+constexpr char kReturn = '\r';
+
 GPUALIGN_CONSTEXPR_HD bool ends_name(char character) { return character == ' ' || character == '\t'; }
 
-// The template's name has so many of a name's characters: without /1 or /2, or .1 or .2 as some archives write them, at the end.
+// Which mate a name is of by 1 or 2 after `mark` at its end, as in x/1; 0: it does not say.
+GPUALIGN_CONSTEXPR_HD int mate_after(char mark, const char* name, int64_t size) {
+    return size > 2 && name[size - 2] == mark && (name[size - 1] == '1' || name[size - 1] == '2') ? name[size - 1] - '0' : 0;
+}
+
+// The same by .1 or .2, as some archives write them. A spot's number may stand after a dot, too (SRR1.1, SRR1.2): a mate's follows
+// another dot (SRR1.7.1, SRR1.7.2), unless `all_dots`: all names end like this.
+GPUALIGN_CONSTEXPR_HD int mate_after_dot(const char* name, int64_t size, bool all_dots) {
+    const int mate = mate_after('.', name, size);
+    if (all_dots || mate == 0) return mate;
+    for (int64_t i = 0; i < size - 2; i++)
+        if (name[i] == '.') return mate;
+    return 0;
+}
+
+// The template's name has so many of a name's characters: without /1 or /2, and without .1 or .2 where those are mates' numbers.
 GPUALIGN_CONSTEXPR_HD int64_t template_name_size(const char* name, int64_t size, bool with_dots) {
-    if (size <= 2 || (name[size - 1] != '1' && name[size - 1] != '2')) return size;
-    return name[size - 2] == '/' || (with_dots && name[size - 2] == '.') ? size - 2 : size;
+    return mate_after('/', name, size) || (with_dots && mate_after('.', name, size)) ? size - 2 : size;
 }
 
 GPUALIGN_CONSTEXPR_HD bool same_text(const char* a, int64_t a_size, const char* b, int64_t b_size) {
@@ -30,15 +47,26 @@ GPUALIGN_CONSTEXPR_HD bool same_text(const char* a, int64_t a_size, const char* 
     return true;
 }
 
-// Whether two names are one template's: equal, or equal but for /1 and /2 or, `dots` then, for .1 and .2.
-GPUALIGN_CONSTEXPR_HD bool one_template(const char* a, int64_t a_size, const char* b, int64_t b_size, bool& dots) {
-    const auto same = [&](bool with_dots) {
-        return same_text(a, template_name_size(a, a_size, with_dots), b, template_name_size(b, b_size, with_dots));
+// What two names say of their reads.
+enum class TwoNames : uint8_t { kOfTwoTemplates, kOfMates, kOfMatesSecondFirst, kOfOneMateTwice };
+
+// `dots`: they end in .1 and .2 as mates' names.
+GPUALIGN_CONSTEXPR_HD TwoNames compare_names(const char* a, int64_t a_size, const char* b, int64_t b_size, bool all_dots, bool& dots) {
+    const auto of_numbers = [](int first, int second) {
+        if (first == 0 || second == 0 || first < second) return TwoNames::kOfMates;
+        return first == second ? TwoNames::kOfOneMateTwice : TwoNames::kOfMatesSecondFirst;
     };
     dots = false;
-    if (same(false)) return true;
-    dots = same(true) && !same_text(a, a_size, b, b_size);
-    return dots;
+    if (same_text(a, template_name_size(a, a_size, false), b, template_name_size(b, b_size, false))) {
+        const bool twice = all_dots && mate_after('.', a, a_size);
+        return twice ? TwoNames::kOfOneMateTwice : of_numbers(mate_after('/', a, a_size), mate_after('/', b, b_size));
+    }
+    const int first = mate_after_dot(a, a_size, all_dots), second = mate_after_dot(b, b_size, all_dots);
+    dots = first && second && same_text(a, a_size - 2, b, b_size - 2);
+    return dots ? of_numbers(first, second) : TwoNames::kOfTwoTemplates;
 }
+
+// Whether reads of these names are the mates of a pair, the first one first or not.
+GPUALIGN_CONSTEXPR_HD bool are_mates(TwoNames names) { return names == TwoNames::kOfMates || names == TwoNames::kOfMatesSecondFirst; }
 
 }  // namespace gpualign

@@ -53,9 +53,11 @@ public:
         if (!line(4 * number, head) || !line(4 * number + 1, sequence) || !line(4 * number + 2, plus) || !line(4 * number + 3, quality))
             return false;
         uint32_t name = 1;
-        while (name < head.size && name <= FastqBatch::kLongestName + 1 && !ends_name(head.text[name])) name++;
+        bool sound = true;
+        for (; name < head.size && name <= FastqBatch::kLongestName + 1 && !ends_name(head.text[name]); name++)
+            sound = sound && head.text[name] != kReturn;
         record = {head.text + 1, sequence.text, quality.text, name - 1, sequence.size};
-        return head.size > 1 && head.text[0] == '@' && plus.size > 0 && plus.text[0] == '+' && sequence.size > 0 &&
+        return sound && head.size > 1 && head.text[0] == '@' && plus.size > 0 && plus.text[0] == '+' && sequence.size > 0 &&
             sequence.size == quality.size && record.name_size > 0 && record.name_size <= FastqBatch::kLongestName;
     }
 
@@ -65,7 +67,7 @@ private:
         const uint32_t begin = file_.starts[number], next = file_.starts[number + 1];
         if (begin >= next || next > file_.bytes || file_.text[next - 1] != '\n') return false;
         line = {file_.text + begin, next - 1 - begin};
-        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
+        if (line.size > 0 && line.text[line.size - 1] == kReturn) line.size--;
         return true;
     }
 
@@ -85,8 +87,11 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
     if (batch.mates_each == 2) {
         if (!FastqRecords(batch.second).load(number, records[1])) found.odd = true;
         bool dots = false;
-        if (!found.odd && !one_template(records[0].name, records[0].name_size, records[1].name, records[1].name_size, dots))
-            found.odd = batch.check_names != 0;
+        if (!found.odd) {
+            const TwoNames names = compare_names(records[0].name, records[0].name_size, records[1].name, records[1].name_size,
+                                                 batch.all_dots != 0, dots);
+            found.odd = batch.check_names && !are_mates(names);
+        }
         for (int mate = 0; mate < 2; mate++)
             name_sizes[mate] = template_name_size(records[mate].name, records[mate].name_size, dots);
     }

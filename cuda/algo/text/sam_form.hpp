@@ -13,7 +13,7 @@ public:
 
     template <class Bases>
     GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
-        reads_.put_name(head.read, out_);
+        reads_.put_name(head.read, reads_.record_name_size(head.read), out_);
         column(head.flag);
         out_.put('\t');
         contig(head.contig);

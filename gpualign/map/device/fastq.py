@@ -154,6 +154,7 @@ class StagedText:
             reads=count,
             mates_each=len(self.files),
             check_names=self.reads.check_names,
+            all_dots=self.reads.all_dots,
             **others,
         )
 

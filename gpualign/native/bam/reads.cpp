@@ -1,6 +1,7 @@
 // BAM records as the reads that they were: secondary and supplementary ones left out, reverse ones turned back.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,15 @@ public:
         name_offsets_.push_back(int64_t(names_.size()));
         unpacked_.resize(n);
         for (size_t i = 0; i < n; i++) unpacked_[i] = SamLines::kBases[record.bases()[i / 2] >> (i % 2 ? 0 : 4) & 15];
+        if (std::find(unpacked_.begin(), unpacked_.end(), '=') != unpacked_.end())
+            throw std::invalid_argument("record '" + std::string(name) + "' has = for bases, which are known with the reference alone (give the reads with their bases)");
         bases_.resize(from + n);
         qualities_.resize(from + n);
         const bool reverse = record.is(kFlagReverse), missing = n && record.qualities()[0] == 0xff;
         for (size_t i = 0; i < n; i++) {
             const size_t at = reverse ? n - 1 - i : i;
             const char base = unpacked_[at];
-            bases_[from + i] = uint8_t(!reverse || base == '=' ? base : complement_table.to[uint8_t(base)]);
+            bases_[from + i] = uint8_t(!reverse ? base : complement_table.to[uint8_t(base)]);
             qualities_[from + i] = missing ? uint8_t('!') : uint8_t(record.qualities()[at] + 33);
         }
         base_offsets_.push_back(int64_t(bases_.size()));

@@ -22,9 +22,16 @@ Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
 
 std::string shown(Name name) { return std::string(name.first, name.first + name.second); }
 
-bool of_one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool& dots) {
+TwoNames compare(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool all_dots, bool& dots) {
     const Name first = whole_name(a, i), second = whole_name(b, j);
-    return one_template(first.first, first.second, second.first, second.second, dots);
+    return compare_names(first.first, first.second, second.first, second.second, all_dots, dots);
+}
+
+// What is wrong with the names of a pair, or of neighbours.
+std::string complaint(TwoNames names, Name first, Name second) {
+    if (names == TwoNames::kOfOneMateTwice)
+        return "two reads that should be mates are both named '" + shown(first) + "', by which they are one mate";
+    return "the mates of a pair are named '" + shown(first) + "' and '" + shown(second) + "'";
 }
 
 struct Joined {
@@ -61,7 +68,8 @@ struct Joined {
     }
 };
 
-nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t from1, int64_t from2, int64_t count, bool check_names) {
+nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t from1, int64_t from2, int64_t count, bool check_names,
+                     bool all_dots) {
     const ReadArrays arrays1(first), arrays2(second);
     const ReadsView a = arrays1.view(), b = arrays2.view();
     if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
@@ -76,9 +84,10 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
         for (int64_t i = 0; i < count; i++) {
             bool dots;
             const size_t x = size_t(from1 + i), y = size_t(from2 + i);
-            if (!of_one_template(a, x, b, y, dots) && check_names)
-                throw nb::value_error(("the mates of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
-                                       shown(whole_name(b, y)) + "' (sort both files alike, or give --no-check-names)").c_str());
+            const TwoNames names = compare(a, x, b, y, all_dots, dots);
+            if (check_names && !are_mates(names))
+                throw nb::value_error((complaint(names, whole_name(a, x), whole_name(b, y)) +
+                                       (names == TwoNames::kOfOneMateTwice ? " (is a file of R1 given as R2? " : " (sort both files alike, ") + "or give --no-check-names)").c_str());
             joined.add(a, x, template_name(a, x, dots), kFirstMate);
             joined.add(b, y, template_name(b, y, dots), kSecondMate);
         }
@@ -86,7 +95,7 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
     return joined.arrays();
 }
 
-nb::tuple pair_neighbours(const nb::tuple& reads) {
+nb::tuple pair_neighbours(const nb::tuple& reads, bool all_dots, bool check_names) {
     const ReadArrays arrays(reads);
     const ReadsView s = arrays.view();
     const size_t n = arrays.reads();
@@ -96,7 +105,10 @@ nb::tuple pair_neighbours(const nb::tuple& reads) {
         joined.reserve(n, size_t(s.name_offsets[n] - s.name_offsets[0]), size_t(s.base_offsets[n] - s.base_offsets[0]));
         for (size_t i = 0; i < n; i++) {
             bool dots = false;
-            if (i + 1 < n && of_one_template(s, i, s, i + 1, dots)) {
+            const TwoNames names = i + 1 < n ? compare(s, i, s, i + 1, all_dots, dots) : TwoNames::kOfTwoTemplates;
+            if (check_names && names == TwoNames::kOfOneMateTwice)
+                throw nb::value_error(complaint(names, whole_name(s, i), whole_name(s, i + 1)).c_str());
+            if (names != TwoNames::kOfTwoTemplates) {
                 joined.add(s, i, template_name(s, i, dots), kFirstMate);
                 i++;
                 joined.add(s, i, template_name(s, i, dots), kSecondMate);
@@ -108,13 +120,27 @@ nb::tuple pair_neighbours(const nb::tuple& reads) {
     return joined.arrays();
 }
 
+const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_dots) {
+    bool dots;
+    switch (compare_names(first.c_str(), int64_t(first.size()), second.c_str(), int64_t(second.size()), all_dots, dots)) {
+        case TwoNames::kOfMates: return "mates";
+        case TwoNames::kOfMatesSecondFirst: return "second first";
+        case TwoNames::kOfOneMateTwice: return "one mate twice";
+        default: return "two templates";
+    }
+}
+
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
     m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("from1"), nb::arg("from2"), nb::arg("count"),
-          nb::arg("check_names"), "Records from1.. of one batch and from2.. of another as neighbours: a batch with mates. Raises "
+          nb::arg("check_names"), nb::arg("all_dots"), "Records from1.. of one batch and from2.. of another as neighbours: a batch with mates. Raises "
           "ValueError where names differ.");
-    m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), "The same batch with neighbours of one name made pairs.");
+    m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
+          "The same batch with neighbours of one name made pairs. Raises ValueError where both are one mate by their names.");
+    m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),
+          "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "
+          "`all_dots`: .1 and .2 are mates' numbers.");
 }
 
 }  // namespace gpualign

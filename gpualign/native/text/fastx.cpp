@@ -18,11 +18,12 @@
 #include "text/fastx_text.hpp"
 #include "text/text.hpp"
 #include "text/text_input.hpp"
+#include "text/wrapped_fastq.hpp"
 
 namespace gpualign {
 namespace {
 
-nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comments) {
+nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comments, bool wrapped) {
     Records r;
     {
         const char* begin = begin_of(data);
@@ -31,7 +32,9 @@ nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_co
         r.symbols.reserve(size / (fastq ? 2 : 1) + 64);
         if (fastq) r.quality_symbols.reserve(size / 2 + 64);
         Lines lines(begin, begin + size);
-        if (fastq) {
+        if (wrapped) {
+            parse_wrapped_fastq(lines, r, nucleotides, with_comments);
+        } else if (fastq) {
             parse_fastq(lines, r, nucleotides, with_comments);
         } else {
             parse_fasta(lines, r, nucleotides, with_comments);
@@ -136,6 +139,18 @@ int64_t line_begin(TextInput data, int64_t line) {
     return p - begin;
 }
 
+bool is_wrapped(TextInput data) {
+    const char* begin = begin_of(data);
+    return is_wrapped_fastq(begin, begin + data.size());
+}
+
+int64_t find_wrapped_border(TextInput data) {
+    const char* begin = begin_of(data);
+    const size_t size = data.size();
+    nb::gil_scoped_release release;
+    return wrapped_fastq_border(begin, begin + size);
+}
+
 int64_t find_border(TextInput data, bool fastq) {
     const char* begin = begin_of(data);
     const size_t size = data.size();
@@ -147,7 +162,7 @@ int64_t find_border(TextInput data, bool fastq) {
 
 void bind_fastx(nb::module_& m) {
     m.def("parse_fastx", &parse_fastx, nb::arg("data"), nb::arg("fastq"), nb::arg("nucleotides"), nb::arg("comments"),
-          "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
+          nb::arg("wrapped") = false, "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
           "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
     m.def("newlines_of_pieces", &newlines_of_pieces, nb::arg("data"), nb::arg("bytes"),
@@ -160,6 +175,9 @@ void bind_fastx(nb::module_& m) {
     m.def("line_begin", &line_begin, nb::arg("data"), nb::arg("line"));
     m.def("last_record_border", &find_border, nb::arg("data"), nb::arg("fastq"),
           "Bytes of the longest prefix that is known to end at a record border.");
+    m.def("is_wrapped_fastq", &is_wrapped, nb::arg("head"), "Whether the first records of FASTQ have several lines of bases.");
+    m.def("wrapped_fastq_border", &find_wrapped_border, nb::arg("data"),
+          "Bytes of the whole records that such a text begins with; all of it where it is malformed.");
 }
 
 }  // namespace gpualign

@@ -1,5 +1,6 @@
 // FASTA and FASTQ text to records, and where a text of them may be cut. No Python here: fuzz/fastx.cpp reads it too.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -59,11 +60,12 @@ public:
     bool done() const { return p_ >= end_; }
     long number() const { return number_; }  // lines consumed so far
     char peek() const { return *p_; }
+    bool in_last_line() const { return done() && end_[-1] != '\n'; }  // which may go on in the file that this was
     Line next() {
         const char* newline = static_cast<const char*>(memchr(p_, '\n', size_t(end_ - p_)));
         const char* stop = newline ? newline : end_;
         Line line{p_, stop};
-        if (line.end > line.begin && line.end[-1] == '\r') line.end--;
+        if (line.end > line.begin && line.end[-1] == kReturn) line.end--;
         p_ = newline ? newline + 1 : end_;
         number_++;
         return line;
@@ -74,6 +76,8 @@ private:
     const char* end_;
     long number_ = 0;
 };
+
+inline const char* const kFourLines = " (FASTQ has four lines a record, or several lines of bases from its first records on)";
 
 [[noreturn]] inline void fail_at(long line_offset, const std::string& what) {
     // gpualign/io/fastx.py splits this into a line number and a sentence
@@ -97,10 +101,15 @@ struct RecordNames {
 
     size_t records() const { return name_offsets.size() - 1; }
 
-    void header(const Line& line, bool with_comments) {
+    // The first line of a record, `line_offset` lines into the text.
+    void header(const Line& line, long line_offset, bool with_comments) {
         const char* p = line.begin + 1;
         const char* stop = p;
         while (stop < line.end && !ends_name(*stop)) stop++;
+        const char* checked = *line.begin == '>' ? line.end : stop;  // where lines end in it alone, there is no other sign in FASTA
+        if (std::find(p, checked, kReturn) != checked)
+            fail_at(line_offset, "a carriage return within a line (of an old Mac file? tr '\\r' '\\n' converts it)");
+        if (stop == p) fail_at(line_offset, std::string("a record has no name (put one after the '") + *line.begin + "')");
         append(names, p, stop);
         name_offsets.push_back(int64_t(names.size()));
         if (with_comments) {
@@ -165,7 +174,7 @@ void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
         if (line.begin == line.end) continue;
         if (*line.begin == '>') {
             if (r.records() > r.whole()) r.end_sequence();
-            r.header(line, with_comments);
+            r.header(line, at, with_comments);
         } else if (*line.begin != ';') {  // old-style comment lines
             if (r.records() == 0) fail_at(at, "text before the first '>'");
             r.sequence(line, at, nucleotides);
@@ -175,12 +184,25 @@ void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
 }
 
 template <class Into>
+[[noreturn]] void fail_cut_short(long line_offset, const Into& r) {
+    const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
+    fail_at(line_offset, "FASTQ record cut short" + after);
+}
+
+template <class Into>
+[[noreturn]] void fail_of_lengths(long line_offset, const Into& r, size_t bases, size_t qualities) {
+    fail_at(line_offset,
+            "record '" + r.last_name() + "': " + counted(bases, "base") + " but " + counted(qualities, "quality", "qualities"));
+}
+
+template <class Into>
+void add_qualities(const Line& line, long line_offset, Into& r) {
+    if (!all_are_qualities(line)) fail_at(line_offset, "record '" + r.last_name() + "': a quality is not a printable character");
+    r.qualities(line);
+}
+
+template <class Into>
 void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
-    static const char* const four_lines = " (multi-line FASTQ is not read: use four lines a record)";
-    const auto cut_short = [&](long at) {
-        const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
-        fail_at(at, "FASTQ record cut short" + after);
-    };
     while (!lines.done()) {
         const long at = lines.number();
         const Line head = lines.next();
@@ -188,27 +210,25 @@ void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
             continue;
         }
         if (*head.begin != '@')
-            fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" +
-                            four_lines);
-        r.header(head, with_comments);
-        if (lines.done()) cut_short(at);
+            fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" + kFourLines);
+        r.header(head, at, with_comments);
+        if (lines.done()) fail_cut_short(at, r);
         const size_t before = r.bases();
         r.sequence(lines.next(), at + 1, nucleotides);
-        if (lines.done()) cut_short(at);
+        if (lines.done()) fail_cut_short(at, r);
         const Line plus = lines.next();
         if (plus.begin == plus.end || *plus.begin != '+')
-            fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" +
-                                four_lines);
+            fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" + kFourLines);
         const size_t length = r.bases() - before;
-        if (lines.done() && length > 0) cut_short(at);
+        if (lines.done() && length > 0) fail_cut_short(at, r);
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
-        if (size_t(quality.end - quality.begin) != length) {
-            if (lines.done() && size_t(quality.end - quality.begin) < length) cut_short(at);
-            fail_at(at + 3, "record '" + r.last_name() + "': " + counted(length, "base") + " but " +
-                             counted(size_t(quality.end - quality.begin), "quality", "qualities"));
+        const size_t found = size_t(quality.end - quality.begin);
+        if (found != length) {
+            // SAM's "*" for qualities that are missing is no part of more
+            if (lines.in_last_line() && found < length && !(found == 1 && *quality.begin == '*')) fail_cut_short(at, r);
+            fail_of_lengths(at + 3, r, length, found);
         }
-        if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
-        r.qualities(quality);
+        add_qualities(quality, at + 3, r);
         r.end_sequence();
     }
 }

@@ -49,7 +49,7 @@ private:
         const PafColumns columns(records_.cigar_begin(r), records_.cigar_end(r));
         const int64_t edits = record_.edits();
         out_.reserve(64);
-        reads_.put_name(i, out_);
+        reads_.put_name(i, reads_.name_size(i), out_);
         out_.reserve(64);
         if (reads_.paired(i)) out_.put(reads_.mates[i] == kFirstMate ? "/1" : "/2");
         const int64_t before = records_.reverse(r) ? record_.clipped_back() : record_.clipped_front();

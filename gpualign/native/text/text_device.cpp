@@ -54,7 +54,7 @@ std::vector<AbiStruct> text_abi() {
              {abi_field("first", &FastqBatch::first, "FastqText"), abi_field("second", &FastqBatch::second, "FastqText"), FASTQ(names),
               FASTQ(bases), FASTQ(qualities), FASTQ(mates), FASTQ(name_offsets), FASTQ(base_offsets), FASTQ(draws), FASTQ(templates),
               FASTQ(sizes), FASTQ(places), FASTQ(block_sums), FASTQ(facts), FASTQ(zeros), FASTQ(reads), FASTQ(mates_each), FASTQ(template_reads),
-              FASTQ(check_names), FASTQ(longest), FASTQ(zero_count)}},
+              FASTQ(check_names), FASTQ(all_dots), FASTQ(longest), FASTQ(zero_count), FASTQ(reserved)}},
             {"BgzfBatch",
              sizeof(BgzfBatch),
              {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),

@@ -1,0 +1,58 @@
+"""What is wrong with a line of SAM, of which htslib says no more than that it cannot read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from gpualign.errors import counted
+from gpualign.io.files import InputFile
+
+BASES_AS_EQUAL = "has = for bases, which are known with the reference alone (give the reads with their bases)"
+_COLUMNS = 11
+_READ_BYTES = 1 << 20
+_CIGAR = re.compile(r"\*|(\d+[MIDNSHP=X])+")
+_ON_READ = re.compile(r"(\d+)[MIS=X]")
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9]:[AifZHB]:.*")
+#: the largest values of columns that are numbers
+_NUMBERS = {1: ("FLAG", 2**16 - 1), 3: ("POS", 2**31 - 1), 4: ("MAPQ", 2**8 - 1), 7: ("PNEXT", 2**31 - 1)}
+
+
+def what_is_wrong(path: str, number: int, contigs: Collection[str]) -> str | None:
+    """Of the line with this number; None where nothing is seen."""
+    line, ended = _line(path, number)
+    if not line:
+        return None
+    fields = line.split("\t")
+    if not ended and (len(fields) < _COLUMNS or len(fields[10]) < len(fields[9])):
+        return "the file is cut short within this record"
+    if len(fields) < _COLUMNS:
+        return f"a record of SAM has {_COLUMNS} columns, and this one {len(fields)}"
+    for column, (name, largest) in _NUMBERS.items():
+        if not fields[column].isdecimal() or int(fields[column]) > largest:
+            return f"{name} is {fields[column]!r}, not a number from 0 to {largest:,}"
+    for name, contig in (("RNAME", fields[2]), ("RNEXT", fields[6])):
+        if contig not in ("*", "=") and contig not in contigs:
+            return f"{name} is '{contig}', which no @SQ line of the header names"
+    cigar, sequence, qualities = fields[5], fields[9], fields[10]
+    if not _CIGAR.fullmatch(cigar):
+        return f"CIGAR is {cigar!r}, which is none"
+    on_read = sum(map(int, _ON_READ.findall(cigar)))
+    if "*" not in (cigar, sequence) and on_read != len(sequence):
+        return f"CIGAR is of {counted(on_read, 'base')}, SEQ of {len(sequence):,}"
+    if qualities != "*" and len(qualities) != len(sequence):
+        return f"SEQ has {counted(len(sequence), 'base')}, QUAL {counted(len(qualities), 'quality', 'qualities')}"
+    bad = next((tag for tag in fields[_COLUMNS:] if not _TAG.fullmatch(tag)), None)
+    return None if bad is None else f"{bad[:40]!r} is not a tag (XX:T:value)"
+
+
+def _line(path: str, number: int) -> tuple[str, bool]:
+    """A line, and whether it has an end."""
+    with InputFile(path) as file:
+        rest, missing = b"", number
+        while block := file.read(_READ_BYTES):
+            lines = (rest + block).split(b"\n")
+            if len(lines) > missing:
+                return lines[missing - 1].rstrip(b"\r").decode("latin-1"), True
+            missing, rest = missing - len(lines) + 1, lines[-1]
+    return rest.decode("latin-1"), False
