@@ -17,8 +17,10 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gpualign.cli.device_check import SELF_TESTS
 from tests.helpers.commands import program
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import mutate, random_text, reverse_complement, substitute
@@ -28,6 +30,17 @@ TOOLS = ("memcheck", "racecheck", "initcheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 _PAIRS, _CLIPPED, _LONG = 100, 100, 6
 _LENGTH, _LONG_LENGTH = 150, 3000
+#: exit code of what takes too long, as `timeout` has it
+_TOO_LONG = 124
+#: one self-test of `devices --check`, by its name
+_SELF_TEST = """
+import importlib, sys
+from gpualign.cli.device_check import SELF_TESTS
+from gpualign.engine.gpu.device import Device, list_devices
+module, function = SELF_TESTS[sys.argv[1]].split(":")
+with Device(list_devices()[0]) as device:
+    getattr(importlib.import_module(module), function)(device)
+"""
 
 
 def find_sanitizer() -> str | None:
@@ -79,19 +92,28 @@ def write_inputs(folder: Path, seed: int) -> dict[str, list[str]]:
 
 
 def commands(folder: Path, device: str, seed: int) -> Iterator[tuple[str, list[str]]]:
-    """Name and command line."""
-    yield "devices --check", program("devices", "--check")
+    """Name and command line: each self-test of `devices --check` by itself, and maps."""
+    for name in SELF_TESTS:
+        yield name, [sys.executable, "-c", _SELF_TEST, name]
     for name, words in write_inputs(folder, seed).items():
-        yield f"map, {name} reads", program("map", "-o", folder / f"{name}.sam", *words, device=device)
+        yield f"{name} reads", program("map", "-o", folder / f"{name}.sam", *words, device=device)
 
 
-def run(words: list[str]) -> tuple[int, str]:
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+def run(words: list[str], limit_s: float) -> tuple[int, str]:
+    """Exit code and output; a code of its own where it takes longer than so many seconds."""
+    try:
+        done = subprocess.run(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired:
+        return _TOO_LONG, ""
     return done.returncode, done.stdout
 
 
 def verdict(code: int, output: str) -> str:
     """What is wrong, "" for nothing."""
+    if code == _TOO_LONG:
+        return "took too long"
     counts = [int(count) for count in _SUMMARY.findall(output)]
     if not counts:
         return f"no summary, exit code {code}"
@@ -107,27 +129,36 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reports", type=Path, default=Path("build/sanitize-gpu"), help="folder for what tools print")
+    parser.add_argument("--jobs", type=int, default=4, help="runs side by side")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run counts as failed")
     options = parser.parse_args()
     if options.sanitizer is None:
         sys.exit("compute-sanitizer is not there: pip install nvidia-cuda-sanitizer-api, or name it with --sanitizer")
     options.reports.mkdir(parents=True, exist_ok=True)
-    failed = False
-    with tempfile.TemporaryDirectory() as temporary:
-        for name, words in commands(Path(temporary), options.device, options.seed):
-            code, output = run(words)  # compiles what is not compiled yet, and must work by itself
+
+    def check(name: str, words: list[str], tool: str) -> bool:
+        begin = time.perf_counter()
+        code, output = run(
+            [options.sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "1000", *words], options.limit
+        )
+        report = options.reports / f"{re.sub('[^a-z]+', '-', name)}.{tool}.txt"
+        report.write_text(output)
+        wrong = verdict(code, output)
+        outcome = f"{wrong}: {report}" if wrong else "clean"
+        print(f"{name:<20} {tool:<10} {time.perf_counter() - begin:6.1f} s  {outcome}", flush=True)
+        return not wrong
+
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        wanted = list(commands(Path(temporary), options.device, options.seed))
+        # compiles what is not compiled yet, and must work by itself
+        for (name, _), (code, output) in zip(
+            wanted, pool.map(lambda each: run(each[1], options.limit), wanted), strict=True
+        ):
             if code:
                 sys.exit(f"{name}: exit code {code} without a tool\n{output}")
-            for tool in options.tools.split(","):
-                begin = time.perf_counter()
-                checked = [options.sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "1000", *words]
-                code, output = run(checked)
-                report = options.reports / f"{re.sub('[^a-z]+', '-', name)}.{tool}.txt"
-                report.write_text(output)
-                wrong = verdict(code, output)
-                failed |= bool(wrong)
-                outcome = f"{wrong}: {report}" if wrong else "clean"
-                print(f"{name:<20} {tool:<10} {time.perf_counter() - begin:6.1f} s  {outcome}", flush=True)
-    sys.exit(failed)
+        runs = [pool.submit(check, *each, tool) for tool in options.tools.split(",") for each in wanted]
+        clean = [each.result() for each in runs]
+    sys.exit(not all(clean))
 
 
 if __name__ == "__main__":
