@@ -21,6 +21,7 @@ from gpualign.io.fastx import read_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.notices import told_to
 from gpualign.sequences.batch import SequenceBatch, join_batches
+from tests.helpers.commands import program
 from tests.helpers.files import Record, fastq, write_bgzf, write_fasta, write_fastq
 from tests.helpers.sam import without_program
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -49,7 +50,7 @@ def reads(count: int, mate: int = 1) -> list[Record]:
     return made
 
 
-def batch_of(path: str, *, chunk_bytes: int = 3000, **how: bool | int) -> SequenceBatch:
+def read_batch(path: str, *, chunk_bytes: int = 3000, **how: bool | int) -> SequenceBatch:
     with told_to(lambda message: None), ReadSource(path, **how) as source:  # type: ignore[arg-type]
         return join_batches([to_batch(item) for item in source.items(chunk_bytes // 2)])
 
@@ -63,37 +64,37 @@ def same(one: SequenceBatch, other: SequenceBatch) -> bool:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_records(tmp_path: Path, width: int, end: str) -> None:
     made = reads(400)
-    expected = batch_of(str(write_fastq(tmp_path / "four.fq", *made)))
+    expected = read_batch(str(write_fastq(tmp_path / "four.fq", *made)))
     text = wrapped(made, width, end)
     path = tmp_path / "w.fq"
     path.write_bytes(text)
     assert len(text) > 1 << 16  # read at their borders where they are large
     for file in (path, write_bgzf(tmp_path / "b.gz", text, 5000)):
         for how in ({}, {"threads": 2}, {"by_parser": True}, {"far": True}, {"by_parser": True, "threads": 2}):
-            assert same(batch_of(str(file), **how), expected)
+            assert same(read_batch(str(file), **how), expected)
     for name, content in (("g.gz", gzip.compress(text)), ("b.bz2", bz2.compress(text))):
         (tmp_path / name).write_bytes(content)
-        assert same(batch_of(str(tmp_path / name)), expected)
+        assert same(read_batch(str(tmp_path / name)), expected)
 
 
 def test_bgzf_for_workers_is_read_here(tmp_path: Path) -> None:
     made = reads(300)
     path = write_bgzf(tmp_path / "b.gz", wrapped(made, 60), 5000)
-    assert same(batch_of(path, far=True, by_parser=True), batch_of(str(write_fastq(tmp_path / "f.fq", *made))))
+    assert same(read_batch(path, far=True, by_parser=True), read_batch(str(write_fastq(tmp_path / "f.fq", *made))))
 
 
 def test_a_record_longer_than_what_is_looked_at(tmp_path: Path) -> None:
     long = ("long", "ACGTACGTAC" * 20_000, "I" * 200_000)
     path = tmp_path / "l.fq"
     path.write_bytes(wrapped([long, *reads(3)], 60))
-    assert same(batch_of(str(path)), batch_of(str(write_fastq(tmp_path / "f.fq", long, *reads(3)))))
+    assert same(read_batch(str(path)), read_batch(str(write_fastq(tmp_path / "f.fq", long, *reads(3)))))
 
 
 def test_the_first_records_may_be_short(tmp_path: Path) -> None:
     made = [(f"s{i}", "ACGT", "@+@+") for i in range(20)] + reads(5)
     path = tmp_path / "w.fq"
     path.write_bytes(wrapped(made, 60))
-    assert same(batch_of(str(path)), batch_of(str(write_fastq(tmp_path / "f.fq", *made))))
+    assert same(read_batch(str(path)), read_batch(str(write_fastq(tmp_path / "f.fq", *made))))
 
 
 def test_borders() -> None:
@@ -211,13 +212,10 @@ def test_pipes(tmp_path: Path, files: dict[str, Path]) -> None:
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
-    base = ["python", "-m", "gpualign", "map", "-q", "-I", "300,30", "--device", "cpu", str(files["ref"])]
-    import sys
-
-    base[0] = sys.executable
-    found = subprocess.run([*base, *map(str, pipes)], capture_output=True, timeout=60, check=True).stdout
+    words = ("map", "-q", "-I", "300,30", files["ref"])
+    found = subprocess.run(program(*words, *pipes), capture_output=True, timeout=60, check=True).stdout
     writer.join(10)
-    expected = subprocess.run([*base, str(files["r1"]), str(files["r2"])], capture_output=True, timeout=60, check=True)
+    expected = subprocess.run(program(*words, files["r1"], files["r2"]), capture_output=True, timeout=60, check=True)
     assert without_program(found) == without_program(expected.stdout)
 
 
