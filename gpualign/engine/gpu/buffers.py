@@ -86,7 +86,7 @@ class Slot:
         """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
 
         Args:
-            zeroed: new memory is set to zero, as more of it is copied to the host than kernels may have written.
+            zeroed: new memory is set to zero, as kernels or copies to the host read more of it than was written.
 
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.

@@ -158,7 +158,7 @@ class LcsKernel:
         wanted = [q for q, query in enumerate(self.queries) if self._on_gpu(query)]
         if not len(batch) or not wanted:
             return
-        slot.device_array("bases", batch.bases.nbytes + _PADDING)
+        slot.device_array("bases", batch.bases.nbytes + _PADDING, zeroed=True)  # kernels read the padding
         slot.upload("bases", batch.bases)
         slot.upload("offsets", batch.base_offsets)
         classes: dict[tuple[LcsShape, bool], Classes] = {}

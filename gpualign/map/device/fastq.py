@@ -166,7 +166,7 @@ class StagedText:
             longest: bases that a read may have; where one has more all are empty.
         """
         step, slot.step = slot.step, "parse"
-        reads = int(slot.device_array(_READS, self.layout.nbytes))
+        reads = int(slot.device_array(_READS, self.layout.nbytes, zeroed=True))
 
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(name, nbytes))

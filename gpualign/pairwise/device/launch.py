@@ -293,7 +293,7 @@ class PairwiseLauncher:
             np.int32(ring),
             np.int32(rows),
             slot.clear("progress" + suffix, 4 * (len(work) + len(block))),
-            slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
+            slot.device_array("directions", 4 * int(starts[-1]) if kept else 4, zeroed=True),  # windows go beyond
             slot.device_array("scores" + suffix, self.end_bytes * len(block)),
             shared=shared,
         )
