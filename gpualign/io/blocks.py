@@ -45,6 +45,14 @@ class Pieces(io.RawIOBase):
         return count
 
 
+def fill(stream: Any, view: memoryview) -> int:
+    """Read into ``view``; how many bytes, fewer than it has only at the end: a stream gives what it has so far."""
+    filled = 0
+    while filled < len(view) and (count := stream.readinto(view[filled:])):
+        filled += count
+    return filled
+
+
 class TextOfPieces:
     """The text of a file, which comes in pieces, as a :class:`TextStream`."""
 
@@ -52,10 +60,7 @@ class TextOfPieces:
         self.path, self._text = path, Pieces(pieces)
 
     def readinto(self, view: memoryview, /) -> int:
-        filled = 0
-        while filled < len(view) and (count := self._text.readinto(view[filled:])):
-            filled += count
-        return filled
+        return fill(self._text, view)
 
 
 class Blocks:

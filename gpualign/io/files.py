@@ -22,6 +22,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.bgzf_block import is_bgzf
+from gpualign.io.blocks import fill
 from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.pipe_ahead import PipeAhead
@@ -330,14 +331,6 @@ def read_fully(stream: Any, size: int) -> bytes:
         parts.append(part)
         missing -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def fill(stream: Any, view: memoryview) -> int:
-    """The same into ``view``; how many bytes."""
-    filled = 0
-    while filled < len(view) and (count := stream.readinto(view[filled:])):
-        filled += count
-    return filled
 
 
 def os_reason(error: OSError) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
@@ -34,7 +35,7 @@ from gpualign.map.device.text import (
 )
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
-from gpualign.map.statistics import MapStatistics, StepClock, count_invalid_names, statistics_of
+from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
@@ -147,7 +148,7 @@ class Mapping:
         check_count("reads", len(batch), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
         # the host has the names of reads that a device parsed only where they are not as SAM allows
-        names = 0 if isinstance(batch, ReadsInText) else count_invalid_names(batch)
+        names = 0 if isinstance(batch, ReadsInText) else _native.count_invalid_names(batch.names, batch.name_offsets)
         statistics = replace(statistics, invalid_tags=job.invalid_tags, invalid_names=names)
         return job, replace(statistics, long_reads=long_reads, on_gpu=on_gpu)
 

@@ -18,8 +18,6 @@ from gpualign.sequences.batch import SequenceBatch
 #: bins of the report's histograms: share of a read's length, bases
 ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
-#: of a read's name in SAM: printable ASCII but @
-_NAME_CHARACTERS = bytes(set(range(ord("!"), 127)) - {ord("@")})
 #: quality of both mates of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
 
@@ -124,16 +122,6 @@ class MapStatistics:
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
             "thread_seconds": {step: round(s, 3) for step, s in zip(STEPS, self.seconds.tolist(), strict=True)},
         }
-
-
-def count_invalid_names(batch: SequenceBatch) -> int:
-    """Names with characters that SAM does not allow."""
-    begin, end = batch.name_offsets[[0, -1]].tolist()
-    names = batch.names[begin:end]
-    if not names.tobytes().translate(None, _NAME_CHARACTERS):
-        return 0
-    at = np.flatnonzero(~np.isin(names, np.frombuffer(_NAME_CHARACTERS, np.uint8))) + begin
-    return len(np.unique(np.searchsorted(batch.name_offsets, at, "right")))
 
 
 def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None) -> MapStatistics:

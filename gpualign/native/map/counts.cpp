@@ -1,4 +1,7 @@
 // What a run's summary and report count of a batch of records.
+#include <algorithm>
+
+#include "algo/text/columns.hpp"
 #include "bindings.hpp"
 #include "text/record_arrays.hpp"
 
@@ -121,9 +124,20 @@ Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignm
     return to_numpy(std::move(counts.bins));
 }
 
+// Names with characters that SAM does not allow.
+int64_t count_invalid_names(Input<uint8_t> names, Input<int64_t> offsets) {
+    int64_t count = 0;
+    nb::gil_scoped_release release;
+    for (size_t read = 0; read + 1 < offsets.size(); read++)
+        count += !std::all_of(names.data() + offsets.data()[read], names.data() + offsets.data()[read + 1], is_in_sam_names);
+    return count;
+}
+
 }  // namespace
 
 void bind_map_counts(nb::module_& m) {
+    m.def("count_invalid_names", &count_invalid_names, nb::arg("names"), nb::arg("name_offsets"),
+          "How many names have characters that SAM does not allow, which records have _ for.");
     m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
           "Of the pairs whose mates are both mapped with at least that quality, (uint8: orientations by the 5' ends, 0 to 2 as "
           "ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate goes beyond the other's 5' "
