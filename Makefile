@@ -99,7 +99,7 @@ sanitize: $(VENV)/developing
 	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) \
 	    --config-settings=cmake.define.GPUALIGN_TESTS=ON .
 	rm -rf $(SANITIZED)/run && mkdir -p $(SANITIZED)/run/reports
-	cp -r tests fuzz examples benchmarks docs packaging pyproject.toml $(SANITIZED)/run
+	cp -r cuda tests fuzz examples benchmarks docs packaging pyproject.toml $(SANITIZED)/run
 	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
 	    LD_PRELOAD="$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ../bin/python -m pytest -m 'not gpu' -o faulthandler_timeout=3600 $(SANITIZED_TESTS)

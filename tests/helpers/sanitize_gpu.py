@@ -1,7 +1,7 @@
 """The kernels under NVIDIA's compute-sanitizer (`make sanitize-gpu`): memory errors, races in shared memory, and memory
 that is read or copied before anything has written it. Exits with 1 where one of the tools finds something.
 
-    python -m tests.helpers.sanitize_gpu [--sanitizer FILE] [--tools memcheck,racecheck,initcheck] [--device cuda:0]
+    python -m tests.helpers.sanitize_gpu [--sanitizer FILE] [--tools memcheck,racecheck,initcheck] [--only map,pairwise]
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sanitizer", default=find_sanitizer(), help="compute-sanitizer, where it is not on the path")
     parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--only", help="names of self-tests and maps, with commas between them")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reports", type=Path, default=Path("build/sanitize-gpu"), help="folder for what tools print")
@@ -149,7 +150,12 @@ def main() -> None:
         return not wrong
 
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
-        wanted = list(commands(Path(temporary), options.device, options.seed))
+        names = options.only.split(",") if options.only else None
+        wanted = [
+            command
+            for command in commands(Path(temporary), options.device, options.seed)
+            if names is None or command[0] in names
+        ]
         # compiles what is not compiled yet, and must work by itself
         for (name, _), (code, output) in zip(
             wanted, pool.map(lambda each: run(each[1], options.limit), wanted), strict=True

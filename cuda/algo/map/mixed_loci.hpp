@@ -10,15 +10,15 @@
 namespace gpualign {
 
 struct Locus {
-    uint32_t read;      // of the block
-    uint32_t contig;
-    bool reverse;
-    int32_t seed_hits;      // seed hits on its diagonals; 0 where it was found through the mate
-    int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
-    int32_t score;      // as of so many mismatches and no other edit, or the local alignment's
-    int64_t begin, end; // about the first base of the read and after its last one, on the reference
-    int32_t local;      // which of the read's local alignments, -1 where the whole read is aligned
+    uint32_t read;  // of the block
+    uint32_t contig : 31, reverse : 1;
+    int32_t seed_hits;  // seed hits on its diagonals; 0 where it was found through the mate
+    int32_t distance;  // Levenshtein, of the whole read; of a local alignment its edits
+    int32_t score;  // as of so many mismatches and no other edit, or the local alignment's
+    int32_t local;  // which of the read's local alignments, -1 where the whole read is aligned
+    int64_t begin, end;  // about the first base of the read and after its last one, on the reference
 };
+static_assert(sizeof(Locus) == 40, "without padding, which nobody would have written when loci are copied");
 
 // Best first; of equal ones the leftmost, then the forward strand.
 GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
@@ -32,7 +32,7 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
 // Of a whole read that ends at `end` with so many edits.
 GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, int32_t unknown, const AffineScores& scores, uint32_t contig, bool reverse,
                               int32_t seed_hits, int32_t distance, int64_t end) {
-    return {read, contig, reverse, seed_hits, distance, whole_score(scores, length, distance, unknown), end - length, end, -1};
+    return {read, contig, reverse, seed_hits, distance, whole_score(scores, length, distance, unknown), -1, end - length, end};
 }
 
 // Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read
@@ -44,7 +44,7 @@ GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& best, 
     const int32_t score = same_part ? local.score : min(local.score, best.score - 1);
     const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
     const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
-    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, begin - front, begin + span + back, number};
+    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, number, begin - front, begin + span + back};
 }
 
 // A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones; `Bases` as PackedBases.

@@ -46,9 +46,10 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
 // A chain that ends in an anchor after one that ends so far before it, on the reference and on the read; 0: they do not join.
 GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known,
                                  int32_t max_nearer) {
-    const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
+    const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query);
+    const int32_t apart = int32_t(uint32_t(further) - uint32_t(nearer));  // may not fit where they do not join
     const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= rules.max_difference);
-    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(min(apart, rules.max_difference), rate);
+    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(max(min(apart, rules.max_difference), 0), rate);
     return joined & -int32_t(joins);  // without branches, so that the CPU has vectors of it
 }
 
@@ -59,7 +60,7 @@ public:
     static constexpr uint32_t kLast = kLookBack / Group::kLanes, kPerLane = kLast + (kFar + Group::kLanes - 1) / Group::kLanes;
 
     GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
-        for (uint32_t p = 0; p < kPerLane; p++) index_[p] = -1;
+        for (uint32_t p = 0; p < kPerLane; p++) set(p, -1, 0, 0, 0);  // all are scored before it is asked which there are
     }
 
     // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
