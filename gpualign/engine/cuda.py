@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.cpu_share import CpuShare
 from gpualign.engine.gpu.deflate import Content
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, waiting_threads
 from gpualign.engine.stage import Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError, GpualignError
@@ -27,9 +27,6 @@ from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
-#: how long a thread may keep the interpreter when another one wants it, seconds: a device's thread enqueues a batch in
-#: less, which should not be interrupted; usual are 5e-3, for which it should not have to wait
-_SWITCH_INTERVAL_S = 2e-3
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
 #: groups of BGZF blocks that a device may have to inflate next to a stage's batches, the same where CPU threads are
@@ -39,17 +36,6 @@ _INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES 
 _INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
 #: CPU threads for each device from which on some are spare
 _SPARE_THREADS = 8
-
-
-@contextlib.contextmanager
-def _quick_switches() -> Iterator[None]:
-    """A device's thread that has waited for its device must soon have the interpreter back."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
 
 
 class CudaBackend:
@@ -139,7 +125,7 @@ class CudaBackend:
         rate = _DEFLATES_LIKE * len(self.devices)
         share = rate / (rate + self.host_threads)
         try:
-            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, share, _DEFLATED * len(self.devices)):
+            with inflated_by(inflate), deflated_by(deflate, share, _DEFLATED * len(self.devices)):
                 yield
         finally:
             pool.close()
@@ -177,7 +163,6 @@ class CudaBackend:
         if stage.on_device is not as_it_is or self.cpu_threads:
             threads += self.host_threads  # which compute, too
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_quick_switches())
             stack.enter_context(contextlib.closing(pool))
             if stage.compresses and not self.cpu_threads:
                 stack.enter_context(self._compressing_next_to_batches(pool))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.compression import CompressionKernel
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count

@@ -13,11 +13,11 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
+from gpualign._native import Nvcomp
 from gpualign.engine import cuda
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import InflateKernel
-from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf
 from gpualign.map import stage
 from tests.helpers.fake_cuda import FakeDriver

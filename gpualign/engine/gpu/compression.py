@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign._native import Nvcomp
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
-from gpualign.engine.gpu.nvcomp import Nvcomp
 
 
 class CompressionKernel:

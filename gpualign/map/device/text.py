@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compression import CompressionKernel
@@ -17,7 +18,7 @@ from gpualign.engine.gpu.deflate import Content, Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.inflate import BlockGroup
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.reused import ReusedMemory
 from gpualign.map import tuning
 from gpualign.map.device.fastq import ReadsInText, TextMapBatch, TextMapKernel
