@@ -92,7 +92,8 @@ class HostMemory(ReusedMemory):
     def _part(self, size: int) -> NDArray[np.uint8]:
         """A part of the chunk, or of a new one; what is large has its own, and nobody waits for that."""
         if 2 * size > self._chunk:
-            return self._pinned.lock(size)
+            locked: NDArray[np.uint8] = self._pinned.lock(size)
+            return locked
         with self._cutting:
             if size > len(self._rest):
                 self._rest = self._pinned.lock(self._chunk)

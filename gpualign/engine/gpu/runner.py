@@ -7,6 +7,7 @@ the copies of one batch run with the kernels of the other while the host threads
 from __future__ import annotations
 
 import contextlib
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -159,8 +160,10 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
         elif not busy and (queue.ended or device.closing.is_set()):
             return
         else:
+            start = time.perf_counter()
             with HOST.waiting():
                 device.bell.wait(_LOOK_S)
+            device.timeline.wait_s += time.perf_counter() - start if busy else 0.0
 
 
 def _collect(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
