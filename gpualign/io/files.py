@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import BgzfReader, Inflated
+from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
 from gpualign.io.bgzf_block import is_bgzf
 from gpualign.io.blocks import fill
 from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
@@ -214,6 +214,11 @@ class InputFile:
         """Of a pipe that was opened together with another, about so many bytes."""
         if isinstance(self._file, PipeAhead):
             self._file.allow(size)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """From now on it inflates what is left of a bgzf file in pieces, where it can."""
+        if self.in_pieces:
+            cast("BgzfReader", self._stream).codec = codec
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""

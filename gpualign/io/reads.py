@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
+from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.blocks import TextOfPieces
 from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
@@ -179,6 +180,10 @@ class ReadSource:
     def read_ahead(self, size: int) -> None:
         """As :meth:`InputFile.read_ahead`."""
         self._file.read_ahead(size)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """As :meth:`InputFile.inflate_by`."""
+        self._file.inflate_by(codec)
 
     def close(self) -> None:
         if isinstance(self._alignments, AlignmentReads):
