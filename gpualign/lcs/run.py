@@ -16,10 +16,11 @@ from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
-from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.chunks import read_batches
+from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.reads import reader_of
+from gpualign.io.reads import read_file
 from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
@@ -309,7 +310,10 @@ def _items(
 def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool], far: bool) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path), far))(file, chunk_bytes)
+            lines = files.lines
+            yield from (
+                read_line_chunks(file, chunk_bytes) if lines else read_file(file, chunk_bytes, by_parser(path), far)
+            )
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpualign.io.bgzf_block import made_block
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.files import BGZF_END
 
 Record = tuple[str, str, str]  # name, sequence, qualities
