@@ -8,23 +8,21 @@ where a level is asked for.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import functools
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf_block import BLOCK_CONTENT, LARGEST_BLOCK, block_size, inflated_block, made_block
+from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
 from gpualign.io.blocks import Pieces
+from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -40,8 +38,6 @@ _PIECE_BYTES = 8 << 20
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 #: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
 _MAX_THREADS = 8
-#: of ISA-L, in the isal package's own library
-_FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
 
 
 class Inflated(NamedTuple):
@@ -165,18 +161,6 @@ class BgzfReader(io.RawIOBase):
         return [Inflated(text[i * _PIECE_BYTES :][:_PIECE_BYTES], newlines) for i, newlines in enumerate(counts)]
 
 
-@functools.cache
-def _isal() -> Any:
-    """ISA-L for whole groups of blocks, during which no thread comes back to Python and waits for others there; None
-    where the isal package does not show its functions."""
-    try:
-        library = ctypes.CDLL(isal_zlib.__file__)
-        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    except (OSError, AttributeError):
-        return None
-    return _native.IsalLibrary(*addresses)
-
-
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
     """A device's group in parts about as large as the CPU's: a piece of text is held until all of it has been used."""
     while len(group) > 2 * _GROUP_BYTES:
@@ -188,18 +172,10 @@ def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 @STEPS.at("inflate")
 def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
-    if (isal := _isal()) is not None:
-        try:
-            return Inflated(*isal.inflate(np.frombuffer(group, np.uint8)))
-        except ValueError as error:
-            raise zlib.error(str(error)) from None
-    contents, blocks = [], np.frombuffer(group, np.uint8).data
-    at = 0
-    while at < len(blocks):
-        size = block_size(blocks, at)
-        contents.append(inflated_block(blocks[at : at + size]))
-        at += size
-    return Inflated.of(b"".join(contents))
+    try:
+        return Inflated(*isal().inflate(np.frombuffer(group, np.uint8)))
+    except ValueError as error:
+        raise zlib.error(str(error)) from None
 
 
 def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
@@ -214,12 +190,10 @@ def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | No
     Raises:
         ValueError: they are damaged.
     """
-    if (isal := _isal()) is None:
-        return None
     _, nbytes = _native.count_bgzf_blocks(blocks)
     if (memory := lend(nbytes + 1)) is not None:
         with STEPS.at("inflate"):
-            isal.inflate_into(blocks, memory)
+            isal().inflate_into(blocks, memory)
         memory = memory[:nbytes]
     return memory
 
@@ -230,10 +204,7 @@ def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCo
         with STEPS.at("copy"):  # the memory is the device's
             return memoryview(made.copy())
     with STEPS.at("deflate"):
-        if (isal := _isal()) is not None:
-            return memoryview(isal.compress_all(contents, sizes))
-    ends = np.cumsum(sizes, dtype=np.int64).tolist()
-    return b"".join(_blocks(contents[begin:end].tobytes()) for begin, end in pairwise([0, *ends]))
+        return memoryview(isal().compress_all(contents, sizes))
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -287,9 +258,9 @@ class CutBlocks(NamedTuple):
         to_codec = level is None and begin < end and codec.deflates_at(before)
         if to_codec and (made := codec.deflate(content[begin:end])) is not None:
             return cls(content[:begin].tobytes(), made.data, content[end:].tobytes())
-        if level is None and (isal := _isal()) is not None:
+        if level is None:
             with STEPS.at("deflate"):
-                head, blocks, tail = isal.cut(content, before)
+                head, blocks, tail = isal().cut(content, before)
             return cls(head, memoryview(blocks), tail)
         return cls(content[:begin].tobytes(), _blocks(content[begin:end].data, level), content[end:].tobytes())
 
@@ -343,7 +314,7 @@ class BgzfWriter:
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
-        self._out.write(made_block(b""))
+        self._out.write(BGZF_END)
 
     def _submit(self, content: bytes | memoryview) -> None:
         made = partial(_blocks, content, self._level)
@@ -380,6 +351,6 @@ def bgzf_writer(
 
 @STEPS.at("deflate")
 def _blocks(content: bytes | memoryview, level: int | None = None) -> bytes | memoryview:
-    if level is None and (isal := _isal()) is not None:
-        return memoryview(isal.compress(np.frombuffer(content, np.uint8)))
+    if level is None:
+        return memoryview(isal().compress(np.frombuffer(content, np.uint8)))
     return b"".join(made_block(content[at : at + BLOCK_CONTENT], level) for at in range(0, len(content), BLOCK_CONTENT))
