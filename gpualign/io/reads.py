@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,11 +14,13 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
+from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.blocks import TextOfPieces
-from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
+from gpualign.io.chunks import read_chunks
+from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.files import InputFile
-from gpualign.io.inflated_chunks import inflated_chunks
-from gpualign.io.packed_chunks import packed_chunks
+from gpualign.io.packed_chunks import Packed
+from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
@@ -39,24 +40,27 @@ _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
-def reader_of(
+def read_file(
     file: InputFile,
+    chunk_bytes: int,
     by_parser: bool,
     far: bool = False,
     interleaved: bool = False,
     inflaters: int = 1,
     lend: Lend = nothing_lent,
-) -> Callable[[InputFile, int], Iterator[Chunk]]:
-    """What cuts a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
-    if far and file.regular and file.bgzf:
-        return partial(packed_chunks, paired=interleaved)
-    if by_parser and file.size > _HELD:
-        return stored_chunks
-    if by_parser and file.in_pieces:
-        return inflated_chunks
+) -> Iterator[Chunk]:
+    """The chunks of a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
-        return partial(_inflated_ahead, inflaters=inflaters, lend=lend)
-    return partial(read_chunks, lend=lend)
+        yield from _inflated_ahead(file, chunk_bytes, inflaters, lend)
+        return
+    source: Source
+    if far and file.regular and file.bgzf:
+        source = Packed(file, interleaved)
+    elif by_parser and file.size > _HELD:
+        source = Stored(file)
+    else:
+        source = InPieces(file) if by_parser and file.in_pieces else Streamed(file, lend=lend)
+    yield from read_chunks(source, chunk_bytes)
 
 
 def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Lend) -> Iterator[Chunk]:
@@ -66,7 +70,7 @@ def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Len
     several = inflaters > 1 and file.one_stream
     inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
     with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
-        chunks = read_chunks(TextOfPieces(file.path, parts), chunk_bytes, lend=lend)
+        chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), lend=lend), chunk_bytes)
         with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
             yield from ahead
 
@@ -162,14 +166,16 @@ class ReadSource:
         if self._alignments is not None:
             yield from map(to_batch, self._alignments.items(batch_bases))
         elif long_records:
+            source: Source
             if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
-                yield from packed_chunks(self._file, batch_bases * _BYTES_PER_BASE)  # no long records in FASTQ
-                return
-            read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
-            yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
+                source = Packed(self._file)  # no long records in FASTQ
+            else:
+                stored = self._by_parser and self._file.size > _HELD
+                source = Stored(self._file) if stored else Streamed(self._file)
+            yield from read_chunks(source, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved, self.inflaters, self.lend)
-            for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE):
+            how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
+            for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
                 yield replace(chunk, comments=self._comments)
 
     def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
@@ -179,6 +185,10 @@ class ReadSource:
     def read_ahead(self, size: int) -> None:
         """As :meth:`InputFile.read_ahead`."""
         self._file.read_ahead(size)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """As :meth:`InputFile.inflate_by`."""
+        self._file.inflate_by(codec)
 
     def close(self) -> None:
         if isinstance(self._alignments, AlignmentReads):

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.cuda import CudaBackend, lender_of
 from gpualign.engine.gpu import buffers, cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
@@ -17,7 +17,8 @@ from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded,
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.host_memory import in_lent_memory, is_lent
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.opening import Opening, open_backend
+from gpualign.engine.opening import Opening
+from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
@@ -76,7 +77,7 @@ def test_a_device_computes_while_another_one_opens(second):
         results = double(batches(20), backend)
         for _ in range(5):
             next(results)
-        assert backend.lend(100) is not None
+        assert lender_of(backend.devices)(100) is not None
         assert not backend.devices[1].is_open
         begin.set()
         assert len(list(results)) == 15

@@ -94,6 +94,9 @@ class Device:
         after: a device that is opened first; this one opens while that works. Else it is waited for.
         optional: where it cannot be used others go on without it.
 
+    Attributes:
+        memory: bytes that may be used at most.
+
     Raises:
         DeviceError: as :meth:`opened`.
     """
@@ -102,6 +105,7 @@ class Device:
         self, info: DeviceInfo, max_memory: int | None = None, after: Device | None = None, optional: bool = False
     ) -> None:
         self.info, self.optional = info, optional
+        self.memory = min(info.memory, max_memory or info.memory)
         self.closing = threading.Event()
         self.timeline = Timeline()
         self.budget = 0
