@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpualign.cli import main
-from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import query_lanes
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.tuning import LANE_SHAPES
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
