@@ -27,8 +27,8 @@ import numpy as np
 from harness import record
 from sweep_gapsmis import model_for, paper_block, time_kernels
 
-from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu.buffers import slots_of
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -113,7 +113,7 @@ def run_gpu(plain: ctypes.CDLL) -> dict[str, Any]:
 
 
 def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
-    from gpualign.bounded_gaps.device import GapsmisKernel
+    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
 
     block = paper_block()
     results: dict[str, Any] = {"pairs": len(block)}
@@ -161,7 +161,7 @@ def timed(kernel: Any, device: Any, block: PairBlock, gaps: int) -> dict[str, fl
 
 def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2) -> dict[str, Any]:
     """Milliseconds as in the paper's Table 1: alignment only, hybrid and GPU traceback; one text, and all texts."""
-    from gpualign.bounded_gaps.device import GapsmisKernel
+    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
 
     block = paper_block(length)
     scores, traced = (GapsmisKernel(device, model_for(gaps, traceback)) for traceback in (False, True))
@@ -184,8 +184,8 @@ class Hybrid:
     PART = 1 << 14
 
     def __init__(self, device: Any, model: Any, plain: ctypes.CDLL) -> None:
-        from gpualign.bounded_gaps import device as gapsmis
-        from gpualign.bounded_gaps import tuning
+        from gpualign.pairwise.bounded_gaps import device as gapsmis
+        from gpualign.pairwise.bounded_gaps import tuning
 
         class Filling(gapsmis.GapsmisKernel):
             """Every task has memory of its own, so that all directions are there at the end."""
@@ -230,7 +230,7 @@ class Hybrid:
 
 def long_pairs(device: Any) -> dict[str, Any]:
     """A warp per pair: 1,056 pairs of 4,000 × 5,000 symbols."""
-    from gpualign.bounded_gaps.device import GapsmisKernel
+    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
     from gpualign.sequences.encoded import EncodedSequences
 
     rng, count, m, n = np.random.default_rng(5), 1056, 4000, 5000

@@ -89,7 +89,7 @@ def _measured(backend: CudaBackend, path: Path, kernels: list[str], traced: bool
 
 def _kernel_seconds(backend: CudaBackend, path: Path, kernel: str, traced: bool) -> float:
     """Of all pairs of a file, as the command aligns them."""
-    from gpualign.io.pair_inputs import PairFiles
+    from gpualign.pairwise.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
     from gpualign.params import RunOptions

@@ -57,7 +57,7 @@ def target_lengths(count: int, like: str | None) -> Any:
 def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
     """Of the scores of all pairs; on a CPU the seconds that they take."""
     from gpualign.engine.opening import open_backend
-    from gpualign.io.pair_inputs import PairFiles
+    from gpualign.pairwise.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
     from gpualign.params import RunOptions
@@ -92,7 +92,7 @@ def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
 def traceback_seconds(folder: Path, mode: str, count: int, device: str) -> tuple[float, float]:
     """Seconds by the clock, and of the kernels, of ``count`` alignments of all queries with random targets."""
     from gpualign.engine.opening import open_backend
-    from gpualign.io.pair_inputs import inputs_of, read_encoded
+    from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
     from gpualign.params import RunOptions
@@ -137,8 +137,8 @@ def cudasw_rate(folder: Path, programs: Path) -> float:
 def shape_rates(folder: Path, mode: str) -> None:
     """Prints the rate of every shape of lanes with one query that fills it, in one tile and in four."""
     from gpualign.engine.opening import open_backend
-    from gpualign.io.pair_inputs import inputs_of, read_encoded
     from gpualign.pairwise.device import query_lanes
+    from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import make_problem
     from gpualign.pairwise.score_tile import ScoreTile
@@ -211,7 +211,7 @@ def long_pair_seconds(folder: Path, mode: str, score_only: bool, device: str) ->
     """
     import gpualign
     from gpualign.engine.opening import open_backend
-    from gpualign.io.pair_inputs import PairFiles
+    from gpualign.pairwise.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
     from gpualign.params import RunOptions

@@ -2,7 +2,7 @@
 """Sweep the launch numbers of the bounded-gap kernels on this machine's GPU, over the paper's texts and patterns.
 
 For each number of gaps, each width of the strips and each occupancy, the kernel's own time as events measure it; the
-fastest go into ``gpualign/bounded_gaps/tuning.py``. Variants are compiled side by side first.
+fastest go into ``gpualign/pairwise/bounded_gaps/tuning.py``. Variants are compiled side by side first.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpualign.bounded_gaps import tuning
-from gpualign.bounded_gaps.cpu import GapModel, PairBlock
-from gpualign.bounded_gaps.device import GapsmisKernel, defines
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.pairwise.bounded_gaps import tuning
+from gpualign.pairwise.bounded_gaps.cpu import GapModel, PairBlock
+from gpualign.pairwise.bounded_gaps.device import GapsmisKernel, defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 

@@ -23,10 +23,10 @@ from gpualign.io.alignment import sam_header
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.mates import interleaved_items, to_reads
-from gpualign.io.matrices import load_matrix
-from gpualign.io.pair_lists import read_pairs
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
+from gpualign.pairwise.matrices import load_matrix
+from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.verify.batches import Texts, prepare, prepare_lines

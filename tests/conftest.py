@@ -76,6 +76,15 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[Any]:
+    """The first device, open; only tests marked ``gpu`` have one."""
+    from gpualign.engine.gpu.device import Device, list_devices
+
+    with Device(list_devices()[0]) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def some_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first 3,000 of the bundled reads."""

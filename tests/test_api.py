@@ -24,7 +24,7 @@ from tests.helpers.sequences import reverse_complement
 from tests.reference.gapsmis import recurrence
 from tests.reference.lcs import lcs_length
 
-MODULES = ["gpualign", *sorted({*gpualign._HOMES.values(), "gpualign.bounded_gaps.api"} - {"gpualign.errors"})]
+MODULES = ["gpualign", *sorted({*gpualign._HOMES.values(), "gpualign.pairwise.bounded_gaps.api"} - {"gpualign.errors"})]
 
 
 def sequences(count: int, length: int, seed: int) -> list[str]:

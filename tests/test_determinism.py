@@ -16,7 +16,7 @@ import pytest
 
 from gpualign import _native
 from tests.helpers.commands import program
-from tests.helpers.implementations import LEVELS
+from tests.helpers.implementations import LEVELS, ON_GPU
 from tests.helpers.paths import GENOMES, READS
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -127,20 +127,11 @@ def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str
     assert digest(done.stdout) == expected(command)
 
 
-DEVICES = {
-    "one GPU": ["--device", "cuda:0"],
-    "small batches": ["--device", "cuda:0", "--batch-size", "10000"],
-    "little memory": ["--device", "cuda:0", "--max-gpu-mem", "256M", "--batch-size", "100000"],
-    "all GPUs": ["--device", "cuda", "--batch-size", "20000"],
-    "all GPUs and the CPU": ["--device", "cuda,cpu", "--batch-size", "20000"],
-}
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("command", list(COMMANDS))
-@pytest.mark.parametrize("way", list(DEVICES))
+@pytest.mark.parametrize("way", list(ON_GPU))
 def test_devices(cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str) -> None:
-    code, output, error = cli(*words(command, inputs), *DEVICES[way])
+    code, output, error = cli(*words(command, inputs), *ON_GPU[way])
     assert code == 0, error
     assert digest(output) == expected(command)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from gpualign import _native
 from tests.helpers import native as native_tests
 from tests.helpers.commands import on_device
-from tests.helpers.paths import TESTS
+from tests.helpers.paths import ROOT, TESTS
 
 SHARED = [*(TESTS / "helpers").glob("*.py"), *(TESTS / "reference").glob("*.py")]
 #: which runs alone, as a script
@@ -72,3 +73,26 @@ def test_what_only_tests_call_is_not_in_the_shipped_module() -> None:
     names = {name for name in dir(native_tests) if not name.startswith("_")}
     assert {"align_affine", "map_scalar"} <= names
     assert not any(hasattr(_native._module, name) for name in names)
+
+
+def expanded(pattern: str) -> list[str]:
+    """``a{b,c}`` as a shell has it."""
+    braces = re.match(r"(.*)\{(.*)\}(.*)", pattern)
+    return [pattern] if braces is None else [f"{braces[1]}{word}{braces[3]}" for word in braces[2].split(",")]
+
+
+def test_the_table_of_tests_names_every_test_file_and_every_folder() -> None:
+    """docs/developing.md says which tests cover what: each test file once, and only files and folders that exist."""
+    page = (ROOT / "docs" / "developing.md").read_text()
+    section = page.split("## Which tests cover what")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    code, tests = (re.findall(r"`([^`]+/[^`]*)`", " ".join(row[column] for row in rows)) for column in (0, 1))
+    patterns = [pattern for given in tests for pattern in expanded(given)]
+    named = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    assert sorted(named) == sorted(TESTS.rglob("test_*.py"))
+    assert [pattern for pattern in patterns if not list(ROOT.glob(pattern))] == []
+    assert [folder for folder in code if not (ROOT / folder).is_dir()] == []
+    parts = {part for folder in code for part in Path(folder).parts}
+    tops = [ROOT / "gpualign", ROOT / "gpualign" / "native", ROOT / "cuda" / "algo"]
+    folders = {path.parent.name for top in tops for path in top.glob("*/*.[chp]*")}
+    assert sorted(folders - parts) == []

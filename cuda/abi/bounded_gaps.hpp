@@ -1,6 +1,6 @@
-// What the host hands to the kernels of bounded gaps (gpualign/bounded_gaps/device.py).
+// What the host hands to the kernels of bounded gaps (gpualign/pairwise/bounded_gaps/device.py).
 #pragma once
-#include "algo/bounded_gaps/gapsmis.hpp"
+#include "algo/pairwise/bounded_gaps/gapsmis.hpp"
 
 namespace gpualign {
 namespace gapsmis {

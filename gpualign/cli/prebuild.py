@@ -10,13 +10,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from gpualign.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
 from gpualign.distances.tuning import KERNELS as DISTANCES
 from gpualign.engine.gpu import compiler
 from gpualign.errors import DeviceError
 from gpualign.lcs.tuning import KERNELS as LCS
 from gpualign.map.tuning import KERNELS as MAP
 from gpualign.mems.tuning import KERNELS as MEMS
+from gpualign.pairwise.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
 from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
 from gpualign.verify.tuning import KERNELS as VERIFY

@@ -14,8 +14,8 @@ from gpualign.distances.params import Selection
 from gpualign.distances.problem import blocks_of
 from gpualign.distances.symbols import SymbolSet
 from gpualign.errors import InputError, UsageError
-from gpualign.io.pair_inputs import inputs_of
 from gpualign.pairwise.cpu import PairProblem
+from gpualign.pairwise.pair_inputs import inputs_of
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions

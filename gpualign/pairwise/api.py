@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpualign.bounded_gaps.api import iter_max_gaps
-from gpualign.bounded_gaps.params import GapsParams
 from gpualign.engine.select import open_backend
 from gpualign.engine.work import mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_options
-from gpualign.io.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.pairwise.bounded_gaps.api import iter_max_gaps
+from gpualign.pairwise.bounded_gaps.params import GapsParams
+from gpualign.pairwise.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.params import PairwiseParams, take_params
 from gpualign.pairwise.run import align_all, make_problem
 from gpualign.pairwise.tuning import work_of

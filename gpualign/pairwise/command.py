@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
-from gpualign.io.pair_inputs import PairFiles, PairSelection
-from gpualign.io.pair_params import MODES
 from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
+from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
+from gpualign.pairwise.pair_inputs import PairFiles, PairSelection
+from gpualign.pairwise.pair_params import MODES
 from gpualign.pairwise.params import (
     KERNELS,
     MATRIX_SHAPES,
@@ -154,7 +154,7 @@ def command(**values: Any) -> None:
     output.check(files, params, options.output_format)
     if isinstance(params, GapsParams):
         search.refuse_bounded_gaps()
-        from gpualign.bounded_gaps.run import run_max_gaps
+        from gpualign.pairwise.bounded_gaps.run import run_max_gaps
 
         run_max_gaps(files, params, options, output.header, output.resume)
     elif search.given:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.pair_inputs import PairInputs
 from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.pairwise.pair_inputs import PairInputs
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import Scoring
 

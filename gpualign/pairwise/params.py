@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError, check_range
-from gpualign.io.pair_inputs import PairFiles
-from gpualign.io.pair_params import ENDS, PairParams
+from gpualign.pairwise.bounded_gaps.params import GapsParams
+from gpualign.pairwise.pair_inputs import PairFiles
+from gpualign.pairwise.pair_params import ENDS, PairParams
 
 Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 MatrixShape = Literal["square", "lower"]

@@ -11,13 +11,13 @@ from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
-from gpualign.io.pair_inputs import PairFiles, PairInputs
 from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import MAX_EDITS, PairProblem
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat, columns_of
+from gpualign.pairwise.pair_inputs import PairFiles, PairInputs
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.stage import pairwise_stage
 from gpualign.pairwise.tuning import work_of

@@ -1,19 +1,22 @@
 """What has to give the same: native code at each instruction-set level, and a GPU.
 
-Tests of kernels take the fixture ``backend``, which is each of IMPLEMENTATIONS in turn; those of code that no GPU runs
-take ``level``, and those of whole commands ``device``.
+A test of a kernel takes the fixture ``backend``, which is each of IMPLEMENTATIONS in turn, and compares with an oracle;
+one of code that no GPU runs takes ``level``. A test of a whole command takes ``device``, or calls ``same_on_gpu``,
+which compares with the CPU's bytes. One that works on a device by itself takes ``gpu``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpualign import _native
+from gpualign.cli import main
 from gpualign.engine.cpu import CpuBackend
 
 #: that were built and that this processor can run, best first; GPUALIGN_ISA picks one for a process
@@ -34,6 +37,15 @@ def on_gpu(*names: str) -> list[object]:
     return [pytest.param(name, marks=pytest.mark.gpu) for name in names]
 
 
+#: how a command may run on GPUs
+ON_GPU = {
+    "one GPU": ("--device", "cuda:0"),
+    "small batches": ("--device", "cuda:0", "--batch-size", "10000"),
+    "little memory": ("--device", "cuda:0", "--max-gpu-mem", "256M", "--batch-size", "100000"),
+    "all GPUs": ("--device", "cuda", "--batch-size", "20000"),
+    "all GPUs and the CPU": ("--device", "cuda,cpu", "--batch-size", "20000"),
+}
+
 #: of a command's --device
 DEVICES = ["cpu", *on_gpu("cuda")]
 
@@ -53,3 +65,15 @@ def open_backend(implementation: str) -> Iterator[Any]:
     else:
         with native_level(implementation), CpuBackend(1) as cpu:
             yield cpu
+
+
+def same_on_gpu(*words: object, output: Path, ways: Iterable[tuple[object, ...]] = (ON_GPU["one GPU"],)) -> bytes:
+    """What a command writes into ``output`` on the CPU, and writes again with the options of each of ``ways``."""
+    written = []
+    for way in (("--device", "cpu"), *ways):
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, words), *map(str, way), "-o", str(output)])
+        assert not ended.value.code
+        written.append(output.read_bytes())
+        assert written[-1] == written[0], way
+    return written[0]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rapidfuzz.distance import LCSseq
 
-from gpualign.cli import main
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.lcs.cpu import Winners, score_on_cpu
@@ -19,6 +17,7 @@ from gpualign.lcs.device.trace import self_test as trace_self_test
 from gpualign.lcs.query import common_subsequences, encode_query
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, VARIANTS, LcsShape, choose_lcs_shape
 from gpualign.sequences.batch import SequenceBatch, join_batches
+from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import batch_of, random_codes
 
 SHAPES = [
@@ -128,31 +127,23 @@ def test_halves_of_a_batch_join_again() -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[object]:
-    from gpualign.engine.gpu.device import Device, list_devices
-
-    with Device(list_devices()[0]) as opened:
-        yield opened
-
-
-def gpu_lengths(device: object, query: bytes, subjects: list[bytes], shape: LcsShape | None, formulation: str) -> list:
+def gpu_lengths(gpu: object, query: bytes, subjects: list[bytes], shape: LcsShape | None, formulation: str) -> list:
     def work() -> list:
-        kernel = LcsKernel(device, [encode_query("q", query, "bytes")], formulation, shape)
-        slot = slots_of(device, 1)[0]  # type: ignore[attr-defined]
+        kernel = LcsKernel(gpu, [encode_query("q", query, "bytes")], formulation, shape)
+        slot = slots_of(gpu, 1)[0]  # type: ignore[attr-defined]
         batch = batch_of(subjects)
         kernel.submit(slot, batch)
         slot.submitted()
         slot.wait()
         return kernel.collect(slot, batch).lengths[0].tolist()
 
-    return device.call(work).result()  # type: ignore[attr-defined, no-any-return]
+    return gpu.call(work).result()  # type: ignore[attr-defined, no-any-return]
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
 @pytest.mark.parametrize("shape", [*SHAPES, None])
-def test_shapes_against_rapidfuzz(device: object, shape: LcsShape | None, formulation: str) -> None:
+def test_shapes_against_rapidfuzz(gpu: object, shape: LcsShape | None, formulation: str) -> None:
     rng = np.random.default_rng(3)
     for symbols in (2, 4, 20, 96, 255):
         lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 500, *rng.integers(0, 1200, 90)]
@@ -162,26 +153,26 @@ def test_shapes_against_rapidfuzz(device: object, shape: LcsShape | None, formul
             if shape is not None and not fits(query, shape):
                 continue
             expected = [LCSseq.similarity(query, subject) for subject in subjects]
-            assert gpu_lengths(device, query, subjects, shape, formulation) == expected, (symbols, m)
+            assert gpu_lengths(gpu, query, subjects, shape, formulation) == expected, (symbols, m)
 
 
 @pytest.mark.gpu
-def test_repeats_carry_through_every_word(device: object) -> None:
+def test_repeats_carry_through_every_word(gpu: object) -> None:
     for shape in SHAPES:
         for n in (64, 1000, 4097):
             subjects = [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]
-            assert gpu_lengths(device, b"A" * n, subjects, shape, "crochemore") == [n, n - 1, n, n]
+            assert gpu_lengths(gpu, b"A" * n, subjects, shape, "crochemore") == [n, n - 1, n, n]
 
 
 @pytest.mark.gpu
-def test_a_chromosome_among_reads(device: object) -> None:
+def test_a_chromosome_among_reads(gpu: object) -> None:
     rng = np.random.default_rng(6)
     lengths = [*rng.integers(0, 200, 300), 70_000, *rng.integers(0, 200, 100), 30_001]
     subjects = [random_codes(rng, n, 4) for n in lengths]
     for m in (100, 3000):
         query = random_codes(rng, m, 4)
         expected = [LCSseq.similarity(query, subject) for subject in subjects]
-        assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
+        assert gpu_lengths(gpu, query, subjects, None, "crochemore") == expected
 
 
 def test_what_the_device_does_not_trace() -> None:
@@ -194,14 +185,14 @@ def test_what_the_device_does_not_trace() -> None:
     assert not Winners(half, [b"A" * ((LCS_TRACE_CELLS >> 18) + 1)], [1]).fit_devices
 
 
-def gpu_traces(device: object, winners: Winners) -> list[bytes]:
-    (found,) = run_on_devices([winners], LcsTraceKernel, [device])  # type: ignore[list-item]
+def gpu_traces(gpu: object, winners: Winners) -> list[bytes]:
+    (found,) = run_on_devices([winners], LcsTraceKernel, [gpu])  # type: ignore[list-item]
     return found
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("symbols", [1, 2, 4, 26, 96, 127])
-def test_subsequences_are_the_cpus(device: object, symbols: int) -> None:
+def test_subsequences_are_the_cpus(gpu: object, symbols: int) -> None:
     """Queries and subjects of lengths about words and tiles, of several passes, alone and many."""
     rng = np.random.default_rng(symbols)
     for m in (0, 1, 31, 32, 33, 127, 128, 129, 1000, 4095, 4096, 4097, 9000, 16_384):
@@ -215,36 +206,36 @@ def test_subsequences_are_the_cpus(device: object, symbols: int) -> None:
         ]
         scored = score_on_cpu([query], "crochemore", batch_of(subjects)).lengths[0].tolist()
         expected = common_subsequences(query, subjects, scored)
-        assert gpu_traces(device, Winners(query, subjects, scored)) == expected
-        assert gpu_traces(device, Winners(query, subjects[-3:], scored[-3:])) == expected[-3:]
+        assert gpu_traces(gpu, Winners(query, subjects, scored)) == expected
+        assert gpu_traces(gpu, Winners(query, subjects[-3:], scored[-3:])) == expected[-3:]
         many = Winners(query, subjects[:12] * 100, scored[:12] * 100)
-        assert gpu_traces(device, many) == expected[:12] * 100
+        assert gpu_traces(gpu, many) == expected[:12] * 100
 
 
 @pytest.mark.gpu
-def test_subsequences_of_a_wrong_length_are_refused(device: object) -> None:
+def test_subsequences_of_a_wrong_length_are_refused(gpu: object) -> None:
     query = encode_query("q", b"ACGTACGT", "bytes")
     with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[7\]"):
-        gpu_traces(device, Winners(query, [b"ACGTACGT"], [7]))
+        gpu_traces(gpu, Winners(query, [b"ACGTACGT"], [7]))
     with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[9\]"):
-        gpu_traces(device, Winners(query, [b"ACGTACGT"], [9]))
-    assert gpu_traces(device, Winners(query, [], [])) == []
+        gpu_traces(gpu, Winners(query, [b"ACGTACGT"], [9]))
+    assert gpu_traces(gpu, Winners(query, [], [])) == []
 
 
 @pytest.mark.gpu
-def test_self_test(device: object) -> None:
-    self_test(device)  # type: ignore[arg-type]
-    trace_self_test(device)  # type: ignore[arg-type]
+def test_self_test(gpu: object) -> None:
+    self_test(gpu)  # type: ignore[arg-type]
+    trace_self_test(gpu)  # type: ignore[arg-type]
 
 
 @pytest.mark.gpu
-def test_256_symbols_and_empty_queries(device: object) -> None:
+def test_256_symbols_and_empty_queries(gpu: object) -> None:
     rng = np.random.default_rng(4)
     query = bytes(range(256)) * 2
     subjects = [random_codes(rng, n, 256) for n in [0, 100, 1000]]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
-    assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
-    assert gpu_lengths(device, b"", subjects, None, "crochemore") == [0, 0, 0]
+    assert gpu_lengths(gpu, query, subjects, None, "crochemore") == expected
+    assert gpu_lengths(gpu, b"", subjects, None, "crochemore") == [0, 0, 0]
 
 
 @pytest.mark.gpu
@@ -259,11 +250,9 @@ def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> No
     with subjects.open("wb") as out:
         for i, n in enumerate(rng.integers(0, 3000, 700)):
             out.write(b">s%d\n%s\n" % (i, alphabet[rng.integers(0, 5, n)].tobytes()))
-    written = []
-    for extra in (["cpu"], ["cuda"], ["cuda", "--batch-size", "1"], ["cuda,cpu", "--batch-size", "10K"]):
-        target = tmp_path / "o.tsv"
-        with pytest.raises(SystemExit) as exit_:
-            main(["lcs-filter", "-Q", str(query), str(subjects), "-o", str(target), *options, "--device", *extra])
-        assert not exit_.value.code
-        written.append(target.read_bytes())
-    assert len(set(written)) == 1
+    ways = [
+        ("--device", "cuda"),
+        ("--device", "cuda", "--batch-size", "1"),
+        ("--device", "cuda,cpu", "--batch-size", "10K"),
+    ]
+    assert same_on_gpu("lcs-filter", "-Q", query, subjects, *options, output=tmp_path / "o.tsv", ways=ways)

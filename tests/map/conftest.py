@@ -141,9 +141,9 @@ class WriteBlocks(NoKernel):
         native_tests.write_bgzf(batch.tobytes())
 
 
-@pytest.fixture(autouse=True)
-def device_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test formats, the device's code writes as well: the same bytes."""
+@pytest.fixture
+def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the CPU formats in this process, the device's code writes as well: the same bytes."""
     of_host = RecordFormatter.records
 
     def both(self: RecordFormatter, job: RecordsJob) -> NDArray[np.uint8]:

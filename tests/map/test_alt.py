@@ -17,6 +17,8 @@ from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records, tags
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 BEGIN, END = 20_000, 30_000  # of the primary contig, of which ALT contigs have edited copies
 

@@ -10,6 +10,8 @@ import pytest
 from tests.helpers.files import write_fastq
 from tests.helpers.sequences import random_genome
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = random_genome(5, 2000)
 #: allowed: the SAM specification's example of an HLA allele, and every character that a name may hold in its middle

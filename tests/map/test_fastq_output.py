@@ -19,6 +19,8 @@ from tests.helpers.paths import ROOT
 from tests.helpers.sam import records, tags
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 NOWHERE = random_genome(99, 100)
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tests.helpers.sequences import random_text, reverse_complement, with_edits
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 RAZERS3 = shutil.which("razers3", path=os.environ["PATH"] + ":/usr/lib/seqan/bin")
 

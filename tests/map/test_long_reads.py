@@ -12,6 +12,8 @@ import pytest
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 from tests.reference.alignment import replay
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 CONTIGS = {"one": random_genome(31, 80_000), "two": random_genome(32, 40_000)}
 

@@ -25,6 +25,8 @@ from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
 from tests.reference.alignment import affine_score, replay
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 
 

@@ -14,6 +14,8 @@ from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 PAIRED, UNMAPPED, REVERSE, FIRST, SECOND, FAILED, DUPLICATE = 0x1, 0x4, 0x10, 0x40, 0x80, 0x200, 0x400
 #: name, flags, sequence

@@ -18,6 +18,8 @@ from tests.helpers.map_cases import pair
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import mutate, random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of bwa 0.7.18's getopt: options that take a value are followed by a colon
 GETOPT = "51qpaMCSPVYjuk:c:v:s:r:t:R:A:B:O:E:U:w:L:d:T:Q:D:m:I:N:o:f:W:x:G:h:y:K:X:H:F:z:"

@@ -31,6 +31,8 @@ from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 DEADLINE = 60  # seconds a test waits for a process
 

@@ -13,6 +13,8 @@ from tests.helpers.map_cases import pair
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 Read = tuple[str, str, str]
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, SECOND = (1 << i for i in range(8))

@@ -9,6 +9,8 @@ import pytest
 
 from tests.helpers.sequences import random_genome
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = random_genome(5, 2000)
 #: as they are read, and as they are written

@@ -19,6 +19,8 @@ from tests.helpers.sam import records
 from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import batch_of, random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of --insert-size 300,30: mean and four sd
 LONGEST_INSERT = 420

@@ -15,6 +15,8 @@ from tests.helpers.sequences import random_genome, reverse_complement
 from tests.reference.alignment import affine_score, replay
 from tests.reference.minimizers import minimizer_positions, mix, packed
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 SCORES = (1, 4, 6, 1, 5)  # match, mismatch, gap open and extension, clip
 

@@ -15,6 +15,8 @@ from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.sam import records, tags
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 
 

@@ -13,6 +13,8 @@ from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records
 from tests.helpers.sequences import random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 #: an end on the reference: from, to, strand
 End = tuple[int, int, str]

@@ -10,11 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import Workspace
+from gpualign.map.device.kernel import MapKernel, Workspace
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
@@ -292,32 +294,31 @@ class TestOnGpu:
 
     @staticmethod
     def kernel_records(
-        index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+        gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
     ) -> DeviceRecords:
-        from gpualign.engine.gpu.device import Device, list_devices
-        from gpualign.engine.gpu.runner import run_on_devices
-        from gpualign.map.device.kernel import MapKernel
-
         item = MapBatch.of(batch, pairs is not None)
-        with Device(list_devices()[0]) as device:
-            (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [device])
+        (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
         return found
 
     @pytest.mark.parametrize("case", CASES)
     @pytest.mark.parametrize("longest", [150, 250, 300, 500])
-    def test_reads(self, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, longest: int) -> None:
+    def test_reads(
+        self, gpu: Device, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, longest: int
+    ) -> None:
         index, contigs = world
         batch = make_reads(contigs, 7, 3000, longest)
-        found = self.kernel_records(index, batch, CASES[case], None)
+        found = self.kernel_records(gpu, index, batch, CASES[case], None)
         assert same_records(found, map_scalar(index, batch, CASES[case]))
         assert_same(found, index, batch, CASES[case], None)
 
     @pytest.mark.parametrize("library", PAIRS)
     @pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
-    def test_pairs(self, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str) -> None:
+    def test_pairs(
+        self, gpu: Device, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str
+    ) -> None:
         index, contigs = world
         batch = make_pairs(contigs, 5, 2500)
-        found = self.kernel_records(index, batch, CASES[case], PAIRS[library])
+        found = self.kernel_records(gpu, index, batch, CASES[case], PAIRS[library])
         assert same_records(found, map_scalar(index, batch, CASES[case], PAIRS[library]))
         assert_same(found, index, batch, CASES[case], PAIRS[library])
 

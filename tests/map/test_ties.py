@@ -22,6 +22,8 @@ from tests.helpers.sam import records, without_program
 from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import make_reference, random_genome, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 UNIT, SPACE = 3000, 2000
 

@@ -14,6 +14,8 @@ from tests.helpers.paths import GENOMES
 from tests.helpers.sam_rules import broken_rules
 from tests.helpers.sequences import random_genome, reverse_complement, substitute
 
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
 Cli = Callable[..., tuple[int, bytes, str]]
 Reads = dict[tuple[str, int], tuple[str, str]]
 

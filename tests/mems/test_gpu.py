@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.engine.gpu.device import Device
 from gpualign.mems.cpu import Search
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
@@ -148,6 +148,5 @@ def test_long_matches(tmp_path: Path) -> None:
     assert run(files, tmp_path, "cuda:0,cpu", params) == expected
 
 
-def test_self_test() -> None:
-    with Device(list_devices()[0]) as device:
-        self_test(device)
+def test_self_test(gpu: Device) -> None:
+    self_test(gpu)

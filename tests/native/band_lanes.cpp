@@ -2,8 +2,6 @@
 // them wait for each other wherever lanes exchange something. Random stretches, against the recurrence row by row.
 //
 // Prints how many stretches were alike, how many a narrower band held, and each that was not alike.
-#include <ucontext.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -13,15 +11,16 @@
 
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
+#include "fibers.hpp"
 
 namespace {
 
 using namespace gpualign;
 
-constexpr size_t kStackBytes = 1 << 16;
 constexpr uint32_t kMaxLanes = 64;
 
-ucontext_t outside, contexts[kMaxLanes];
+ucontext_t outside;
+Fiber fibers[kMaxLanes];
 uint32_t running, turns[kMaxLanes];
 uint8_t slots[2][kMaxLanes][16];  // of this exchange and of the next, which some lanes have reached
 
@@ -36,7 +35,7 @@ struct Lanes {
         const uint32_t me = running, next = (me + 1) % Count, turn = turns[me]++ % 2;
         std::memcpy(slots[turn][me], &value, sizeof value);
         running = next;
-        swapcontext(&contexts[me], &contexts[next]);
+        fibers[me].turn_to(fibers[next]);
         running = me;
         T other;
         std::memcpy(&other, slots[turn][source], sizeof other);
@@ -124,22 +123,17 @@ void one_lane() {
 template <bool Ring, uint32_t Count>
 Result on_lanes(Case it) {
     std::vector<uint8_t> memory(size_t(BandLayout<Count, Ring>::all_bytes(it.task.rows, it.task.band)), 0xAA);
-    static std::vector<std::vector<char>> stacks(kMaxLanes, std::vector<char>(kStackBytes));
     it.batch.state = &it.state;
     it.batch.offsets = it.offsets;
     it.batch.cigars = {it.cigars.data(), &it.used, it.cigars.size()};
     current = &it;
     capacity = &memory;
     for (uint32_t i = 0; i < Count; i++) {
-        getcontext(&contexts[i]);
-        contexts[i].uc_stack.ss_sp = stacks[i].data();
-        contexts[i].uc_stack.ss_size = kStackBytes;
-        contexts[i].uc_link = &outside;
         turns[i] = 0;
-        makecontext(&contexts[i], one_lane<Ring, Count>, 0);
+        fibers[i].prepare(one_lane<Ring, Count>, outside);
     }
     running = 0;
-    swapcontext(&outside, &contexts[0]);
+    fibers[0].run(outside);
     return result_of(it, it.task);
 }
 

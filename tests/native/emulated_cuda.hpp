@@ -1,8 +1,6 @@
 // Enough of CUDA for g++ to compile a kernel and run it, a block at a time: each thread is a context of its own, and the lanes of
 // a warp wait for each other wherever they exchange something. Lanes that meet in different places end the process.
 #pragma once
-#include <ucontext.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +8,8 @@
 #include <map>
 #include <string>
 #include <vector>
+
+#include "fibers.hpp"
 
 #define __global__
 #define __device__
@@ -30,18 +30,11 @@ struct Meeting {  // of the lanes of a warp, or of the threads of a block
     std::vector<uint64_t> values[2];
 };
 
-struct Thread {
-    ucontext_t context;
-    std::vector<char> stack;
-    bool done = false;
-};
-
 inline Index thread, block, threads, blocks;
 inline ucontext_t outside;
-inline std::vector<Thread> all;
+inline std::vector<Fiber> all;
 inline std::vector<Meeting> warps;
 inline Meeting of_block;
-constexpr size_t kStackBytes = 1 << 17;
 
 // Goes on with the next thread that has not ended, until it is this one's turn again.
 inline void wait_a_turn() {
@@ -53,7 +46,7 @@ inline void wait_a_turn() {
         std::abort();
     }
     thread.x = next;
-    swapcontext(&all[me].context, &all[next].context);
+    all[me].turn_to(all[next]);
     thread.x = me;
 }
 
@@ -113,7 +106,7 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
     threads.x = of_each;
     blocks.x = grid;
     for (block.x = 0; block.x < grid; block.x++) {
-        all.assign(of_each, {});
+        if (all.size() < of_each) all.resize(of_each);
         warps.assign(of_each / 32, {});
         for (Meeting& meeting : warps) meeting.members = 32;
         of_block = {};
@@ -121,24 +114,18 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
         for (Meeting& meeting : warps)
             for (auto& values : meeting.values) values.resize(32);
         for (auto& values : of_block.values) values.resize(of_each);
-        for (Thread& own : all) {
-            own.stack.resize(kStackBytes);
-            getcontext(&own.context);
-            own.context.uc_stack.ss_sp = own.stack.data();
-            own.context.uc_stack.ss_size = kStackBytes;
-            own.context.uc_link = &outside;
-            makecontext(&own.context, +[] {
-                (*running)();
-                all[thread.x].done = true;
-                uint32_t next = 0;
-                while (next < threads.x && all[next].done) next++;
-                if (next == threads.x) return;
-                thread.x = next;
-                setcontext(&all[next].context);
-            }, 0);
-        }
+        const auto entry = +[] {
+            (*running)();
+            all[thread.x].done = true;
+            uint32_t next = 0;
+            while (next < threads.x && all[next].done) next++;
+            if (next == threads.x) return;
+            thread.x = next;
+            all[next].go_on();
+        };
+        for (uint32_t i = 0; i < of_each; i++) all[i].prepare(entry, outside);
         thread.x = 0;
-        swapcontext(&outside, &all[0].context);
+        all[0].run(outside);
     }
 }
 

@@ -2,23 +2,22 @@
 // other wherever a warp's lanes exchange something.
 //
 // Reads lines of a query and a subject (symbols; "-" for none) and writes the subsequence found for each.
-#include <ucontext.h>
-
 #include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "algo/lcs/trace.hpp"
+#include "fibers.hpp"
 
 namespace {
 
 using namespace gpualign;
 
 constexpr uint32_t lanes = 32;
-constexpr size_t stack_bytes = 1 << 16;
 
-ucontext_t outside, contexts[lanes];
+ucontext_t outside;
+Fiber fibers[lanes];
 uint32_t running, turns[lanes];
 uint64_t slots[2][lanes];  // of this exchange and of the next, which some lanes have reached
 
@@ -27,7 +26,7 @@ const uint64_t* exchanged(uint64_t value) {
     const uint32_t me = running, next = (me + 1) % lanes, turn = turns[me]++ % 2;
     slots[turn][me] = value;
     running = next;
-    swapcontext(&contexts[me], &contexts[next]);
+    fibers[me].turn_to(fibers[next]);
     running = me;
     return slots[turn];
 }
@@ -81,17 +80,12 @@ std::string trace(const std::string& query, const std::string& subject) {
             reinterpret_cast<const uint8_t*>(subject.data()), uint32_t(query.size()), uint32_t(subject.size()),
             symbols, tiles, codes.data(), kept.data(), carries.data(), fast.data()};
     text.assign(std::min(query.size(), subject.size()), '?');
-    std::vector<std::vector<char>> stacks(lanes, std::vector<char>(stack_bytes));
     for (uint32_t i = 0; i < lanes; i++) {
-        getcontext(&contexts[i]);
-        contexts[i].uc_stack.ss_sp = stacks[i].data();
-        contexts[i].uc_stack.ss_size = stack_bytes;
-        contexts[i].uc_link = &outside;
         turns[i] = 0;
-        makecontext(&contexts[i], one_lane, 0);
+        fibers[i].prepare(one_lane, outside);
     }
     running = 0;
-    swapcontext(&outside, &contexts[0]);
+    fibers[0].run(outside);
     if (std::any_of(lengths, lengths + lanes, [](uint32_t length) { return length != lengths[0]; })) return "lanes differ";
     return std::string(text.end() - lengths[0], text.end());
 }

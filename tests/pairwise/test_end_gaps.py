@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import gpualign
 from gpualign.errors import UsageError
-from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, check_alignments, parasail_matrix, run, score_of

@@ -1,4 +1,4 @@
-"""`pairwise` on a GPU: expectations from parasail; equality with the CPU stands apart."""
+"""`pairwise` on a GPU: the CPU's bytes, with scores by parasail."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import parasail
 import pytest
 
-from gpualign.cli import main
 from gpualign.pairwise.device import kernel as kernels
 from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import end_gap_score, replay
 
 pytestmark = pytest.mark.gpu
 
 
-def run(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as done:
-        main(["pairwise", "-q", *arguments])
-    assert done.value.code == 0
+def same(folder: Path, *options: str, ways: tuple[tuple[str, ...], ...] = ((),)) -> list[dict[str, str]]:
+    """The rows that the CPU and a GPU write; ``ways``: further options on the GPU."""
+    on_gpu = [("--device", "cuda", *way) for way in ways]
+    same_on_gpu("pairwise", "-q", *options, output=folder / "rows", ways=on_gpu)
+    return rows_of(folder / "rows")
+
+
+def scores_in(rows: list[dict[str, str]]) -> list[int]:
+    return [int(row["score"]) for row in rows]
 
 
 def family(seed: int, count: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
@@ -66,13 +70,9 @@ def test_scores_and_alignments(tmp_path: Path, scheme: str, length: int) -> None
     sequences = family(length, 24, length, 0.6, symbols)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     expected = parasail_scores(scheme, sequences)
-    run([fasta, *options, "--device", "cuda", "--score-only", "-o", str(tmp_path / "scores")])
-    assert [int(row["score"]) for row in rows_of(tmp_path / "scores")] == expected
-    run([fasta, *options, "--device", "cuda", "-o", str(tmp_path / "gpu")])
-    rows = rows_of(tmp_path / "gpu")
-    assert [int(row["score"]) for row in rows] == expected
-    run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert scores_in(same(tmp_path, fasta, *options, "--score-only")) == expected
+    rows = same(tmp_path, fasta, *options)
+    assert scores_in(rows) == expected
     for row in rows:
         a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
         _, symbols_a, symbols_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
@@ -87,14 +87,10 @@ def test_identity_filter_drops_what_it_should(tmp_path: Path, identity: str, ext
     if identity == "0.5" and not extra:
         sequences = family(9, 30, 700, 0.9)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    run([fasta, *extra, "--device", "cuda", "--id", identity, "-o", str(tmp_path / "gpu")])
-    run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "all")])
-    header, *lines = (tmp_path / "all").read_text().splitlines()
-    kept = [line for line in lines if float(line.split("\t")[2]) >= 100 * float(identity)]
+    rows = same(tmp_path, fasta, *extra)
+    reached = same(tmp_path, fasta, *extra, "--id", identity)
     if "--strand" not in extra:  # with both strands the better one that reaches the identity counts
-        assert (tmp_path / "gpu").read_text().splitlines() == [header, *kept]
-    run([fasta, *extra, "--device", "cpu", "--id", identity, "-o", str(tmp_path / "cpu")])
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+        assert reached == [row for row in rows if float(row["identity"]) >= 100 * float(identity)]
 
 
 FREE_ENDS = [
@@ -122,18 +118,14 @@ def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str,
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
     matrix = parasail_matrix_of(scheme)
-    lazy = [fasta, *options, "--score-only", "--kernel", "lazy", "--device", "cuda"]
-    run([*lazy, "--mode", "local", "-o", str(tmp_path / "local")])
+    lazy = [fasta, *options, "--score-only", "--kernel", "lazy"]
     expected = [parasail.sw_scan_64(a, b, gap_open, gap_extend, matrix).score for a, b in pairs]
-    assert [int(row["score"]) for row in rows_of(tmp_path / "local")] == expected
+    assert scores_in(same(tmp_path, *lazy, "--mode", "local")) == expected
     for ends in FREE_ENDS:
-        mode = ["--mode", "semi-global", "--free-ends", ends]
-        run([*lazy, *mode, "-o", str(tmp_path / "gpu")])
-        run([fasta, *options, *mode, "--score-only", "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), ends
+        rows = same(tmp_path, *lazy, "--mode", "semi-global", "--free-ends", ends)
     # of four free ends: nothing is an alignment as well, which parasail leaves out
     expected = [max(0, parasail.sg_scan_64(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
-    assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+    assert scores_in(rows) == expected
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -156,11 +148,9 @@ def test_end_gaps(tmp_path: Path, scheme: str) -> None:
         for a, b in pairs
     ]
     for extra in (["--score-only"], [], ["--id", "0.8"], ["--id", "0.8", "--iddef", "2"]):
-        run([*common, *extra, "--device", "cuda", "--kernel", "lazy", "-o", str(tmp_path / "gpu")])
-        run([*common, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), extra
+        rows = same(tmp_path, *common, *extra, "--kernel", "lazy")
         if "--id" not in extra:
-            assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+            assert scores_in(rows) == expected
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -170,15 +160,12 @@ def test_alignments_of_other_modes(tmp_path: Path, scheme: str, mode: str, kerne
     options, symbols, gap_open, gap_extend = SCHEMES[scheme]
     sequences = [*family(61, 9, 90, 0.6, symbols), *family(62, 4, 1400, 0.4, symbols), symbols[0], symbols[1]]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    for device in ("cuda", "cpu"):
-        kernels = ["--kernel", kernel] if device == "cuda" else []
-        run([fasta, *options, "--mode", mode, *kernels, "--device", device, "-o", str(tmp_path / device)])
-    assert (tmp_path / "cuda").read_bytes() == (tmp_path / "cpu").read_bytes()
+    rows = same(tmp_path, fasta, *options, "--mode", mode, ways=(("--kernel", kernel),))
     align = parasail.sw_scan_64 if mode == "local" else parasail.sg_scan_64
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
     matrix = parasail_matrix_of(scheme)
     expected = [max(0, align(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
-    assert [int(row["score"]) for row in rows_of(tmp_path / "cuda")] == expected
+    assert scores_in(rows) == expected
 
 
 def test_many_pairs_of_other_modes(tmp_path: Path) -> None:
@@ -187,10 +174,7 @@ def test_many_pairs_of_other_modes(tmp_path: Path) -> None:
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     for mode in ("semi-global", "local"):
         for extra in (["--strand", "both"], ["--kernel", "lazy", "--gap", "9"]):
-            options = [fasta, "--mode", mode, "--score-only", *extra]
-            run([*options, "--device", "cuda", "-o", str(tmp_path / "gpu")])
-            run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+            assert len(same(tmp_path, fasta, "--mode", mode, "--score-only", *extra)) == 93 * 92 // 2
 
 
 @pytest.mark.parametrize("mode", ["semi-global", "local"])
@@ -198,18 +182,14 @@ def test_other_modes_and_odd_inputs(tmp_path: Path, mode: str) -> None:
     sequences = [*family(9, 20, 120, 0.5), "", "A", "NNNN"]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     for extra in (["--mode", mode], [], ["--self", "--id", "0.9"], ["--score-only"]):
-        run([fasta, *extra, "--device", "cuda", "-o", str(tmp_path / "gpu")])
-        run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+        assert same(tmp_path, fasta, *extra)
 
 
 def test_little_memory_and_many_batches(tmp_path: Path) -> None:
     sequences = family(11, 120, 500, 0.5)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    for memory, kernel in (("64M", "auto"), ("64M", "rscan"), ("8G", "rscan"), ("8G", "dscan")):
-        run([fasta, "--device", "cuda", "--max-gpu-mem", memory, "--kernel", kernel, "-o", str(tmp_path / "gpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), (memory, kernel)
+    ways = (("64M", "auto"), ("64M", "rscan"), ("8G", "rscan"), ("8G", "dscan"))
+    assert same(tmp_path, fasta, ways=tuple(("--max-gpu-mem", memory, "--kernel", kernel) for memory, kernel in ways))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -222,20 +202,14 @@ def test_every_kernel_gives_the_same(tmp_path: Path, scheme: str) -> None:
     ]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     for names, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
-        run([fasta, *options, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        for kernel in names:
-            run([fasta, *options, *extra, "--device", "cuda", "--kernel", kernel, "-o", str(tmp_path / "gpu")])
-            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), kernel
+        assert same(tmp_path, fasta, *options, *extra, ways=tuple(("--kernel", name) for name in names))
 
 
 def test_long_pairs(tmp_path: Path) -> None:
     sequences = family(12, 4, 5000, 0.2)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     for extra in ([], ["--score-only"], ["--id", "0.9"]):
-        run([fasta, *extra, "--device", "cuda", "-o", str(tmp_path / "gpu")])
-        run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
-    assert np.all([int(row["score"]) for row in rows_of(tmp_path / "cpu")])
+        assert all(scores_in(same(tmp_path, fasta, *extra)))
 
 
 @pytest.fixture
@@ -253,30 +227,22 @@ def test_long_pairs_in_parts(tmp_path: Path, small_parts: None, scheme: str) -> 
     sequences = [*relatives, relatives[0][2500:] + relatives[1][:2500], "".join(rng.choices(symbols, k=3000))]
     sequences += [relatives[0][:length] for length in (1, 1023, 1024, 1025, 2048, 2049)]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    run([fasta, *options, "--device", "cuda", "--kernel", "tiled", "-o", str(tmp_path / "gpu")])
-    rows = rows_of(tmp_path / "gpu")
-    assert [int(row["score"]) for row in rows] == parasail_scores(scheme, sequences)
+    rows = same(tmp_path, fasta, *options, ways=(("--kernel", "tiled"),))
+    assert scores_in(rows) == parasail_scores(scheme, sequences)
     for row in rows:
         a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
         _, symbols_a, symbols_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
         assert (symbols_a, symbols_b) == (len(a), len(b))
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
 
 
 def test_parts_are_split_again_where_memory_is_little(tmp_path: Path, small_parts: None) -> None:
     fasta = str(write_fasta(tmp_path / "a.fa", family(42, 2, 30_000, 0.2)))
-    run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    for memory in ("64M", "1G"):
-        run([fasta, "--device", "cuda", "--kernel", "tiled", "--max-gpu-mem", memory, "-o", str(tmp_path / "gpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), memory
+    ways = tuple(("--kernel", "tiled", "--max-gpu-mem", memory) for memory in ("64M", "1G"))
+    assert len(same(tmp_path, fasta, ways=ways)) == 1
 
 
 def test_pairs_too_long_for_directions_that_reach_an_identity(tmp_path: Path, small_parts: None) -> None:
     """Scores first, whose borders make space for the alignments; both strands."""
     sequences = [*family(43, 3, 20_000, 0.3), *family(44, 2, 9000, 0.3)]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    options = [fasta, "--id", "0.5", "--strand", "both"]
-    run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    run([*options, "--device", "cuda", "--max-gpu-mem", "96M", "-o", str(tmp_path / "gpu")])
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert same(tmp_path, fasta, "--id", "0.5", "--strand", "both", ways=(("--max-gpu-mem", "96M"),))

@@ -12,10 +12,10 @@ import pytest
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device import query_lanes
 from gpualign.pairwise.device.kernel import PairwiseKernel
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.tuning import LaneShape
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode

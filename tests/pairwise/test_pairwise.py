@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign.cli import main
-from gpualign.io.matrices import load_matrix
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta

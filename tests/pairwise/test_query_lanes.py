@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.cli import main
-from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import query_lanes
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.tuning import LANE_SHAPES
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import mutate
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+LANES = ("--device", "cuda", "--kernel", "lanes")
 
 
 def _problem(**changes: object) -> PairProblem:
@@ -79,12 +80,6 @@ def test_what_half_a_word_holds() -> None:
     assert not query_lanes.suits(_problem(mode="global", gap_open=1))
 
 
-def _run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as done:
-        main(["pairwise", "-q", *arguments])
-    assert done.value.code == 0
-
-
 def _proteins(seed: int, lengths: list[int]) -> list[str]:
     rng = random.Random(seed)
     base = "".join(rng.choices(AMINO_ACIDS, k=max(lengths)))
@@ -100,7 +95,7 @@ def test_scores_of_parasail(tmp_path: Path, mode: str, lengths: list[int]) -> No
     targets += [mutate(random.Random(i), queries[-1], 0.1 * i, AMINO_ACIDS) for i in range(3)]  # beyond half a word
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     options = ["--mode", mode, "--matrix", "BLOSUM62", "--gapopen", "12", "--gapext", "1", "--score-only"]
-    _run(a, b, *options, "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
+    same_on_gpu("pairwise", "-q", a, b, *options, output=tmp_path / "rows", ways=[LANES])
     function = {
         "local": parasail.sw_striped_32,
         "global": parasail.nw_striped_32,
@@ -109,7 +104,7 @@ def test_scores_of_parasail(tmp_path: Path, mode: str, lengths: list[int]) -> No
     expected = [function[mode](x, y, 12, 1, parasail.blosum62).score for x in queries for y in targets]
     if mode == "semi-global":
         expected = [max(score, 0) for score in expected]
-    assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+    assert [int(row["score"]) for row in rows_of(tmp_path / "rows")] == expected
 
 
 @pytest.mark.gpu
@@ -127,9 +122,7 @@ def test_ends_as_on_the_cpu(tmp_path: Path, options: str) -> None:
     queries, targets = _proteins(3, [40, 200, 600, 1500]), _proteins(4, [*range(1, 70, 3), 500, 1100])
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     scoring = ["--matrix", "BLOSUM62", "--score-only", "--gapopen", "12", "--gapext", "2", *options.split()]
-    _run(a, b, *scoring, "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
-    _run(a, b, *scoring, "--device", "cpu", "-o", str(tmp_path / "cpu"))
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert same_on_gpu("pairwise", "-q", a, b, *scoring, output=tmp_path / "rows", ways=[LANES])
 
 
 @pytest.mark.gpu
@@ -139,9 +132,7 @@ def test_proteins_as_on_the_cpu(tmp_path: Path, mode: str) -> None:
     targets += [mutate(random.Random(i), queries[-1], 0.1 * i, AMINO_ACIDS) for i in range(3)]  # beyond half a word
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     scoring = ["--mode", mode, "--matrix", "BLOSUM62", "--gapopen", "12", "--score-only"]
-    _run(a, b, *scoring, "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
-    _run(a, b, *scoring, "--device", "cpu", "-o", str(tmp_path / "cpu"))
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert same_on_gpu("pairwise", "-q", a, b, *scoring, output=tmp_path / "rows", ways=[LANES])
 
 
 @pytest.mark.gpu
@@ -150,9 +141,8 @@ def test_nucleotides_as_on_the_cpu(tmp_path: Path, mode: str) -> None:
     rng = random.Random(7)
     base = "".join(rng.choices("ACGTN", k=1536))
     fasta = str(write_fasta(tmp_path / "a.fa", [mutate(rng, base, 0.4 * rng.random(), "ACGT") for _ in range(20)]))
-    _run(fasta, "--mode", mode, "--score-only", "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
-    _run(fasta, "--mode", mode, "--score-only", "--device", "cpu", "-o", str(tmp_path / "cpu"))
-    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    options = ["--mode", mode, "--score-only"]
+    assert same_on_gpu("pairwise", "-q", fasta, *options, output=tmp_path / "rows", ways=[LANES])
 
 
 @pytest.mark.gpu
@@ -160,6 +150,5 @@ def test_a_search_is_the_cpus(tmp_path: Path) -> None:
     queries, targets = _proteins(5, [80, 300, 1300]), _proteins(6, [*range(20, 400, 3)])
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     options = ["--mode", "local", "--matrix", "BLOSUM62", "--gapopen", "12", "--top", "9", "--evalue", "10"]
-    for device in ("cpu", "cuda"):
-        _run(a, b, *options, "--device", device, "--batch-size", "200", "-o", str(tmp_path / device))
-    assert (tmp_path / "cuda").read_bytes() == (tmp_path / "cpu").read_bytes()
+    options += ["--batch-size", "200"]
+    assert same_on_gpu("pairwise", "-q", a, b, *options, output=tmp_path / "rows")

@@ -8,18 +8,18 @@ from functools import partial
 
 import numpy as np
 
-from gpualign.bounded_gaps import cpu as gapsmis
-from gpualign.bounded_gaps import device as gapsmis_kernel
-from gpualign.bounded_gaps import tuning
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
-from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.bounded_gaps import cpu as gapsmis
+from gpualign.pairwise.bounded_gaps import device as gapsmis_kernel
+from gpualign.pairwise.bounded_gaps import tuning
 from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device.kernel import PairwiseKernel
 from gpualign.pairwise.device.query_lanes import shape_of
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.tuning import FEW_VARIANTS, LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from gpualign.errors import UsageError
-from gpualign.io.pair_inputs import PairFiles
+from gpualign.pairwise.pair_inputs import PairFiles
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.search.statistics import ScoreStatistics
 from gpualign.sequences.matrices import Scoring

@@ -13,8 +13,8 @@ import numpy as np
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.errors import counted
-from gpualign.io.pair_inputs import PairFiles, inputs_of, read_encoded
 from gpualign.pairwise.output import PairFormat, columns_of
+from gpualign.pairwise.pair_inputs import PairFiles, inputs_of, read_encoded
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.run import align_all, make_problem
 from gpualign.pairwise.score_tile import ScoreTile

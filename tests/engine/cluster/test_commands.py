@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
 from gpualign.io import bgzf
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
 from gpualign.pairwise import run as pairwise
+from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.sequences.encoded import EncodedSequences
 from tests.helpers.cluster import KILLED, Cluster, squares
 from tests.helpers.commands import program

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
@@ -31,6 +30,7 @@ from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
 from gpualign.io.sources import Stored, Streamed
 from gpualign.lcs.cpu import ScoredBatch
+from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.params import RunOptions
 from gpualign.sequences import pairs as pair_blocks
 from gpualign.sequences.batch import SequenceBatch

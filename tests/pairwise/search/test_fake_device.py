@@ -13,9 +13,9 @@ import parasail
 import pytest
 
 from gpualign.engine.gpu import compiler
-from gpualign.io.matrices import load_matrix
-from gpualign.io.pair_inputs import PairFiles
 from gpualign.pairwise.device.tasks import ALIGNMENT_END, LAZY_TASK, STRIP_TASK
+from gpualign.pairwise.matrices import load_matrix
+from gpualign.pairwise.pair_inputs import PairFiles
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.search import run as search_run
 from gpualign.pairwise.search.params import SearchParams

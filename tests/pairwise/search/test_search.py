@@ -12,7 +12,7 @@ import parasail
 import pytest
 
 from gpualign.errors import UsageError
-from gpualign.io.matrices import load_matrix
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.score_tile import TileScores
 from gpualign.pairwise.search.constants import GAPPED
 from gpualign.pairwise.search.hits import Hits

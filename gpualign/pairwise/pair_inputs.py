@@ -8,9 +8,9 @@ import numpy as np
 
 from gpualign.errors import InputError, UsageError, counted, proteins_want, shown_input
 from gpualign.io.chunks import read_batches
-from gpualign.io.pair_lists import read_pairs
 from gpualign.io.sizes import cells_of_pairs
 from gpualign.io.symbol_lines import with_symbol_lines
+from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource

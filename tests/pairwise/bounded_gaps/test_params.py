@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.cpu import Ends, GapModel
-from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
+from gpualign.pairwise.bounded_gaps.cpu import Ends, GapModel
+from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.params import PairwiseParams, take_params
 from gpualign.sequences.matrices import match_mismatch
 
@@ -69,8 +69,8 @@ def test_bad_models():
 def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> None:
     from types import SimpleNamespace
 
-    from gpualign.bounded_gaps.device import OnCpu, make_kernel
     from gpualign.engine.gpu import compiler
+    from gpualign.pairwise.bounded_gaps.device import OnCpu, make_kernel
 
     class Attributes:
         def get_attribute(self, _: object) -> int:

@@ -1,11 +1,11 @@
-// Bounded-gap alignment of as many pairs at once as a word has lanes: the rows of algo/bounded_gaps/gapsmis.hpp over arrays.
+// Bounded-gap alignment of as many pairs at once as a word has lanes: the rows of algo/pairwise/bounded_gaps/gapsmis.hpp over arrays.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "algo/bounded_gaps/gapsmis.hpp"
+#include "algo/pairwise/bounded_gaps/gapsmis.hpp"
 #include "simd/vector.hpp"
 
 namespace gpualign {

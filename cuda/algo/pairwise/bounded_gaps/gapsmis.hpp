@@ -98,7 +98,7 @@ GPUALIGN_HD Best best_without_text(const Model& model, int32_t m, int32_t n) {
     return best;
 }
 
-// A copy through registers; gpualign/native/bounded_gaps/lanes.hpp has one for Vec, which GCC would copy in memory.
+// A copy through registers; gpualign/native/pairwise/bounded_gaps/lanes.hpp has one for Vec, which GCC would copy in memory.
 template <class Word>
 GPUALIGN_HD Word copy_of(const Word& word) { return word; }
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock
-from gpualign.bounded_gaps.params import GapsParams
-from gpualign.bounded_gaps.stage import stage_of
-from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.engine.work import Work
 from gpualign.errors import check_count, counted
-from gpualign.io.pair_inputs import PairFiles
 from gpualign.io.table_output import Kind
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock
+from gpualign.pairwise.bounded_gaps.params import GapsParams
+from gpualign.pairwise.bounded_gaps.stage import stage_of
+from gpualign.pairwise.bounded_gaps.tuning import KERNELS
+from gpualign.pairwise.pair_inputs import PairFiles
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes

@@ -5,7 +5,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "bounded_gaps/lanes.hpp"
+#include "pairwise/bounded_gaps/lanes.hpp"
 
 namespace gpualign {
 namespace gapsmis {

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.bounded_gaps import tuning
-from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.pairwise.bounded_gaps import tuning
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def workspace(launch: Plan, model: GapModel, warps: int, budget: int) -> Workspa
 
 
 def direction_words(model: GapModel, width: int) -> int:
-    """Words that a strip's row of directions takes (DirectionLayout of cuda/device/bounded_gaps/rows.cuh)."""
+    """Words that a strip's row of directions takes (DirectionLayout of cuda/device/pairwise/bounded_gaps/rows.cuh)."""
     used = model.max_gaps * (8 if model.strict else 4)
     cell_bits = next((bits for bits in (4, 8, 16) if used <= bits), 32 * -(-used // 32))
     return width * cell_bits // 32

@@ -1,6 +1,6 @@
 """Alignment with a bounded number of gaps (GapsMis): what a backend is given, what it returns, and the CPU's way.
 
-The recurrence and its tie rules stand in ``cuda/algo/bounded_gaps/gapsmis.hpp``.
+The recurrence and its tie rules stand in ``cuda/algo/pairwise/bounded_gaps/gapsmis.hpp``.
 """
 
 from __future__ import annotations

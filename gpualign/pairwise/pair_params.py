@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gpualign.errors import UsageError
-from gpualign.io.matrices import load_matrix
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.matrices import Scoring, match_mismatch
 
 Mode = Literal["global", "semi-global", "local"]

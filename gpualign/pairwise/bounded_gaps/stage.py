@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.bounded_gaps.device import make_kernel
 from gpualign.engine.stage import Stage
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.device import make_kernel
 
 
 def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.io.chunks import read_batches
-from gpualign.io.matrices import load_matrix
+from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.paths import GENOMES
@@ -60,8 +60,8 @@ def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> PairBlock
 
 
 def on_gpu(block: PairBlock, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
-    from gpualign.bounded_gaps.device import GapsmisKernel, make_kernel
     from gpualign.engine.gpu.device import Device, list_devices
+    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel, make_kernel
 
     with Device(list_devices()[0]) as device:
 
@@ -339,7 +339,7 @@ def test_backends_agree(traceback):
 @pytest.mark.gpu
 def test_bands_and_checkpoints_on_the_gpu(monkeypatch):
     """So little memory that directions are kept for a band of rows at a time."""
-    from gpualign.bounded_gaps import device as device_side
+    from gpualign.pairwise.bounded_gaps import device as device_side
 
     rng = random.Random(4)
     case = Case([related(rng, 1500, 1600) for _ in range(3)], (5, -4, 10, 1), 2, Ends.TEXT_END)

@@ -7,7 +7,7 @@
 #pragma once
 #include <cstdint>
 
-#include "device/bounded_gaps/pairs.cuh"
+#include "device/pairwise/bounded_gaps/pairs.cuh"
 #include "device/warp.cuh"
 
 namespace gpualign {

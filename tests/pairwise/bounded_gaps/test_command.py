@@ -11,6 +11,7 @@ import pytest
 from gpualign.cli import main
 from gpualign.sequences.pairs import PairBlock, PairSource
 from tests.helpers.files import write_fasta
+from tests.helpers.implementations import same_on_gpu
 
 PATTERNS = {"p1": "ACGTACGTTTTACGT", "p2": "ACGTNNACG", "empty": "", "p4": "GGGTACAGATTTACAGGGTTTTTTTTACCAGAT"}
 TEXTS = {"t1": "ACGTACGTACGTGGGTACAGATTACAGGGACCAGAT", "t2": "GGGTACAGATTTACAGGGTACCAGAT"}
@@ -209,14 +210,10 @@ def test_devices_write_the_same_bytes(tmp_path, options):
     for prefix, maximum in (("p", 200), ("t", 250)):
         sequences = ("".join(rng.choice("ACGTN") for _ in range(rng.randrange(maximum))) for _ in range(150))
         records.append(described(tmp_path / f"{prefix}.fa", {f"{prefix}{k}": text for k, text in enumerate(sequences)}))
-    outputs = set()
-    for number, device in enumerate(
-        (["cpu"], ["cuda"], ["cuda,cpu", "--batch-size", "8K"], ["cuda", "--batch-size", "30K", "--max-gpu-mem", "64M"])
-    ):
-        out = tmp_path / f"{number}.tsv"
-        arguments = ["--mode", "semi-global", "--max-gaps", "2", "-q", "-o", str(out), "--device", *device]
-        with pytest.raises(SystemExit) as done:
-            main(["pairwise", *arguments, *options, *records])
-        assert not done.value.code
-        outputs.add(out.read_bytes())
-    assert len(outputs) == 1
+    ways = [
+        ("--device", "cuda"),
+        ("--device", "cuda,cpu", "--batch-size", "8K"),
+        ("--device", "cuda", "--batch-size", "30K", "--max-gpu-mem", "64M"),
+    ]
+    command = ("pairwise", "--mode", "semi-global", "--max-gaps", "2", "-q", *options, *records)
+    assert same_on_gpu(*command, output=tmp_path / "rows.tsv", ways=ways)
