@@ -25,8 +25,8 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
-from gpualign.engine.gpu.timeline import Timeline
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.timeline import DeviceTimeline
 from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs
 from gpualign.verify.device import plan as verify_plan
@@ -321,7 +321,7 @@ def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Re
         with CudaBackend([device_info]) as backend:
             list(backend.run([pairs] * STAGE.slots, STAGE))  # the reference goes to the device, the buffers grow
             device = backend.devices[0]
-            device.timeline = Timeline(origin=device.timeline.origin)  # count from here
+            device.timeline = DeviceTimeline(origin=device.timeline.origin)  # count from here
             start = time.perf_counter()
             results = sum(1 for _ in backend.run([pairs] * batches, STAGE))
             wall = time.perf_counter() - start

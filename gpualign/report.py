@@ -7,7 +7,6 @@ import json
 import resource
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpualign.io.output_file import open_output
 from gpualign.params import RunOptions
+from gpualign.streaming.timeline import Span
 from gpualign.version import __version__
 
 #: called now and then with what is done so far, and of how much (None: nobody knows yet)
@@ -42,14 +42,13 @@ class Report:
     def __init__(self, command: str, options: RunOptions) -> None:
         self.command, self.options = command, options
         self.fields: dict[str, Any] = {"tool": "gpualign", "version": __version__, "command": command}
-        self._start = self._stage_start = time.perf_counter()
+        self._span = self._stage = Span()
         self._stages: dict[str, float] = {}
 
     def stage(self, name: str) -> None:
         """What ran since the start, or since the last such call, was stage ``name``: its seconds go into the report."""
-        now = time.perf_counter()
-        self._stages[name] = round(now - self._stage_start, 3)
-        self._stage_start = now
+        self._stages[name] = round(self._stage.wall_s, 3)
+        self._stage = Span()
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.fields[key] = value
@@ -60,7 +59,7 @@ class Report:
 
     def finish(self, summary: str) -> None:
         """Print ``summary`` with time and memory (unless quiet) and write the JSON report where one is asked for."""
-        wall = time.perf_counter() - self._start
+        wall = self._span.wall_s
         # Linux counts in KiB, macOS in bytes
         scale = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale

@@ -19,6 +19,7 @@ from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 from gpualign.streaming.turns import Turns
 
 #: batches of a device that are staged before it can begin them
@@ -139,7 +140,8 @@ class CudaBackend:
                     begun = True
                     return pool.run(make(self._lend))
 
-            return stage.on_device(item, run)
+            with STEPS.at("stage"):
+                return stage.on_device(item, run)
 
         if not self.cpu_threads:
             return on_device

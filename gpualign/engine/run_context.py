@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from gpualign.engine.opening import Opening
-from gpualign.engine.timeline import STEPS_OF_RUN, timeline_of
 from gpualign.engine.work import Work
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.paths import TABLES, check_paths
@@ -16,7 +14,7 @@ from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.notices import told_to
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, tell, warn
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS_OF_RUN, Span, StepNames
 
 
 class RunContext:
@@ -51,15 +49,18 @@ class RunContext:
     @contextmanager
     def opening(self, work: Work | None) -> Iterator[Opening]:
         """The backend, which opens while the input is read. It is closed at the end, and its facts are reported."""
-        before, start = STEPS.since(), time.perf_counter()
+        self.begin_timeline(STEPS_OF_RUN)
         with told_to(self.warn), Opening(self.options, self.command, work) as opening:
             yield opening
             backend = opening.backend()
             self.report |= backend.report()
-            host, wall = STEPS.since(before), time.perf_counter() - start
             devices = self.report.fields.get("devices", ())
-            self.report["timeline"] = timeline_of(STEPS_OF_RUN, host, devices, wall, self.options.threads)
+            self.report["timeline"] = self._span.report(self._steps, devices, self.options.threads)
             self.device = backend.name
+
+    def begin_timeline(self, steps: StepNames) -> None:
+        """The report's timeline, of these steps, begins now."""
+        self._steps, self._span = steps, Span()
 
     def output(self) -> AbstractContextManager[OutputFile]:
         """What ``options.output`` names; use it in a ``with`` block."""

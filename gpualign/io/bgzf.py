@@ -25,9 +25,9 @@ from gpualign.io.blocks import Pieces
 from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 _GROUP_BYTES = 1 << 20
 #: of content that a device deflates at a time, about

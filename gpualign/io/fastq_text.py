@@ -13,7 +13,7 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, ChunkData, StoredText, parse
 from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 _NEWLINE = ord("\n")
 #: bytes of a text beyond which its records are parsed here: devices have 32 bits for them

@@ -16,7 +16,7 @@ from gpualign.io.fastx_format import FastxFormat
 from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.packed_text import PackedText
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 _COUNTED_AT_ONCE = 1 << 24
 

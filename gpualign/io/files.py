@@ -28,7 +28,7 @@ from gpualign.io.isal_package import open_gzip
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.pipe_ahead import PipeAhead
 from gpualign.io.prefixed_stream import Rewound
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")

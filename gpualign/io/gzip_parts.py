@@ -14,8 +14,8 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 #: compressed bytes of a part, and the text of one, at most, in times of them: more is decoded in order
 PART_BYTES, _MOST_TIMES = 1 << 20, 16

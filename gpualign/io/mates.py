@@ -28,8 +28,8 @@ from gpualign.io.mate_names import (
 from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 #: SAM's flag
 _PAIRED = 0x1

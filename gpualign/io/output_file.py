@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, cast
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: extensions of outputs that are compressed, as bgzf is gzip
 _PACKED_AS = (".gz", ".bgz")

@@ -14,7 +14,7 @@ from gpualign.io.fastx import lines_before
 from gpualign.io.files import InputFile
 from gpualign.io.packed_text import PackedText
 from gpualign.io.sources import Streamed
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 _READ_BYTES = 1 << 20
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: bytes that are remembered: end-of-file markers are shorter
 _REMEMBERED = 64

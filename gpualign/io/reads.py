@@ -22,9 +22,9 @@ from gpualign.io.files import InputFile
 from gpualign.io.packed_chunks import Packed
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
 from gpualign.streaming.prefetch import Prefetch
+from gpualign.streaming.timeline import STEPS
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2

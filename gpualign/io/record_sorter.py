@@ -28,8 +28,8 @@ from gpualign.errors import GpualignError
 from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
-from gpualign.streaming.clock import HOST, STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 #: coordinate and template of a record (gpualign/native/bam/pile.hpp)
 Key = tuple[int, int]
@@ -221,8 +221,7 @@ class RecordSorter:
     def _formed(self, form: Callable[[Records, int], Value], pile: Any, marks: Marks | None, turn: _Turn) -> Value:
         try:
             records = self._merge_range(pile, marks, turn.bounds)
-            with HOST.waiting():
-                before = turn.before.result()
+            before = turn.before.result()
             turn.after.set_result(before + len(records))
         except BaseException as error:
             turn.after.set_exception(error)

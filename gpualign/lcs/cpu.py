@@ -13,7 +13,7 @@ from gpualign.lcs.query import LcsQuery
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.offsets import offsets_of
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gpualign.io import table
 from gpualign.io.table_output import Kind, TableSink
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: what would break a table's line, as text
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})

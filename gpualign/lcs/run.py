@@ -31,8 +31,8 @@ from gpualign.lcs.top_n import TopN
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.io.alignment import in_ascii
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: what Picard calls the library of reads whose read group names none
 UNKNOWN_LIBRARY = "Unknown Library"

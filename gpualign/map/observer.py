@@ -14,7 +14,7 @@ from gpualign.map.coverage import CoverageWriter, open_coverage
 from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 
 class RecordObserver:

@@ -28,7 +28,7 @@ from gpualign.map.records import Alignments
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: the length has one byte there, and counts a closing zero
 _LONGEST_BAM_NAME = 254

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from gpualign.engine.cuda import lender_of
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
@@ -28,9 +26,9 @@ from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.stage import load_index
+from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
-from gpualign.streaming.clock import STEPS
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 4
@@ -87,7 +85,7 @@ def run_map(
             reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, lender_of(backend.devices))
         library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
-        before, start = STEPS.since(), time.perf_counter()
+        run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress:
             statistics, of_output = map_sample(
                 sample,
@@ -103,11 +101,9 @@ def run_map(
                 backend.codec,
             )
         report.stage("output")
-        host, wall = STEPS.since(before), time.perf_counter() - start
     warn_of(statistics, of_output, files, params.seeding.full, run.warn)
     report |= sample_report(sample, statistics, library, index) | of_output
     devices = report.fields.get("devices", ())
-    report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
     fields = run.finish(statistics.summary(library) + duplicates_summary(of_output))
     if files.report_page is not None:

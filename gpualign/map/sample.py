@@ -33,8 +33,8 @@ from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.timeline import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4

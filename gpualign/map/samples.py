@@ -7,7 +7,6 @@ the devices; a large one has all threads for itself.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, Run, Stage
-from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
@@ -42,11 +40,12 @@ from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_repo
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
 from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import Span
 
 #: batches of a sample that is mapped in one thread whatever the others are
 _SMALL = 2
@@ -150,7 +149,7 @@ def run_samples(
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")
-        before, start = STEPS.since(), time.perf_counter()
+        run.begin_timeline(MAP_STEPS)
         with closing(_map_all(missing, index, params, options, backend)) as mapped:
             for job, result in mapped:
                 results[job.name] = result.fields
@@ -159,9 +158,6 @@ def run_samples(
                     finished.keep(job.name, job.sample, result.fields)
                 progress.update(1)
         run.report.stage("mapping")
-        host, wall = STEPS.since(before), time.perf_counter() - start
-    devices = run.report.fields.get("devices", ())
-    run.report |= {"timeline": timeline_of(MAP_STEPS, host, devices, wall, options.threads)}
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
 
 
@@ -314,7 +310,7 @@ class SampleMapper:
         codec: BgzfCodec = CPU_CODEC,
     ) -> JobResult:
         """What is wrong with the sample becomes its result; what is wrong with the machine is raised."""
-        start = time.perf_counter()
+        span = Span()
         sample = job.sample
         warnings: list[str] = []
         fields = {"sample": job.name, "output": job.output}
@@ -337,7 +333,7 @@ class SampleMapper:
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
         warn_of(statistics, of_output, sample.files, self.params.seeding.full, warnings.append)
-        seconds = {"wall_s": round(time.perf_counter() - start, 3)}
+        seconds = {"wall_s": round(span.wall_s, 3)}
         return JobResult(
             sample_report(sample, statistics, library, self.index) | of_output | fields | seconds, tuple(warnings)
         )

@@ -34,9 +34,9 @@ from gpualign.map.device.text import (
 )
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
-from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
+from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS, Seconds
 
 #: of each large buffer of page-locked memory, as batches in flight want several of them soon
 _LOCKED_AHEAD = 2
@@ -74,31 +74,27 @@ class Mapping:
 
     def on_cpu(self, item: Reads) -> Mapped:
         """From text to text."""
-        clock, (reads, group) = StepClock(), _lane_of(item)
+        before, (reads, group) = STEPS.of_thread(), _lane_of(item)
         with STEPS.at("parse"):
             batch = to_reads(reads)
-        clock.ended("parse")
         alignments = self.map_on_cpu(batch)
-        clock.ended("map")
         job, statistics = self._job(batch, alignments, group)
-        return self._written(job, statistics, self.formatter.records(job), clock)
+        return self._written(job, statistics, self.formatter.records(job), before)
 
     def on_device(self, item: Reads, run: Run) -> Mapped:
         """The same with a device, which also parses the reads and writes their records, where it can and that pays."""
-        clock = StepClock()
+        before = STEPS.of_thread()
         reads, group = _lane_of(to_device_text(item) if self._unparsed else item)
-        batch, alignments, on_gpu = self._map_on_device(reads, run, clock)
+        batch, alignments, on_gpu = self._map_on_device(reads, run)
         job, statistics = self._job(batch, alignments, group, on_gpu)
         if self.formatter.better_on_device(job):
-            clock.ended("format")
             with contextlib.suppress(NvcompError):
                 records = self._records_by_device(job, run)
-                clock.ended("wait")
-                return self._written(job, statistics, records, clock)
+                return self._written(job, statistics, records, before)
         job = replace(job, batch=with_content(job.batch))
-        return self._written(job, statistics, self.formatter.records(job), clock)
+        return self._written(job, statistics, self.formatter.records(job), before)
 
-    def _map_on_device(self, reads: LaneItem, run: Run, clock: StepClock) -> tuple[SequenceBatch, Alignments, int]:
+    def _map_on_device(self, reads: LaneItem, run: Run) -> tuple[SequenceBatch, Alignments, int]:
         """The reads, parsed or left in their text on the device; their records; and how many reads a device mapped.
 
         What the device gave back is in pinned memory: it is not held any longer than this.
@@ -110,7 +106,6 @@ class Mapping:
         if isinstance(reads, UnparsedReads):
             text = reads
             in_text: FoundInText | DeviceRecords | None = run(lambda lend: TextMapBatch.of_text(text, paired, lend))
-            clock.ended("wait")
             if isinstance(in_text, FoundInText):
                 batch, found = in_text.batch, in_text.records
             else:
@@ -119,13 +114,10 @@ class Mapping:
         if batch is None or found is None or found.left_count:
             with STEPS.at("parse"):
                 parsed = batch = to_reads(reads)
-            clock.ended("parse")
         if found is None:
             found = run(lambda lend: MapBatch.of(parsed, paired, lend, pairs))
-            clock.ended("wait")
         with STEPS.at("map"):
             alignments = found.alignments(batch, params, paired, self.map_on_cpu)
-        clock.ended("map")
         return batch, alignments, len(batch) - found.left_count
 
     @STEPS.at("map")
@@ -163,14 +155,13 @@ class Mapping:
         return BgzfBlocks(text) if written.deflated else text
 
     def _written(
-        self, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks, clock: StepClock
+        self, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks, before: Seconds
     ) -> Mapped:
         if self._deflates and isinstance(records, np.ndarray) and len(records):
             blocks = packed(records, np.array([len(records)], np.uint64))
             records = BgzfBlocks(np.frombuffer(blocks, np.uint8))
         text = self.formatter.text(job, records)
-        clock.ended("format")
-        return text, replace(statistics, seconds=clock.seconds)
+        return text, replace(statistics, seconds=thread_seconds(before))
 
 
 def _lane_of(item: Reads) -> tuple[LaneItem, str | None]:

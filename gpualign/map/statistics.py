@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -14,6 +13,7 @@ from gpualign.errors import counted
 from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 
 #: bins of the report's histograms: share of a read's length, bases
 ERROR_RATE_BIN = 0.01
@@ -21,23 +21,24 @@ INSERT_SIZE_BIN = 10
 #: quality of both mates of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
 
+#: in the order in which an input meets them, on the host and on devices
+MAP_STEPS: StepNames = (
+    ("read", "inflate", "parse", "copy", "map", "format", "mark", "sort", "merge", "deflate", "write"),
+    ("copy to device", "inflate", "parse", "map", "format", "deflate", "copy from device"),
+)
+#: those of a batch on a thread, for a sample's report: "map" is, with a GPU, what is left to the CPU
+_OF_BATCH = {
+    "parse": ("read", "inflate", "parse"),
+    "wait": (WAIT,),
+    "map": ("map",),
+    "format": ("copy", "format", "deflate"),
+}
 
-#: of a chunk of reads on a thread; "wait" is for a GPU, "map" then what is left to the CPU
-STEPS = ("parse", "wait", "map", "format")
 
-
-class StepClock:
-    """Seconds of a chunk's steps."""
-
-    def __init__(self) -> None:
-        self.seconds = np.zeros(len(STEPS))
-        self._last = time.perf_counter()
-
-    def ended(self, step: str) -> None:
-        """What ran since the last call, or since the start, was ``step``."""
-        now = time.perf_counter()
-        self.seconds[STEPS.index(step)] += now - self._last
-        self._last = now
+def thread_seconds(before: Seconds) -> NDArray[np.float64]:
+    """Seconds of the calling thread at each of :data:`_OF_BATCH`, since it had those of ``before``."""
+    now = STEPS.of_thread()
+    return np.array([sum(now.get(n, 0.0) - before.get(n, 0.0) for n in names) for names in _OF_BATCH.values()])
 
 
 def _none() -> NDArray[np.int64]:
@@ -59,7 +60,7 @@ class MapStatistics:
         error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
         insert_sizes: pairs that lie as the library's should, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
-        seconds: float64, of each of :data:`STEPS`, summed over threads.
+        seconds: float64, as :func:`thread_seconds`, summed over threads.
     """
 
     reads: int = 0
@@ -78,7 +79,7 @@ class MapStatistics:
     error_rates: NDArray[np.int64] = field(default_factory=_none)
     insert_sizes: NDArray[np.int64] = field(default_factory=_none)
     on_gpu: int = 0
-    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(STEPS)))
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_OF_BATCH)))
 
     def __add__(self, other: MapStatistics) -> MapStatistics:
         def total(name: str) -> Any:
@@ -120,7 +121,7 @@ class MapStatistics:
             "edit_distance_histogram": self.distances.tolist(),
             "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
-            "thread_seconds": {step: round(s, 3) for step, s in zip(STEPS, self.seconds.tolist(), strict=True)},
+            "thread_seconds": {step: round(s, 3) for step, s in zip(_OF_BATCH, self.seconds.tolist(), strict=True)},
         }
 
 

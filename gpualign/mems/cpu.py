@@ -16,8 +16,8 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 
 #: bytes of text after which a piece's search pauses until they are written
 _PAUSE_BYTES = 8 << 20

@@ -19,10 +19,10 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, StoredText, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
+from gpualign.streaming.timeline import STEPS
 
 #: batches that wait to be taken
 _AHEAD = 4

@@ -14,7 +14,7 @@ from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.identity import IdentityBound, band_of, reaches, score_from_edits
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairRuns
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 

@@ -20,7 +20,7 @@ from gpualign.pairwise.params import (
     column_of,
 )
 from gpualign.sequences.matrices import Scoring
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: minimap2's value for "no mapping quality"
 _PAF_QUALITY = 255

@@ -11,8 +11,6 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from gpualign.streaming.clock import HOST
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -29,23 +27,17 @@ def run_ordered(
         yield from map(work, items)
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="gpualign")
-    at_work = HOST.working()(work)
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
-            pending.append(pool.submit(at_work, item))
+            pending.append(pool.submit(work, item))
             while pending and (len(pending) >= 2 * workers or pending[0].done()):
-                yield _result(pending.popleft())
+                yield pending.popleft().result()
         while pending:
-            yield _result(pending.popleft())
+            yield pending.popleft().result()
     except BaseException:
         if stop is not None:
             stop()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _result(future: Future[Result]) -> Result:
-    with HOST.waiting():
-        return future.result()

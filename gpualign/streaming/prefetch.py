@@ -7,8 +7,6 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from gpualign.streaming.clock import HOST
-
 Item = TypeVar("Item")
 
 
@@ -27,12 +25,11 @@ class Prefetch(Generic[Item]):
         self._next = deque(self._advance() for _ in range(ahead))
 
     def _advance(self) -> Future[Item | None]:
-        return self._thread.submit(HOST.working()(next), self._items, None)
+        return self._thread.submit(next, self._items, None)
 
     def __iter__(self) -> Iterator[Item]:
         while True:
-            with HOST.waiting():
-                item = self._next.popleft().result()
+            item = self._next.popleft().result()
             if item is None:
                 return
             self._next.append(self._advance())

@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpualign.streaming.clock import HOST
-
 
 class Turns:
     """A semaphore with two queues.
@@ -43,8 +41,7 @@ class Turns:
                 gate.acquire()
                 (self._ahead if ahead else self._others).append(gate)
         if gate is not None:
-            with HOST.waiting():
-                gate.acquire()  # opened by whoever gives this thread the turn
+            gate.acquire()  # opened by whoever gives this thread the turn
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 from gpualign.tables.column import TextColumn
 from gpualign.verify.candidates import CandidateChunk, Candidates, lines_named
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: queries of more bases than a tile of the native code; their first limit, at least and as a share of the length
 _LONG, _FIRST_LIMIT, _FIRST_SHARE = 512, 64, 32

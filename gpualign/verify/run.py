@@ -30,8 +30,8 @@ from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import joined
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, prepare_lines, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, read_candidates
 from gpualign.verify.cpu import verify_on_cpu

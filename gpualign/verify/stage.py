@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.stage import Stage
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
+from gpualign.streaming.timeline import STEPS
 from gpualign.verify.cpu import VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.kernel import VerifyKernel
 from gpualign.verify.device.plan import plan

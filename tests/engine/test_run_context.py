@@ -11,7 +11,7 @@ import pytest
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError
 from gpualign.params import RunOptions
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 
 def test_a_run_from_its_paths_to_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.host_memory import is_lent
-from gpualign.streaming.clock import HOST
+from gpualign.streaming.timeline import STEPS, WAIT
 
 #: a buffer that must grow grows by this factor, so that slowly growing batches do not reallocate each time
 GROWTH = 1.25
@@ -223,7 +223,7 @@ class Slot:
             looking_s: so long the host looks for the end, before it sleeps and is woken, which takes longer.
         """
         start = time.perf_counter()
-        with HOST.waiting():
+        with STEPS.at(WAIT):
             times = self.stream.wait(self._origin, looking_s)
         self.device.timeline.wait_s += time.perf_counter() - start
         for (kind, step), begin, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):

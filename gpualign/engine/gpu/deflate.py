@@ -12,8 +12,8 @@ from gpualign._native import Nvcomp
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
+from gpualign.streaming.timeline import STEPS
 
 #: what the space of a block is a multiple of
 _ALIGNMENT = 16

@@ -16,9 +16,8 @@ from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.driver import load_driver, native_driver
 from gpualign.engine.gpu.host_memory import HostMemory
-from gpualign.engine.gpu.timeline import Timeline
 from gpualign.errors import DeviceError
-from gpualign.streaming.clock import HOST
+from gpualign.streaming.timeline import STEPS, DeviceTimeline
 
 Result = TypeVar("Result")
 
@@ -107,7 +106,7 @@ class Device:
         self.info, self.optional = info, optional
         self.memory = min(info.memory, max_memory or info.memory)
         self.closing = threading.Event()
-        self.timeline = Timeline()
+        self.timeline = DeviceTimeline()
         self.budget = 0
         self.allocated = 0
         self.peak_allocated = 0
@@ -181,7 +180,7 @@ class Device:
         usable = max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
         self.host_memory = HostMemory(self.cuda.pinned_memory())
-        HOST.listen(self._host_waited)
+        STEPS.devices.append(self.timeline)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu``.
@@ -293,9 +292,6 @@ class Device:
         while self._retired:
             self.free(*self._retired.pop())
 
-    def _host_waited(self, start: float, end: float) -> None:
-        self.timeline.host_waited(start, end)
-
     def release_buffers(self) -> None:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self.slots:
@@ -320,9 +316,10 @@ class Device:
             self._closed = self.call(self._close)
 
     def _close(self) -> None:
-        HOST.leave(self._host_waited)
         if self._context is None:
             return
+        if self.timeline in STEPS.devices:
+            STEPS.devices.remove(self.timeline)
         # after a kernel that failed no call works, and what the device holds goes with its context
         with contextlib.suppress(*self.errors):
             for slot in self.slots:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gpualign.engine.reused import Loan, ReusedMemory, rounded
 from gpualign.params import available_memory
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
+from gpualign.streaming.timeline import STEPS
 
 #: bytes that are page-locked at once, of which small buffers are parts
 CHUNK = 32 << 20

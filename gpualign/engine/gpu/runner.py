@@ -18,8 +18,8 @@ from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.work_queue import WorkQueue
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
-from gpualign.streaming.clock import HOST
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS, WAIT
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -72,7 +72,7 @@ class DevicePool(Generic[Item, Result]):
             whatever ended a device's loop (its kernel could not be made), or the kernel raised.
         """
         future = self._queue.put(item)
-        with HOST.waiting():
+        with STEPS.at(WAIT):
             return future.result()
 
     def finish(self) -> None:
@@ -113,7 +113,6 @@ def waiting_threads(devices: Sequence[Device], slots: int) -> int:
     return (slots + 1) * len(devices)
 
 
-@HOST.working()
 def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
@@ -145,8 +144,7 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
             item, future = task
             slot = free.popleft()
             try:
-                kernel.submit(slot, item)
-                slot.submitted()
+                _submit(kernel, slot, item)
                 busy.append((slot, item, future))
                 continue
             except DeviceMemoryExceeded:
@@ -161,7 +159,7 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
             return
         else:
             start = time.perf_counter()
-            with HOST.waiting():
+            with STEPS.at(WAIT):
                 device.bell.wait(_LOOK_S)
             device.timeline.wait_s += time.perf_counter() - start if busy else 0.0
 
@@ -176,9 +174,7 @@ def _collect(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
     device = slot.device
     try:
         slot.wait()
-        result = kernel.collect(slot, item)
-        device.timeline.items += 1
-        future.set_result(result)
+        future.set_result(_collected(kernel, slot, item))
     except DeviceMemoryExceeded:
         _collect_all(kernel, busy, free)
         _settle(device, future, _run_in_parts, device, kernel, slot, item)
@@ -214,9 +210,19 @@ def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Resul
 
 
 def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item, looking_s: float = 0.0) -> Result:
+    _submit(kernel, slot, item)
+    slot.wait(looking_s)
+    return _collected(kernel, slot, item)
+
+
+@STEPS.at("enqueue")
+def _submit(kernel: Kernel[Item, Any], slot: Slot, item: Item) -> None:
     kernel.submit(slot, item)
     slot.submitted()
-    slot.wait(looking_s)
+
+
+@STEPS.at("collect")
+def _collected(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
     slot.device.timeline.items += 1
     return kernel.collect(slot, item)
 

@@ -17,8 +17,8 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
+from gpualign.streaming.timeline import STEPS
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256

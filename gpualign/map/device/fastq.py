@@ -22,8 +22,8 @@ from gpualign.map.device.batch import BlockLayout, MapBatch
 from gpualign.map.device.kept_arrays import KeptArrays
 from gpualign.map.device.records import DeviceRecords
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
+from gpualign.streaming.timeline import STEPS
 
 #: of ``cuda/map_fastq.cu``, in turn
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")

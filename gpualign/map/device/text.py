@@ -24,8 +24,8 @@ from gpualign.map.device.target import resident_text
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.timeline import STEPS
 
 #: where the arrays begin in a block is a multiple of it
 _ALIGNMENT = 16

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.sequences.encoded import EncodedSequences
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 #: the largest K; more gaps than this are affine alignment in all but name
 MAX_GAPS = 64

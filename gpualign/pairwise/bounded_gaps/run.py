@@ -28,7 +28,7 @@ from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock as PairIds
 from gpualign.sequences.pairs import PairSource
-from gpualign.streaming.clock import STEPS
+from gpualign.streaming.timeline import STEPS
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
 SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
