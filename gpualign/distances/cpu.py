@@ -14,7 +14,7 @@ from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.streaming.ordered import run_ordered
 
 #: the modes as the native code and the kernels number them
-MODES: dict[str, int] = _native.DISTANCE_MODES
+MODES = _native.verify_modes() | {"indel": _native.INDEL}
 #: called with the queries that are done and all of them
 Report = Callable[[int, int], object]
 

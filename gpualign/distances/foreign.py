@@ -53,10 +53,10 @@ def device_array(thing: Any) -> DeviceArray | None:
     if not hasattr(thing, "__dlpack_device__") or int(thing.__dlpack_device__()[0]) not in _ON_CUDA:
         return None
     try:
-        address, shape, kind, bits = _native.dlpack_array(thing)
+        address, extents, kind, bits = _native.dlpack_array(thing)
     except TypeError:
         raise UsageError("an array on a GPU must be C-contiguous") from None
-    return DeviceArray(address, tuple(shape), np.dtype(f"{kind}{bits // 8}"), thing)
+    return DeviceArray(address, tuple(extents), np.dtype(f"{kind}{bits // 8}"), thing)
 
 
 def _packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

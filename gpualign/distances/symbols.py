@@ -67,8 +67,7 @@ class SymbolSet:
     @cached_property
     def occurs(self) -> NDArray[np.bool_]:
         """bool (256,): which symbols of 8 bits there are."""
-        found: NDArray[np.bool_] = _native.symbols_that_occur(self.symbols).view(np.bool_)
-        return found
+        return _native.symbols_that_occur(self.symbols).view(np.bool_)
 
     def widened(self) -> SymbolSet:
         """The same with 32-bit symbols."""

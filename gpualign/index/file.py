@@ -177,7 +177,7 @@ def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return memoryview(array).cast("B")  # type: ignore[arg-type]
+    return array.data.cast("B")
 
 
 def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:

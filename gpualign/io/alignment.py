@@ -174,7 +174,7 @@ def with_comment_tags(
     Returns:
         Also the number of fields that are left out as they are no tags, or name no read group of the header.
     """
-    if batch.comments is None:
+    if batch.comments is None or batch.comment_offsets is None:
         return batch, 0
     dropped = dropped_tags(keep_read_groups)
     tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped, list(read_groups))

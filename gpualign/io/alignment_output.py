@@ -223,7 +223,7 @@ def _write_bam(
 def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records]) -> None:
     for text in held.written(lambda records, _: form(records)):
         if len(text):
-            sink.write(memoryview(text))  # type: ignore[arg-type]
+            sink.write(text.data)
 
 
 def _form(layout: AlignmentLayout, reference: Reference) -> Callable[[Records], Records]:

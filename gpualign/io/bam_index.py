@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ class BamIndex:
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
         self._write, self._size = write, 0
         self._places: list[NDArray[np.uint64]] = []
-        self._builder: Any = None
+        self._builder: _native.BamIndexBuilder
 
     def start(self, header_bytes: int) -> None:
         """Before the first records: they begin after so many bytes of header."""
@@ -37,8 +36,7 @@ class BamIndex:
 
     def spans(self, records: NDArray[np.uint8]) -> NDArray[np.uint64]:
         """What is to be known of records, by coordinate; from any thread, once it has been started."""
-        spans: NDArray[np.uint64] = self._builder.spans(records)
-        return spans
+        return self._builder.spans(records)
 
     def add(self, spans: NDArray[np.uint64]) -> None:
         """Those of the next records."""
@@ -56,7 +54,7 @@ class BamIndex:
         Raises:
             GpualignError: as :func:`open_output`.
         """
-        index = self._builder.finish(np.concatenate(self._places), int(_native.BGZF_STEP))
+        index = self._builder.finish(np.concatenate(self._places), _native.BGZF_STEP)
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)

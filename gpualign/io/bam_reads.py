@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,7 +54,7 @@ class BamChunk:
             if "has = for bases" in str(error):
                 raise InputError(str(error), self.path) from None
             raise damaged(self.path, self.before, str(error)) from None
-        batch = replace(SequenceBatch(*texts), flags=flags)
+        batch, flags = SequenceBatch(*fields[:-1], flags=fields[-1]), fields[-1]
         if self.single and (flags & _PAIRED).any():
             name = batch.name(int(np.argmax(flags & _PAIRED)))
             raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.path)

@@ -49,7 +49,7 @@ class Inflated(NamedTuple):
     @classmethod
     def of(cls, text: bytes) -> Inflated:
         array = np.frombuffer(text, np.uint8)
-        return cls(array, int(_native.count_newlines(array)))
+        return cls(array, _native.count_newlines(array))
 
 
 class BgzfCodec:

@@ -122,7 +122,7 @@ class FastqText:
         begin: int = tile * _native.FASTQ_TILE
         data = _part_of(self.chunk.data, begin, min(begin + _native.FASTQ_TILE, _size(self.chunk)))
         text = replace(self.chunk, data=data).text()
-        return begin + int(_native.line_begin(text, 4 * record - int(self.lines_before[tile])))
+        return begin + _native.line_begin(text, 4 * record - int(self.lines_before[tile]))
 
 
 def head_of(chunk: Chunk) -> Chunk:
@@ -131,7 +131,7 @@ def head_of(chunk: Chunk) -> Chunk:
         return chunk
     head = replace(chunk, data=_part_of(chunk.data, 0, _HEAD))
     text = np.frombuffer(head.text(), np.uint8)
-    cut = int(_native.last_record_border(text, chunk.kind == "fastq"))
+    cut = _native.last_record_border(text, chunk.kind == "fastq")
     return replace(head, data=text[:cut]) if cut else chunk
 
 

@@ -119,7 +119,7 @@ def lines_before(file: InputFile, size: int) -> int:
     """The number of the line after the first ``size`` bytes of a file's text, which are read."""
     line = 1
     while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
-        line += int(_native.count_newlines(text))
+        line += _native.count_newlines(text)
         size -= len(text)
     return line
 
@@ -127,7 +127,7 @@ def lines_before(file: InputFile, size: int) -> int:
 def newlines_in(file: InputFile, begin: int, end: int) -> int:
     """Newlines in a part of a plain file."""
     starts = range(begin, end, _COUNTED_AT_ONCE)
-    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
+    return sum(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at))) for at in starts)
 
 
 class LongRecord:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import RecordPile
 from gpualign.errors import GpualignError
 from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
@@ -194,11 +195,11 @@ class RecordSorter:
             GpualignError: a temporary file cannot be written.
         """
         quarter = self._memory // 4
-        if not self._piles or self._piles[-1].bytes > quarter:
-            self._piles.append(_native.RecordPile())
+        if not self._piles or self._piles[-1].nbytes > quarter:
+            self._piles.append(RecordPile())
         self._piles[-1].add(batch.records, batch.keys, self._templates)
         self._templates += batch.templates
-        if sum(pile.bytes for pile in self._piles) > 3 * quarter:
+        if sum(pile.nbytes for pile in self._piles) > 3 * quarter:
             self._await_run()
             self._spilling = self._spiller.submit(self._spill, self._piles.popleft())
 
@@ -218,7 +219,9 @@ class RecordSorter:
         turns = _turns(_ranges(pile, self._runs, size))
         yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
 
-    def _formed(self, form: Callable[[Records, int], Value], pile: Any, marks: Marks | None, turn: _Turn) -> Value:
+    def _formed(
+        self, form: Callable[[Records, int], Value], pile: RecordPile, marks: Marks | None, turn: _Turn
+    ) -> Value:
         try:
             records = self._merge_range(pile, marks, turn.bounds)
             before = turn.before.result()
@@ -229,7 +232,7 @@ class RecordSorter:
         return form(records, before)
 
     @STEPS.at("merge")
-    def _merge_range(self, pile: Any, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
+    def _merge_range(self, pile: RecordPile, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         found = [run.between(*bounds) for run in self._runs]
         try:
             blocks = unpacked([place for place, _ in found], self._codec)
@@ -237,9 +240,9 @@ class RecordSorter:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
-        return np.asarray(pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove))
+        return pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove)
 
-    def _spill(self, pile: Any) -> None:
+    def _spill(self, pile: RecordPile) -> None:
         """Write what is in ``pile`` to a run."""
         try:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
@@ -252,7 +255,7 @@ class RecordSorter:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: Any, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
+    def _packed_range(self, pile: RecordPile, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
         """The blocks of a range, and their table."""
         content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
         shapes = words.reshape(-1, 6)
@@ -276,7 +279,7 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
         before = after
 
 
-def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
+def _ranges(pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
     samples = [pile.samples().reshape(-1, 3)]
     samples += [np.column_stack([run.table[:, _FIRST_KEY], run.table[:, _SIZE]]) for run in runs]

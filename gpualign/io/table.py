@@ -61,5 +61,4 @@ def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: s
 
 def format_rows(columns: list[Column], rows: int) -> bytes:
     """The lines of a table."""
-    result: bytes = _native.format_table(columns, rows)
-    return result
+    return _native.format_table(columns, rows)

@@ -95,17 +95,15 @@ class Coverage:
         Raises:
             ValueError: the records are not sorted by coordinate.
         """
-        lines: NDArray[np.uint8] = self._counter.add(changes)
-        return lines
+        return self._counter.add(changes)
 
     def finish(self) -> NDArray[np.uint8]:
         """The last lines of bedGraph."""
-        lines: NDArray[np.uint8] = self._counter.finish()
-        return lines
+        return self._counter.finish()
 
     def contigs(self) -> list[ContigDepths]:
         """Those that have records, after :meth:`finish`."""
-        return [ContigDepths(self._names[number], *rest) for number, *rest in self._counter.contigs()]
+        return [ContigDepths(self._names[row[0]], *row[1:]) for row in self._counter.contigs()]
 
     def total(self) -> ContigDepths:
         """Of all contigs that have records."""

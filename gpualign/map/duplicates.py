@@ -67,7 +67,7 @@ class DuplicateMarking:
         Raises:
             ValueError: they are damaged.
         """
-        found: BatchEnds = _native.duplicate_ends(
+        found = _native.duplicate_ends(
             records,
             list(libraries.read_groups),
             list(libraries.indices),
@@ -125,8 +125,7 @@ class Duplicates:
 
     def finish(self, threads: int) -> NDArray[np.uint8]:
         """uint8 for every template: 0: no duplicate, 1: a duplicate made in the library's preparation, 2: optical."""
-        status: NDArray[np.uint8] = self._finder.finish(threads)
-        return status
+        return self._finder.finish(threads)
 
     def metrics(self) -> DuplicateMetrics:
         """Counts, after :meth:`finish`."""

@@ -184,15 +184,16 @@ class RecordFormatter:
             cs = self.options.tags.native["cs"]
             text = _native.format_paf(*self._reference, batch.native, alignments.native, self.options.eqx, cs)
             check_count("records", int(np.count_nonzero(alignments.contig >= 0)), _native.count_newlines(text))
-            return np.asarray(text)
+            return text
         by_lines = form == "bam" and not self.binary_tags(job)
-        arrays = (batch.native, alignments.native, job.wanted, job.options)
-        records, count = _native.format_records(*self._reference, *arrays, form == "bam" and not by_lines)
+        reads, found, options = batch.native, alignments.native, dict(job.options)
+        binary = form == "bam" and not by_lines
+        records, count = _native.format_records(*self._reference, reads, found, job.wanted, options, binary)
         check_count("records", job.count, count)
         if by_lines:
             records, count = _native.bam_records(records, *self._reference[1:])
             check_count("records", job.count, count)
-        return np.asarray(records)
+        return records
 
     def for_device(self, job: RecordsJob) -> bool:
         """Whether a device can write the records: all but those of PAF, with ALT contigs, and with comments in BAM."""
@@ -255,7 +256,7 @@ class MapOutputs:
             self._alignments.add(records)
         elif isinstance(records, BgzfBlocks):
             assert isinstance(self._alignments, BgzfWriter)
-            self._alignments.write_blocks(memoryview(records.blocks))  # type: ignore[arg-type]
+            self._alignments.write_blocks(records.blocks.data)
         elif len(records):
             self._alignments.write(memoryview(records))  # type: ignore[arg-type]
         for sink, part in zip(self._sinks, reads, strict=True):

@@ -82,7 +82,7 @@ class PairModel:
     @cached_property
     def penalties(self) -> NDArray[np.int32]:
         """int32 (max + 1,): score units that each insert size costs."""
-        penalties: NDArray[np.int32] = _native.pair_penalties(self.mean, self.sd, self.max)
+        penalties = _native.pair_penalties(self.mean, self.sd, self.max)
         return np.minimum(penalties, np.int32(self.unpaired_penalty)) if self.all_fit else penalties
 
 
@@ -158,8 +158,7 @@ class _Sizes:
 
     def of(self, number: int) -> NDArray[np.int64]:
         """Sizes of the pairs that lie so and are no longer than an insert, in order."""
-        sizes: NDArray[np.int64] = np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
-        return sizes
+        return np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
 
     def most(self, asked: tuple[str, ...]) -> int:
         """How many there are of the most frequent orientation."""
@@ -203,6 +202,7 @@ def estimate_pairs(
     found = _Sizes(none, np.zeros(0, np.int64), none)
 
     def sizes_of(part: SequenceBatch) -> _Sizes:
+        assert part.mates is not None
         return _Sizes(*_native.insert_sizes(part.mates, map_alone(part).native, _SAMPLE_MAPQ))
 
     for sample in _first_pairs(items, held):

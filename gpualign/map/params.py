@@ -208,5 +208,5 @@ class MapParams:
         """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole. Of these
         ``full`` does not find every locus.
         """
-        too_long: NDArray[np.bool_] = lengths > int(_native.LONGEST_WHOLE)
+        too_long = lengths > _native.LONGEST_WHOLE
         return too_long & (not self.long_reads and not self.end_to_end)

@@ -148,7 +148,7 @@ def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel
 
 def _insert_sizes(batch: SequenceBatch, alignments: Alignments, pairs: PairModel) -> NDArray[np.int64]:
     orientation = ORIENTATIONS.index(pairs.orientation)
-    counts: NDArray[np.int64] = _native.count_insert_sizes(
+    assert batch.mates is not None
+    return _native.count_insert_sizes(
         batch.mates, alignments.native, _SURE_MAPQ, orientation, pairs.max, INSERT_SIZE_BIN
     )
-    return counts

@@ -180,7 +180,7 @@ class Search:
         return Search, (self.index, self.params, self.threads)
 
     @staticmethod
-    def native_of(index: MemsIndex) -> Any:
+    def native_of(index: MemsIndex) -> _native.MemIndex:
         """The native view of an index."""
         if isinstance(index, SortedPositions):
             return _native.MemIndex(
@@ -261,6 +261,6 @@ class Search:
         return Columns(*_native.keep_unique(source.text, columns, threads=self.threads))
 
 
-def _range(piece: Piece) -> tuple[Any, ...]:
+def _range(piece: Piece) -> tuple[_native.MemText, tuple[NDArray[np.uint8], NDArray[np.int64]], int, int]:
     source = piece.source
     return source.text, (source.names, source.name_offsets), piece.start, piece.stop

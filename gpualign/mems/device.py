@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import struct
@@ -182,7 +183,7 @@ class MemsKernel:
     def _on_device(self, slot: Slot, number: int) -> _PageArrays:
         page = self.pages[number]
         native = self._natives[number]
-        arrays = (
+        arrays: tuple[NDArray[Any], ...] = (
             page.index.offsets,
             page.index.entries,
             page.index.reference.words,

@@ -59,12 +59,12 @@ class QueryText:
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
     bases: int
-    text: Any
+    text: _native.MemText
     lent: tuple[NDArray[np.uint64], ...] | None = None
     lent_records: tuple[NDArray[Any], ...] | None = None
 
     @property
-    def packed(self) -> tuple[NDArray[np.uint64], ...]:
+    def packed(self) -> tuple[NDArray[Any], ...]:
         """What a device takes, from where it copies it fastest: words and breaks; of a deferred text those of the
         forward strands, and where records begin in them.
         """

@@ -28,6 +28,14 @@ public:
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+// Types that the stub shows. Elements of a tuple keep theirs.
+using Arrays = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+using Settings = nb::typed<nb::dict, nb::str, nb::any>;
+template <class... T>
+nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... values) {
+    return nb::make_tuple(std::forward<T>(values)...);
+}
+
 // An array that is written to where it is.
 template <class T>
 using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -47,7 +55,7 @@ namespace nanobind::detail {
 template <class T>
 struct type_caster<gpualign::Input<T>> {
     using Array = typename gpualign::Input<T>::Array;
-    NB_TYPE_CASTER(gpualign::Input<T>, make_caster<Array>::Name)
+    NB_TYPE_CASTER(gpualign::Input<T>, make_caster<Array>::Name + const_name<sizeof(T) == 1>(" | bytes", ""))
 
     template <class Flags>
     bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {

@@ -175,7 +175,7 @@ def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]
     table = problem.edits_by_length
     if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
         return None
-    limits: NDArray[np.int32] = _native.edit_limits(table, problem.definition == 0, n, m)
+    limits = _native.edit_limits(table, problem.definition == 0, n, m)
     return None if int(limits.max()) > MAX_EDITS else limits
 
 

@@ -53,7 +53,7 @@ class Reference:
         return np.diff(self.contig_offsets)
 
     @cached_property
-    def native(self) -> Any:
+    def native(self) -> _native.ReferenceArrays:
         """The checked native view; raises ValueError where the arrays cannot be a reference."""
         return _native.ReferenceArrays(
             self.words, self.contig_offsets, self.run_starts, self.run_ends, self.run_letters
@@ -65,7 +65,7 @@ class Reference:
 
     def sequence(self, begin: int, end: int) -> bytes:
         """The upper-case bases of packed positions [begin, end)."""
-        return bytes(_native.reference_sequence(self.native, begin, end))
+        return _native.reference_sequence(self.native, begin, end)
 
     @property
     def known_words(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import NameIndex
 from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
@@ -49,7 +50,7 @@ class Texts:
         return cls(queries, limits_of(params, queries.lengths), reference, names, offsets)
 
     @cached_property
-    def native(self) -> Any:
+    def native(self) -> _native.NamedTexts:
         """The native view."""
         queries = self.queries
         return _native.NamedTexts(queries.bases, queries.base_offsets, self.limits, self.reference.contig_offsets)
@@ -109,13 +110,15 @@ def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.in
 
 def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch:
     """Clip and widen the regions, settle the strands, gather the queries that occur."""
-    names = ("query", "target", "begin", "end", "before", "after", "strand")
-    columns = [getattr(candidates, name) for name in names]
-    return _batch(params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], candidates.widen))
+    c = candidates
+    columns = (c.query, c.target, c.begin, c.end, c.before, c.after, c.strand)
+    return _batch(params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], c.widen))
 
 
-def prepare_lines(params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: Any, targets: Any) -> Batch:
-    """The same of lines, as they are parsed; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
+def prepare_lines(
+    params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: NameIndex, targets: NameIndex
+) -> Batch:
+    """The same of lines, as they are parsed; ``queries`` and ``targets`` are the names' ``NameIndex``.
 
     Raises:
         InputError: a malformed line or an unknown name, with its line.

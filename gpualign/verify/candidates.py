@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import NameIndex
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
 from gpualign.io.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
@@ -86,7 +87,7 @@ def lines_named(chunk: CandidateChunk) -> Iterator[None]:
 
 
 def read_candidates(
-    path: str, chunk_bytes: int, grouped: bool, queries: Any, targets: Any
+    path: str, chunk_bytes: int, grouped: bool, queries: NameIndex, targets: NameIndex
 ) -> Iterator[CandidateChunk | Candidates]:
     """Chunks of a candidate file in order, lines unparsed and alignments parsed.
 
@@ -145,7 +146,7 @@ def _read_lines(
         yield CandidateChunk(chunk, kind)
 
 
-def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
+def _read_alignments(file: InputFile, grouped: bool, queries: NameIndex, targets: NameIndex) -> Iterator[Candidates]:
     import pysam
 
     from gpualign.io.htslib_input import HtslibInput

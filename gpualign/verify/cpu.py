@@ -15,7 +15,7 @@ from gpualign.streaming.timeline import STEPS
 #: queries of more bases than a tile of the native code; their first limit, at least and as a share of the length
 _LONG, _FIRST_LIMIT, _FIRST_SHARE = 512, 64, 32
 #: --mode, as the native code and the kernels number it (cuda/abi/verify.hpp)
-MODES: dict[str, int] = _native.VERIFY_MODES
+MODES = _native.verify_modes()
 
 
 @dataclass(frozen=True)

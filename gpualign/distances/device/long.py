@@ -16,9 +16,9 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 
 #: words that a sequence has to spare (cuda/algo/distances/reach.hpp)
-_SPARE_WORDS: int = _native.REACH_SPARE_WORDS
+_SPARE_WORDS = _native.REACH_SPARE_WORDS
 #: phases whose rows are kept
-_KEPT: int = _native.REACH_KEPT
+_KEPT = _native.REACH_KEPT
 #: threads that pack symbols, and blocks for each sequence
 _PACKERS, _PACKING_BLOCKS = 256, 64
 

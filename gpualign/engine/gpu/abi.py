@@ -47,5 +47,4 @@ def changed(record: np.void, **values: Any) -> np.void:
 
 @functools.cache
 def _layouts() -> dict[str, tuple[int, list[tuple[str, int, str, int]]]]:
-    layouts: dict[str, tuple[int, list[tuple[str, int, str, int]]]] = _native.abi_structs()
-    return layouts
+    return _native.abi_structs()

@@ -44,7 +44,7 @@ class Deflater:
             NvcompError: nvCOMP failed.
         """
         slot.step = "deflate"
-        content, maximum = int(_native.BGZF_CONTENT), int(_native.BGZF_MAX_BLOCKS)
+        content, maximum = _native.BGZF_CONTENT, _native.BGZF_MAX_BLOCKS
         blocks = -(-capacity // content)
         at_once = min(blocks, maximum, self._at_once(content))
         scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(at_once, content)

@@ -227,11 +227,12 @@ class Device:
             self._functions[key] = self.module(source, defines).get_function(name)
         return self._functions[key]
 
-    def resident(self, key: str, make: Callable[[], Any]) -> Any:
+    def resident(self, key: str, make: Callable[[], Result]) -> Result:
         """Something that stays on the device between batches (a reference, an index): made once per ``key``."""
         if key not in self._resident:
             self._resident[key] = make()
-        return self._resident[key]
+        made: Result = self._resident[key]
+        return made
 
     def forget(self, key: str) -> None:
         """Give back what :meth:`resident` made for ``key``; waits for the device's kernels."""

@@ -48,7 +48,9 @@ class BlockGroup:
         head = cls._head(count)
         nbytes = head + len(given) + _ALIGNMENT * count
         block = lent_or_new(lend, nbytes)
-        _native.stage_bgzf_blocks(given, block[head:], *cls._numbers(block, count), cls._checksums(block, count))
+        payloads, sizes, texts, text_sizes = cls._numbers(block, count)
+        arrays = (payloads, sizes, texts, text_sizes, cls._checksums(block, count))
+        _native.stage_bgzf_blocks(given, block[head:], *arrays)
         return cls(block, count, text_bytes)
 
     @staticmethod

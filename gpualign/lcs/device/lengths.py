@@ -129,8 +129,7 @@ def sort_into_classes(lengths: NDArray[np.int64], indices: NDArray[np.int64], sh
 
 def much_longer(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """bool (n,): subjects so much longer than the others that one thread would still be at work when all are done."""
-    outliers: NDArray[np.bool_] = lengths > max(_LONG, 16 * int(lengths.mean()))
-    return outliers
+    return lengths > max(_LONG, 16 * int(lengths.mean()))
 
 
 class LcsKernel:

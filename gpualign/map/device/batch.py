@@ -23,9 +23,9 @@ from gpualign.streaming.timeline import STEPS
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
 #: counters of a batch, uint32: fields of MapBatch (cuda/abi/map.hpp), the last one MapCounters
-_COUNTERS = {"doubtful_count": 1, "counters": int(_native.MAP_COUNTERS)}
+_COUNTERS = {"doubtful_count": 1, "counters": _native.MAP_COUNTERS}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
-_LENGTHS = (tuning.MAP_LONGEST, int(_native.LONGEST_WHOLE), 1 << 40)
+_LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class MapBatch:
         draws = block[layout.draws : layout.counters].view(np.uint32)
         block[layout.counters : layout.counters + 4 * sum(_COUNTERS.values())] = 0
         mates = batch.mates if paired else None
-        count, longest = _native.stage_reads(
+        count, (short, whole, longest) = _native.stage_reads(
             batch.bases,
             batch.qualities,
             batch.base_offsets,
@@ -84,7 +84,7 @@ class MapBatch:
             draws,
             templates,
         )
-        return cls(replace(batch, bases=bases), block, count, tuple(longest), model)
+        return cls(replace(batch, bases=bases), block, count, (short, whole, longest), model)
 
     @property
     def mates(self) -> int:

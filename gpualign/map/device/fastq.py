@@ -48,7 +48,7 @@ class ReadsLayout:
 
     def __init__(self, reads: int, text_bytes: int) -> None:
         of_map, self.block = BlockLayout(reads), _ALIGNMENT
-        most_names = min(text_bytes, int(_native.FASTQ_LONGEST_NAME) * reads)
+        most_names = min(text_bytes, _native.FASTQ_LONGEST_NAME * reads)
         most_bases = text_bytes // 2  # each has a quality
         at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
         at |= {"draws": self.block + of_map.draws, "zeros": self.block + of_map.counters}
@@ -116,7 +116,7 @@ class StagedText:
 
     @property
     def tiles(self) -> int:
-        return sum(-(-size // int(_native.FASTQ_TILE)) for _, _, size, _ in self.files)
+        return sum(-(-size // _native.FASTQ_TILE) for _, _, size, _ in self.files)
 
     @property
     def nbytes(self) -> int:
@@ -131,7 +131,7 @@ class StagedText:
             reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of memory of so many bytes.
         """
-        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        count, scan = len(self.reads), _native.FASTQ_READS_SCANNED
         texts = {
             name: filled(
                 "FastqText",
@@ -185,7 +185,7 @@ class StagedText:
     @property
     def launches(self) -> tuple[tuple[int, int], ...]:
         """Blocks of each of :data:`KERNELS`, and their threads."""
-        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        count, scan = len(self.reads), _native.FASTQ_READS_SCANNED
         of_all = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
         of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
@@ -365,8 +365,7 @@ def _block_of(
 
 
 def _kept(slot: Slot) -> KeptArrays:
-    kept: KeptArrays = slot.device.resident(f"{KEPT} {_READS}", lambda: KeptArrays(slot.device, _READS, _KEPT))
-    return kept
+    return slot.device.resident(f"{KEPT} {_READS}", lambda: KeptArrays(slot.device, _READS, _KEPT))
 
 
 def _longest_of(bases: int) -> int:

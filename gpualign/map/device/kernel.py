@@ -67,22 +67,22 @@ class Workspace:
         limit = int(edit_limits(params, length)[-1])
         return cls(
             words,
-            power_of_two(max(_MIN_HITS, min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits))),
-            power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
+            power_of_two(max(_MIN_HITS, min(_MAX_HITS, _native.MAP_DEPTH * params.seeding.max_hits))),
+            power_of_two(_native.MAP_DEPTH * params.seeding.max_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
 
     def further_records(self, params: MapParams, reads: int) -> int:
         """For as many reads, if they are as most, and in any case for the most that a pair can need."""
         secondary = params.reporting.secondary
-        long_cigar = -(-2 * 2 * 32 * self.words // int(_native.MAP_RECORD_BYTES))  # two operations a base, of two bytes
+        long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations a base, of two bytes
         of_pair = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
         return of_pair + reads // _READS_A_LONG_CIGAR + reads * min(secondary, _USUAL_SECONDARY)
 
     @property
     def nbytes(self) -> int:
         """Bytes of one warp."""
-        return int(_native.map_workspace_bytes(self.hits, self.loci, self.trace))
+        return _native.map_workspace_bytes(self.hits, self.loci, self.trace)
 
 
 def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
@@ -115,7 +115,7 @@ def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
 
 def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
     """``MapBatch`` of cuda/abi/map.hpp, whose block and records, so many bytes, are at these addresses."""
-    size, reads = int(_native.MAP_RECORD_BYTES), len(item.batch)
+    size, reads = _native.MAP_RECORD_BYTES, len(item.batch)
     return filled(
         "MapBatch",
         **item.addresses(block),
@@ -196,7 +196,7 @@ class MapKernel:
             records=records,
             workspace=memory,
             next_further=counters + 4 * given.further,
-            state=int(slot.device_array("reads", int(_native.map_state_bytes(workspace.words, len(item.batch))))),
+            state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, len(item.batch)))),
             doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
@@ -249,7 +249,7 @@ class MapKernel:
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records, reads = slot.part_with("records"), len(item.batch)
         assert records is not None
-        if int(counters[given.further]) > nbytes // int(_native.MAP_RECORD_BYTES) - reads:
+        if int(counters[given.further]) > nbytes // _native.MAP_RECORD_BYTES - reads:
             self._further *= 2  # of the batches to come
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
         records = records[:nbytes]
@@ -265,13 +265,13 @@ class MapKernel:
 
     def _records_bytes(self, item: MapBatch) -> int:
         further = self._further * self._launch(item.longest[0]).workspace.further_records(self.params, len(item.batch))
-        return (len(item.batch) + further) * int(_native.MAP_RECORD_BYTES)
+        return (len(item.batch) + further) * _native.MAP_RECORD_BYTES
 
     def _launch(self, longest: int) -> _Launch:
         """For batches whose longest read has so many bases."""
         if longest not in self._launches:
             workspace, shape = Workspace.of(self.params, longest), tuning.map_shape(longest)
-            shared = shape.warps * int(_native.map_shared_bytes(shape.words))
+            shared = shape.warps * _native.map_shared_bytes(shape.words)
             functions = tuple(self.device.function("map", name, shape.defines) for name in KERNELS)
             for function in functions:
                 function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)

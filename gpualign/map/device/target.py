@@ -34,8 +34,7 @@ def padded_mask(reference: Reference) -> NDArray[np.uint32]:
 
 def resident_text(device: Device, reference: Reference) -> DeviceText:
     """The reference's bases and ACGT mask on the device, where they stay."""
-    text: DeviceText = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
-    return text
+    return device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
 
 
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
@@ -58,5 +57,4 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
         contig_offsets, offsets, entries = arrays.addresses
         return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
 
-    found: np.void = device.resident(f"map target {id(index)}", target)
-    return found
+    return device.resident(f"map target {id(index)}", target)

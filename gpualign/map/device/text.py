@@ -216,7 +216,7 @@ class TextKernel:
         block = int(slot.upload("text block", item.block[: item.nbytes]))
         capacity = int(self._scale * item.usual_bytes) + _MIN_BYTES
         deflater = self._deflater if item.form.bam and item.form.deflate else None
-        scan = int(_native.TEXT_READS_SCANNED)
+        scan = _native.TEXT_READS_SCANNED
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity, zeroed=True))

@@ -23,8 +23,9 @@ from gpualign.sequences.reference import Reference
 
 def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     """The CPU's records, and their number."""
-    arrays = (item.batch.native, item.alignments.native, item.wanted, item.options)
-    records, count = _native.format_records(reference.native, *reference.shown_name_bytes, *arrays, item.form.bam)
+    reads, found, options = item.batch.native, item.alignments.native, dict(item.options)
+    names = reference.shown_name_bytes
+    records, count = _native.format_records(reference.native, *names, reads, found, item.wanted, options, item.form.bam)
     return records.tobytes(), count
 
 

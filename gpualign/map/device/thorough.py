@@ -112,7 +112,7 @@ class Thorough:
         self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, _GROWTH), ArenaSizes()
         self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else _SHARE
-        depth = int(_native.MAP_DEPTH)
+        depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
         k, scores = index.params.k, params.scoring.native
@@ -132,13 +132,13 @@ class Thorough:
 
     def any_long(self, item: MapBatch) -> bool:
         """Whether reads are mapped as long ones."""
-        return not self._params.end_to_end and item.longest[2] > int(_native.LONGEST_WHOLE)
+        return not self._params.end_to_end and item.longest[2] > _native.LONGEST_WHOLE
 
     def _sizes(self, item: MapBatch) -> ThoroughSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
-        seeds = int(_native.most_neighbours(longest, index.k, index.w))
+        seeds = _native.most_neighbours(longest, index.k, index.w)
         space = self._hits, self._loci, self._lanes, self._band
         sizes = _native.thorough_bytes(item.mates, longest, seeds, limit, *space)
         return ThoroughSizes(longest, seeds, *map(int, sizes))
@@ -165,7 +165,7 @@ class Thorough:
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, given: Capacity
     ) -> np.void:
         """``ChainLaunch`` for the reads that are mapped as long ones; arguments are those of :meth:`launches`."""
-        minimum = int(_native.LONGEST_WHOLE) + 1
+        minimum = _native.LONGEST_WHOLE + 1
 
         def of_long(name: str, nbytes: int) -> int:
             return array(f"long {name}", nbytes)
@@ -251,7 +251,7 @@ class Thorough:
         for own in counters[COUNTERS : given.further].reshape(given.launches, _LAUNCH_COUNTERS):
             lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
-            band = int(own[_WANTED_BAND]) * int(_native.WANTED_BAND_BYTES)
+            band = int(own[_WANTED_BAND]) * _native.WANTED_BAND_BYTES
             self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))

@@ -1,5 +1,8 @@
 // The structs of all commands for gpualign/engine/gpu/abi.py, which makes NumPy types of them.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 
@@ -11,19 +14,19 @@ namespace nb = nanobind;
 namespace gpualign {
 
 // {name: (size, [(field, offset, type, count of an array or 0), ...])}
-static nb::dict abi_structs() {
-    nb::dict structs;
+static auto abi_structs() {
+    std::map<std::string, std::tuple<size_t, std::vector<std::tuple<std::string, size_t, std::string, size_t>>>> structs;
     for (const auto& command : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(),
         verify_abi()})
         for (const AbiStruct& entry : command) {
-            nb::list fields;
+            std::vector<std::tuple<std::string, size_t, std::string, size_t>> fields;
             size_t covered = 0;
             for (const AbiField& field : entry.fields) {
-                fields.append(nb::make_tuple(field.name, field.offset, field.type, field.count));
+                fields.emplace_back(field.name, field.offset, field.type, field.count);
                 covered += field.bytes;
             }
             if (covered != entry.size) throw std::logic_error(entry.name + ": a field is not listed, or there is padding");
-            structs[entry.name.c_str()] = nb::make_tuple(entry.size, fields);
+            structs[entry.name] = {entry.size, std::move(fields)};
         }
     return structs;
 }

@@ -59,7 +59,7 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    nb::tuple cut(Input<uint8_t> content, uint64_t before) const {
+    auto cut(Input<uint8_t> content, uint64_t before) const {
         const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
         const auto* begin = reinterpret_cast<const char*>(content.data());
@@ -68,10 +68,10 @@ struct IsalLibrary {
             nb::gil_scoped_release release;
             compressor()(content.data() + head, content.size() - head - tail, blocks);
         }
-        return nb::make_tuple(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
+        return tuple_of(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
     }
 
-    nb::tuple inflate(Input<uint8_t> blocks) const {
+    auto inflate(Input<uint8_t> blocks) const {
         Text out;
         int64_t lines = 0;
         {
@@ -82,7 +82,7 @@ struct IsalLibrary {
             out.extend(content);
             lines = newlines(out.data(), out.data() + out.size());
         }
-        return nb::make_tuple(to_numpy(std::move(out)), lines);
+        return tuple_of(to_numpy(std::move(out)), lines);
     }
 
     void inflate_into(Input<uint8_t> blocks, Mutable<uint8_t> text) const {
@@ -119,16 +119,16 @@ Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
 }
 
 // Bytes of the whole blocks that a text begins with, and whether what follows is not a block.
-nb::tuple whole_blocks(Input<uint8_t> data) {
+auto whole_blocks(Input<uint8_t> data) {
     const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
     const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
     while (size_t(end - at) >= bgzf::kHeader && is_block()) {
         uint16_t last;
         std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
-        if (size_t(last) + 1 > size_t(end - at)) return nb::make_tuple(at - begin, false);
+        if (size_t(last) + 1 > size_t(end - at)) return tuple_of(at - begin, false);
         at += size_t(last) + 1;
     }
-    return nb::make_tuple(at - begin, size_t(end - at) >= bgzf::kHeader);
+    return tuple_of(at - begin, size_t(end - at) >= bgzf::kHeader);
 }
 
 // Where in a file each of the whole blocks ends that begin at `begin`.
@@ -176,9 +176,9 @@ Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
     return to_numpy(std::move(places));
 }
 
-nb::tuple count_blocks(Input<uint8_t> blocks) {
+auto count_blocks(Input<uint8_t> blocks) {
     const auto [count, text] = bgzf::Contents::of(blocks.data(), blocks.size());
-    return nb::make_tuple(count, text);
+    return tuple_of(count, text);
 }
 
 // For a device: what was deflated of each block that has text, at multiples of 16, where that is and its bytes, where its text

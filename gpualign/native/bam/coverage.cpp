@@ -30,10 +30,10 @@ Output<uint8_t> finish(CoverageCounter& counter) {
     return to_numpy(counter.take_lines());
 }
 
-nb::list contigs(const CoverageCounter& counter) {
-    nb::list rows;
+auto contigs(const CoverageCounter& counter) {
+    std::vector<std::tuple<int64_t, int64_t, int64_t, Output<int64_t>>> rows;
     for (const ContigCoverage& contig : counter.contigs())
-        rows.append(nb::make_tuple(contig.contig, contig.bases, contig.maximum, to_numpy(std::vector<int64_t>(contig.depths))));
+        rows.emplace_back(contig.contig, contig.bases, contig.maximum, to_numpy(std::vector<int64_t>(contig.depths)));
     return rows;
 }
 

@@ -1,6 +1,8 @@
 // Duplicates among the templates of a run.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
 
 #include <string>
 
@@ -15,7 +17,7 @@ constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = siz
 constexpr size_t kTagLength = 2;
 
 // (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
-nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
+auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
                          uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
@@ -40,13 +42,11 @@ nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>&
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
+    return tuple_of(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
 }
 
-void add(DuplicateFinder& finder, const nb::tuple& batch) {
-    const auto ends = nb::cast<Input<uint64_t>>(batch[0]);
-    const auto counts = nb::cast<Input<int64_t>>(batch[1]);
-    const auto templates = nb::cast<int64_t>(batch[2]);
+void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
+    const auto& [ends, counts, templates] = batch;
     if (ends.size() % kWords || counts.size() > kCounts * finder.libraries()) throw nb::value_error("no ends of templates");
     {
         nb::gil_scoped_release release;
@@ -69,13 +69,13 @@ Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
 }
 
 // A row for each library: its counts, then those of its duplicates.
-nb::list library_counts(DuplicateFinder& finder) {
-    nb::list rows;
+auto library_counts(DuplicateFinder& finder) {
+    std::vector<std::array<int64_t, 7>> rows;
     for (size_t i = 0; i < finder.libraries(); i++) {
         const LibraryCounts& all = finder.counts(i);
         const DuplicateCounts& duplicates = finder.duplicates()[i];
-        rows.append(nb::make_tuple(all.unpaired, all.pairs, all.secondary_or_supplementary, all.unmapped, duplicates.unpaired,
-                                   duplicates.pairs, duplicates.optical_pairs));
+        rows.push_back({all.unpaired, all.pairs, all.secondary_or_supplementary, all.unmapped, duplicates.unpaired,
+                        duplicates.pairs, duplicates.optical_pairs});
     }
     return rows;
 }
@@ -84,16 +84,6 @@ int64_t without_barcode(DuplicateFinder& finder) {
     int64_t total = 0;
     for (size_t i = 0; i < finder.libraries(); i++) total += finder.counts(i).without_barcode;
     return total;
-}
-
-nb::list set_sizes(const DuplicateFinder& finder) {
-    nb::list kinds;
-    for (const auto& sizes : finder.set_sizes()) {
-        nb::dict counts;
-        for (const auto& [size, count] : sizes) counts[nb::int_(size)] = count;
-        kinds.append(counts);
-    }
-    return kinds;
 }
 
 }  // namespace
@@ -113,7 +103,7 @@ void bind_duplicates(nb::module_& m) {
              "reads, duplicate pairs, optical ones of these).")
         .def("without_barcode", &without_barcode,
              "Templates with a mapped read that have no barcode, or not all that were asked for.")
-        .def("set_sizes", &set_sizes,
+        .def("set_sizes", &DuplicateFinder::set_sizes,
              "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical duplicates.");
 }
 

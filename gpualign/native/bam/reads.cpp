@@ -1,5 +1,6 @@
 // BAM records as the reads that they were: secondary and supplementary ones left out, reverse ones turned back.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <string>
@@ -46,9 +47,9 @@ public:
         tags(record);
     }
 
-    nb::tuple arrays() {
-        const nb::object qualities = with_qualities_ ? nb::cast(to_numpy(std::move(qualities_))) : nb::none();
-        return nb::make_tuple(to_numpy(std::move(names_)), to_numpy(std::move(name_offsets_)), to_numpy(std::move(bases_)),
+    auto arrays() {
+        auto qualities = with_qualities_ ? std::optional(to_numpy(std::move(qualities_))) : std::nullopt;
+        return tuple_of(to_numpy(std::move(names_)), to_numpy(std::move(name_offsets_)), to_numpy(std::move(bases_)),
                               to_numpy(std::move(base_offsets_)), qualities, to_numpy(std::move(tags_)),
                               to_numpy(std::move(tag_offsets_)), to_numpy(std::move(flags_)));
     }
@@ -75,7 +76,7 @@ private:
     bool with_qualities_ = false;
 };
 
-nb::tuple bam_reads(Input<uint8_t> records, const std::string& dropped) {
+auto bam_reads(Input<uint8_t> records, const std::string& dropped) {
     BamReads reads(records.size(), dropped);
     {
         nb::gil_scoped_release release;
@@ -88,7 +89,7 @@ nb::tuple bam_reads(Input<uint8_t> records, const std::string& dropped) {
 }
 
 // Bytes of the whole records that these begin with, and how many of them are reads.
-nb::tuple whole_bam_records(Input<uint8_t> bytes) {
+auto whole_bam_records(Input<uint8_t> bytes) {
     size_t at = 0;
     int64_t reads = 0;
     {
@@ -101,7 +102,7 @@ nb::tuple whole_bam_records(Input<uint8_t> bytes) {
             at += record.size();
         }
     }
-    return nb::make_tuple(at, reads);
+    return tuple_of(at, reads);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
     return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
 }
 
-nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
+auto sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     std::vector<SortKey> keys;
     Text sorted;
     int64_t templates = 0;
@@ -42,7 +42,7 @@ nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
         }
         keys.shrink_to_fit();
     }
-    return nb::make_tuple(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), templates);
+    return tuple_of(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), templates);
 }
 
 void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count, uint64_t first) {
@@ -108,13 +108,13 @@ public:
         return content(buffer);
     }
 
-    nb::tuple blocks(RangeBuffer& buffer, const Place& low, const Place& high, size_t block_bytes) const {
+    auto blocks(RangeBuffer& buffer, const Place& low, const Place& high, size_t block_bytes) const {
         std::vector<RunBlock> found;
         {
             nb::gil_scoped_release release;
             pile_.merge(bound(low), bound(high), block_bytes, buffer.scratch, emptied(buffer), found);
         }
-        return nb::make_tuple(content(buffer), to_numpy_words(std::move(found)));
+        return tuple_of(content(buffer), to_numpy_words(std::move(found)));
     }
 
 private:
@@ -144,7 +144,7 @@ void bind_bam_sort(nb::module_& m) {
     nb::class_<RangeBuffer>(m, "RangeBuffer", "Memory for one range of records after the other.").def(nb::init<>());
     nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
         .def(nb::init<>())
-        .def_prop_ro("bytes", &Pile::bytes)
+        .def_prop_ro("nbytes", &Pile::bytes)
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
         .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")

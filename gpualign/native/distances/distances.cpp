@@ -1,4 +1,6 @@
 // Bindings of `distances` on the CPU: queries against all targets, a group of queries in the lanes of a vector.
+#include <nanobind/stl/vector.h>
+
 #include <stdexcept>
 
 #include "algo/distances/reach.hpp"
@@ -201,14 +203,7 @@ void bind_of(nb::module_& m, const char* name) {
 void bind_distances(nb::module_& m) {
     distances::bind_of<uint8_t>(m, "ByteDistances");
     distances::bind_of<uint32_t>(m, "WideDistances");
-    m.attr("DISTANCE_MODES") = [] {
-        nb::dict modes;
-        modes["infix"] = int(VerifyMode::infix);
-        modes["prefix"] = int(VerifyMode::prefix);
-        modes["global"] = int(VerifyMode::global);
-        modes["indel"] = distances::kIndel;
-        return modes;
-    }();
+    m.attr("INDEL") = distances::kIndel;
     m.attr("REACH_SPARE_WORDS") = int(reach::kSpareWords);
     m.attr("REACH_KEPT") = int(reach::kKept);
     m.def(
@@ -223,13 +218,14 @@ void bind_distances(nb::module_& m) {
     m.def(
         "dlpack_array",
         [](nb::ndarray<nb::ro, nb::c_contig> array) {
-            nb::list shape;
-            for (size_t i = 0; i < array.ndim(); i++) shape.append(array.shape(i));
+            std::vector<size_t> shape;
+            for (size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
             const nb::dlpack::dtype type = array.dtype();
             const char* kind = type.code == uint8_t(nb::dlpack::dtype_code::Int) ? "i" : type.code == uint8_t(nb::dlpack::dtype_code::UInt) ? "u" : "f";
-            return nb::make_tuple(reinterpret_cast<uintptr_t>(array.data()), shape, kind, int(type.bits));
+            return tuple_of(reinterpret_cast<uintptr_t>(array.data()), shape, kind, int(type.bits));
         },
-        nb::arg("array"), "Address, shape, NumPy kind and bits of an array of any device that speaks DLPack.");
+        nb::arg("array"), nb::sig("def dlpack_array(array: object) -> tuple[int, list[int], str, int]"),
+        "Address, shape, NumPy kind and bits of an array of any device that speaks DLPack.");
 }
 
 }  // namespace gpualign

@@ -79,7 +79,7 @@ void bind_outputs(nb::class_<Call>& type) {
             run_call(call, first, last, call.symmetric(), [&](int64_t, int64_t lane, int32_t query, const Block& block) {
                 pairs.take(lane, query, block, call.symmetric(), [&](int32_t target) { return call.skips(query, target); });
             });
-            return nb::make_tuple(to_numpy(std::move(pairs.query)), to_numpy(std::move(pairs.target)), to_numpy(std::move(pairs.value)));
+            return tuple_of(to_numpy(std::move(pairs.query)), to_numpy(std::move(pairs.target)), to_numpy(std::move(pairs.value)));
         },
         nb::arg("first"), nb::arg("last"));
 }

@@ -32,9 +32,9 @@ public:
         put_bases(p + i, n - i);
     }
 
-    nb::tuple finish() {
+    auto finish() {
         words_.resize(bases_ / kBasesPerWord + 2);
-        return nb::make_tuple(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
+        return tuple_of(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
                               to_numpy(std::move(run_bases_)));
     }
 
@@ -77,7 +77,7 @@ private:
 };
 
 template <class Seed>
-nb::tuple build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
+auto build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
     IndexBuilder<Seed> builder(reference, k, w, threads, done);
     {
         nb::gil_scoped_release release;
@@ -85,11 +85,11 @@ nb::tuple build_index_of(const ReferenceView& reference, int k, int w, int threa
     }
     uint64_t* entries = builder.entries.release();
     nb::capsule owner(entries, [](void* p) noexcept { std::free(p); });
-    return nb::make_tuple(to_numpy(std::move(builder.offsets)), Output<uint64_t>(entries, {builder.size()}, owner),
+    return tuple_of(to_numpy(std::move(builder.offsets)), Output<uint64_t>(entries, {builder.size()}, owner),
                           builder.bucket_bits());
 }
 
-nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int threads, Mutable<uint64_t> done) {
+auto build_index(const ReferenceArrays& reference, int k, int w, int threads, Mutable<uint64_t> done) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) throw nb::value_error("k must be odd and between 1 and 31");
     if (w < 1) throw nb::value_error("w must be at least 1");
     if (done.size() != 1) throw nb::value_error("done must hold one number");
@@ -97,7 +97,7 @@ nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int thread
     return build(reference.view(), k, w, std::max(1, threads), done.data());
 }
 
-nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
+auto sort_positions(const ReferenceArrays& reference, int k, int threads) {
     if (k < 1 || k > 15) throw nb::value_error("k must be between 1 and 15");
     const MemSegments segments(reference.view());
     PositionSorter sorter(segments, k, std::max(1, threads));
@@ -108,7 +108,7 @@ nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
     const size_t size = sorter.size();
     uint32_t* positions = sorter.positions.release();
     nb::capsule owner(positions, [](void* p) noexcept { std::free(p); });
-    return nb::make_tuple(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
+    return tuple_of(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
 }
 
 // An index file is untrusted: everything that is used as a subscript is checked once, here.

@@ -12,7 +12,7 @@ namespace {
 // Where an entry's k-mer lies (algo/index/minimizer.hpp: fingerprint << 33 | position << 1 | strand).
 uint64_t position_of(uint64_t entry) { return entry >> 1 & 0xffffffff; }
 
-nb::tuple split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {
+auto split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {
     const ReferenceView view = reference.view();
     std::vector<uint32_t> part_offsets[2];
     std::vector<uint64_t> part_entries[2];
@@ -31,7 +31,7 @@ nb::tuple split_index(const ReferenceArrays& reference, Input<uint32_t> offsets,
             }
         }
     }
-    return nb::make_tuple(to_numpy(std::move(part_offsets[0])), to_numpy(std::move(part_entries[0])), to_numpy(std::move(part_offsets[1])),
+    return tuple_of(to_numpy(std::move(part_offsets[0])), to_numpy(std::move(part_entries[0])), to_numpy(std::move(part_offsets[1])),
                           to_numpy(std::move(part_entries[1])));
 }
 

@@ -226,7 +226,7 @@ Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> b
     return to_numpy(std::move(result));
 }
 
-nb::tuple lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
+auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
                     Input<uint16_t> code, int64_t row_bytes) {
     check_codes(query, symbols);
     check_codes(code, symbols);
@@ -247,7 +247,7 @@ nb::tuple lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, In
             ends.push_back(int64_t(positions.size()));
         }
     }
-    return nb::make_tuple(to_numpy(std::move(positions)), to_numpy(std::move(ends)));
+    return tuple_of(to_numpy(std::move(positions)), to_numpy(std::move(ends)));
 }
 
 }  // namespace

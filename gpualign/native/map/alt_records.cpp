@@ -67,7 +67,7 @@ private:
     Cigar cigar_;
 };
 
-nb::tuple join_alt_records(const nb::tuple& of_primary, const nb::tuple& of_alt, int32_t edit_cost, int32_t max_secondary) {
+auto join_alt_records(const Arrays& of_primary, const Arrays& of_alt, int32_t edit_cost, int32_t max_secondary) {
     const RecordArrays primary(of_primary), alt(of_alt);
     if (primary.reads() != alt.reads()) throw nb::value_error("the records are not of the same reads");
     RecordsBuilder out;

@@ -1,4 +1,5 @@
 // Reads that a device maps by chaining: what the host sets aside for it, and its records.
+#include <nanobind/stl/map.h>
 #include <cstring>
 #include <string>
 
@@ -16,8 +17,8 @@ size_t item_bytes(Arena<Item> ChainBatch::*) {
 }
 
 // {arena of ChainBatch: bytes of an item}
-nb::dict chain_item_bytes() {
-    nb::dict bytes;
+std::map<std::string, size_t> chain_item_bytes() {
+    std::map<std::string, size_t> bytes;
 #define ITEM(name) bytes[#name] = item_bytes(&ChainBatch::name)
     ITEM(hashes);
     ITEM(seeds);
@@ -37,7 +38,7 @@ nb::dict chain_item_bytes() {
 }
 
 // The device's records of each read as the fields of records.Alignments.
-nb::tuple chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
+auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
     const size_t reads = state.size() / sizeof(ChainRead), count = outputs.size() / sizeof(ChainOutput);
     const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());
     const ChainOutput* records = reinterpret_cast<const ChainOutput*>(outputs.data());

@@ -19,7 +19,7 @@ struct Histogram {
 
 // (mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates): counts,
 // and histograms over the reads by their primary record; error rates in `rate_bins` bins to 1.
-nb::tuple count_records(const nb::tuple& alignments, Input<int64_t> read_offsets, int64_t rate_bins) {
+auto count_records(const Arrays& alignments, Input<int64_t> read_offsets, int64_t rate_bins) {
     const RecordArrays arrays(alignments);
     if (read_offsets.size() != arrays.reads() + 1) throw nb::value_error("the records are not those of the reads");
     const RecordsView records = arrays.view();
@@ -48,7 +48,7 @@ nb::tuple count_records(const nb::tuple& alignments, Input<int64_t> read_offsets
             supplementary += (records.flag[record] & kFlagSupplementary) != 0;
         }
     }
-    return nb::make_tuple(mapped, proper, secondary, supplementary, edits, edited_bases, to_numpy(std::move(qualities.bins)),
+    return tuple_of(mapped, proper, secondary, supplementary, edits, edited_bases, to_numpy(std::move(qualities.bins)),
                           to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
 }
 
@@ -90,7 +90,7 @@ PairFacts pair_facts(const ReadSpan& first, const ReadSpan& second) {
 
 // visit(facts), without the interpreter's lock, for each pair whose mates are both mapped with that quality.
 template <class Visit>
-void visit_pairs(const Input<uint8_t>& mates, const nb::tuple& alignments, int min_mapq, Visit&& visit) {
+void visit_pairs(const Input<uint8_t>& mates, const Arrays& alignments, int min_mapq, Visit&& visit) {
     const RecordArrays arrays(alignments);
     if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
     const RecordsView records = arrays.view();
@@ -104,7 +104,7 @@ void visit_pairs(const Input<uint8_t>& mates, const nb::tuple& alignments, int m
     }
 }
 
-nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq) {
+auto insert_sizes(Input<uint8_t> mates, const Arrays& alignments, int min_mapq) {
     std::vector<uint8_t> orientations, read_through;
     std::vector<int64_t> sizes;
     visit_pairs(mates, alignments, min_mapq, [&](const PairFacts& pair) {
@@ -112,10 +112,10 @@ nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int mi
         sizes.push_back(pair.size);
         read_through.push_back(pair.read_through);
     });
-    return nb::make_tuple(to_numpy(std::move(orientations)), to_numpy(std::move(sizes)), to_numpy(std::move(read_through)));
+    return tuple_of(to_numpy(std::move(orientations)), to_numpy(std::move(sizes)), to_numpy(std::move(read_through)));
 }
 
-Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq, int orientation, int64_t longest,
+Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const Arrays& alignments, int min_mapq, int orientation, int64_t longest,
                                    int64_t bin) {
     Histogram counts;
     visit_pairs(mates, alignments, min_mapq, [&](const PairFacts& pair) {

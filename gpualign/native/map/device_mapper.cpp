@@ -37,7 +37,7 @@ uint64_t most_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uin
 
 // What templates of so many mates need that are mapped thoroughly, with reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes of each template, of each
 // group of lanes, of these for a dynamic program, and the most that a dynamic program of a chain takes). `maximum`: bytes of one.
-nb::tuple thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
+auto thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
                          uint32_t lanes, uint64_t maximum) {
     const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
     const auto needed = [&](int32_t band) {
@@ -49,11 +49,11 @@ nb::tuple thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, i
     uint8_t *state_end = nullptr, *end = nullptr;
     template_state(nullptr, mates, max_loci, state_end);
     thorough_memory(nullptr, longest, max_seeds, max_hits, max_loci, band_bytes, lanes, end);
-    return nb::make_tuple(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
+    return tuple_of(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
 }
 
 // A ChainRules.
-nb::bytes chaining_of(int32_t k, int32_t w, const nb::tuple& scores) {
+nb::bytes chaining_of(int32_t k, int32_t w, const Arrays& scores) {
     const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
@@ -144,7 +144,7 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
 // Copies what the device wants of a batch to where that is staged: bases, qualities, offsets, draws, and the first read of each template, a read by
 // itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
 // most each of `maximum`, or 1.
-nb::tuple stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                       const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
                       const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
@@ -171,11 +171,11 @@ nb::tuple stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>&
         }
         to_templates.data()[templates] = uint32_t(reads);
     }
-    return nb::make_tuple(templates, longest);
+    return tuple_of(templates, longest);
 }
 
 // The bases, qualities and names of the chosen reads, and which mates they are.
-nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                      const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
     if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
     if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
@@ -195,8 +195,8 @@ nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& 
             if (mates) taken_mates.push_back(mates->data()[read]);
         }
     }
-    const auto some = [](bool there, std::vector<uint8_t>& values) { return there ? nb::cast(to_numpy(std::move(values))) : nb::none(); };
-    return nb::make_tuple(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
+    const auto some = [](bool there, std::vector<uint8_t>& values) { return there ? std::optional(to_numpy(std::move(values))) : std::nullopt; };
+    return tuple_of(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
                           to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
@@ -210,13 +210,11 @@ void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuil
 
 // What map_reads returns, out of the device's records and those of the reads that it left to the host; without these it leaves none
 // out.
-nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> mates, const std::optional<nb::tuple>& of_host) {
+auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates, const std::optional<Arrays>& of_host) {
     std::vector<DeviceRecords> device;
-    std::vector<Input<uint8_t>> held;
     size_t reads = 0;
-    for (const nb::handle part : parts) {
-        held.push_back(nb::cast<Input<uint8_t>>(part[0]));
-        device.emplace_back(held.back(), nb::cast<size_t>(part[1]));
+    for (const auto& [records, count] : parts) {
+        device.emplace_back(records, count);
         reads += device.back().reads();
     }
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");

@@ -24,10 +24,10 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 // Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
 constexpr int64_t kBlockBases = 1 << 19;
 
-nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                          int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-                         Input<int64_t> name_offsets, const nb::tuple& scores,
-                         const nb::dict& chaining, int max_secondary) {
+                         Input<int64_t> name_offsets, const Arrays& scores,
+                         const Settings& chaining, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = chain_rules_of(k, w, scores_of(scores), chaining);

@@ -14,10 +14,10 @@
 namespace gpualign {
 namespace {
 
-nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                     int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
                     Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
-                    const nb::dict& params, const nb::dict& chaining, const nb::dict& pairs) {
+                    const Settings& params, const Settings& chaining, const Settings& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);

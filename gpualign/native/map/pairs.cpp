@@ -60,15 +60,15 @@ struct Joined {
         mates.push_back(mate);
     }
 
-    nb::tuple arrays() {
-        const auto some = [](bool there, auto& values) { return there ? nb::cast(to_numpy(std::move(values))) : nb::none(); };
-        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
+    auto arrays() {
+        const auto some = [](bool there, auto& values) { return there ? std::optional(to_numpy(std::move(values))) : std::nullopt; };
+        return tuple_of(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
                               to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
                               some(with_comments, comment_offsets), to_numpy(std::move(mates)));
     }
 };
 
-nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t from1, int64_t from2, int64_t count, bool check_names,
+auto join_pairs(const Arrays& first, const Arrays& second, int64_t from1, int64_t from2, int64_t count, bool check_names,
                      bool all_dots) {
     const ReadArrays arrays1(first), arrays2(second);
     const ReadsView a = arrays1.view(), b = arrays2.view();
@@ -95,7 +95,7 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
     return joined.arrays();
 }
 
-nb::tuple pair_neighbours(const nb::tuple& reads, bool all_dots, bool check_names) {
+auto pair_neighbours(const Arrays& reads, bool all_dots, bool check_names) {
     const ReadArrays arrays(reads);
     const ReadsView s = arrays.view();
     const size_t n = arrays.reads();

@@ -76,7 +76,7 @@ private:
     Cigar cigar_;
 };
 
-nb::tuple change_records(const nb::tuple& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {
+auto change_records(const Arrays& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {
     const RecordArrays records(alignments);
     const size_t n = records.reads();
     if (mates && mates->size() != n) throw nb::value_error("one mate number per read");

@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <nanobind/stl/optional.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -76,12 +77,12 @@ void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t 
     filter.finish();
 }
 
-nb::tuple to_python(MemColumns&& columns) {
-    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
+auto to_python(MemColumns&& columns) {
+    return tuple_of(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
                           to_numpy(std::move(columns.lengths)));
 }
 
-nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
+auto find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
                     size_t maximum, size_t limit) {
     check_range(text, from, to);
     MemColumns columns;
@@ -91,7 +92,7 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
         nb::gil_scoped_release release;
         reached = search(index, text, from, to, min_length, maximum, columns);
     }
-    return nb::make_tuple(to_python(std::move(columns)), reached);
+    return tuple_of(to_python(std::move(columns)), reached);
 }
 
 Output<uint8_t> text_to_numpy(TextBuffer& text) {
@@ -100,8 +101,7 @@ Output<uint8_t> text_to_numpy(TextBuffer& text) {
     return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
 }
 
-nb::object dots_to_numpy(const LongestDots& dots) {
-    if (dots.maximum == 0) return nb::none();
+auto dots_to_numpy(const LongestDots& dots) {
     const size_t n = dots.kept().size();
     std::vector<uint64_t> queries(n);
     std::vector<uint32_t> references(n), lengths(n);
@@ -113,13 +113,14 @@ nb::object dots_to_numpy(const LongestDots& dots) {
         lengths[i] = dot.length;
         reverse[i] = dot.reverse;
     }
-    return nb::make_tuple(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
+    return tuple_of(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
                           to_numpy(std::move(reverse)), dots.total);
 }
 
 // (text, headers, dots)
-nb::tuple printed_to_python(MemReporter& reporter) {
-    return nb::make_tuple(text_to_numpy(reporter.out), reporter.headers, dots_to_numpy(reporter.dots));
+auto printed_to_python(MemReporter& reporter) {
+    auto dots = reporter.dots.maximum ? std::optional(dots_to_numpy(reporter.dots)) : std::nullopt;
+    return tuple_of(text_to_numpy(reporter.out), reporter.headers, std::move(dots));
 }
 
 // The names of a text's records: all of them, and where each begins.
@@ -132,7 +133,7 @@ MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, cons
             settings.style, settings.unique_in_query, from, settings.max_dots};
 }
 
-nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
+auto match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
                      uint64_t from, uint64_t to, size_t maximum, size_t limit) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     reporter.limit = limit;
@@ -142,11 +143,11 @@ nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const M
         reached = search(index, text, from, to, settings.min_length, maximum, reporter);
         reporter.finish(reached);
     }
-    return nb::make_tuple(printed_to_python(reporter), reached);
+    return tuple_of(printed_to_python(reporter), reached);
 }
 
 // Matches found elsewhere as text.
-nb::tuple report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
+auto report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
                       uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     const FoundColumns columns(found);
@@ -214,7 +215,7 @@ void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column
 }
 
 // Of all matches that start from `from` on, those whose string is rare in the reference.
-nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
+auto keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
                     const FoundColumns::Tuple& found, size_t maximum) {
     check_range(text, from, text.length());
     const FoundColumns columns(found);
@@ -227,7 +228,7 @@ nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, u
 }
 
 // Of matches in order of start, those that are unique in their strand sequence; all of them are unique in the reference.
-nb::tuple keep_unique(const MemText& text, const FoundColumns::Tuple& found, int threads) {
+auto keep_unique(const MemText& text, const FoundColumns::Tuple& found, int threads) {
     const FoundColumns columns(found);
     MemColumns kept;
     {
@@ -251,7 +252,9 @@ MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands, bo
     return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands), deferred);
 }
 
-nb::object queries_to_python(QueryRecords& records, double reading, int strands, bool deferred) {
+using Queries = std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, MemText, double>>;
+
+Queries queries_to_python(QueryRecords& records, double reading, int strands, bool deferred) {
     MemText* text;
     {
         nb::gil_scoped_release release;
@@ -263,19 +266,19 @@ nb::object queries_to_python(QueryRecords& records, double reading, int strands,
 
 // Damage is not said here: the parser of all commands does that.
 template <class Parse>
-nb::object pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
+Queries pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
     QueryRecords records(size / (fastq ? 2 : 1) + 64);
     double reading = 0;
     try {
         nb::gil_scoped_release release;
         reading = parse(records);
     } catch (const std::exception&) {
-        return nb::none();
+        return std::nullopt;
     }
     return queries_to_python(records, reading, strands, deferred);
 }
 
-nb::object pack_query_text(TextInput data, bool fastq, int strands, bool deferred) {
+Queries pack_query_text(TextInput data, bool fastq, int strands, bool deferred) {
     const char* begin = begin_of(data);
     const char* end = begin + data.size();
     return pack_queries(data.size(), fastq, strands, deferred, [&](QueryRecords& records) {
@@ -284,7 +287,7 @@ nb::object pack_query_text(TextInput data, bool fastq, int strands, bool deferre
     });
 }
 
-nb::object pack_stored_queries(int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred,
+Queries pack_stored_queries(int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred,
                                size_t at_once) {
     return pack_queries(size, fastq, strands, deferred, [&](QueryRecords& records) {
         return parse_stored_queries(descriptor, offset, size, fastq, records, at_once);
@@ -306,19 +309,20 @@ nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& valu
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
 }
 
-nb::tuple text_state(nb::handle self) {
+auto text_state(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
     const PackedText& packed = text.deferred() ? *text.forward() : text.text();
-    return nb::make_tuple(borrowed(packed.words, self), borrowed(packed.breaks, self), borrowed(text.begins(), self),
+    return tuple_of(borrowed(packed.words, self), borrowed(packed.breaks, self), borrowed(text.begins(), self),
                           int(text.strands()), text.deferred(), text.non_acgt());
 }
 
 // Words and breaks of the forward strands, and the records' begins in them, for a device; or None.
-nb::object forward_text(nb::handle self) {
+auto forward_text(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
-    if (!text.deferred()) return nb::none();
-    return nb::make_tuple(borrowed(text.forward()->words, self), borrowed(text.forward()->breaks, self),
-                          borrowed(text.begins(), self));
+    const auto arrays = [&] {
+        return tuple_of(borrowed(text.forward()->words, self), borrowed(text.forward()->breaks, self), borrowed(text.begins(), self));
+    };
+    return text.deferred() ? std::optional(arrays()) : std::nullopt;
 }
 
 template <class T>

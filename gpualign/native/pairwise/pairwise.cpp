@@ -172,7 +172,7 @@ private:
     LocalBytes local_bytes_;
 };
 
-nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
+auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
                       Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
                       Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int symbols,
                       int identical, bool match_mismatch, int open, int extend, bool local, int free_ends,
@@ -205,7 +205,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
         if (PyErr_Occurred()) throw nb::python_error();
         throw;
     }
-    return nb::make_tuple(to_numpy(std::move(results.score)), to_numpy(std::move(results.spans)),
+    return tuple_of(to_numpy(std::move(results.score)), to_numpy(std::move(results.spans)),
                           to_numpy(std::move(results.counts)), to_numpy(std::move(cigar)),
                           to_numpy(std::move(cigar_offsets)));
 }

@@ -23,7 +23,7 @@
 namespace gpualign {
 namespace {
 
-nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comments, bool wrapped) {
+auto parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comments, bool wrapped) {
     Records r;
     {
         const char* begin = begin_of(data);
@@ -40,10 +40,10 @@ nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_co
             parse_fasta(lines, r, nucleotides, with_comments);
         }
     }
-    const auto optional = [](bool wanted, auto&& values) -> nb::object {
-        return wanted ? nb::cast(to_numpy(std::move(values))) : nb::none();
+    const auto optional = [](bool wanted, auto&& values) {
+        return wanted ? std::optional(to_numpy(std::move(values))) : std::nullopt;
     };
-    return nb::make_tuple(to_numpy(std::move(r.names)), to_numpy(std::move(r.name_offsets)),
+    return tuple_of(to_numpy(std::move(r.names)), to_numpy(std::move(r.name_offsets)),
                           to_numpy(std::move(r.symbols)), to_numpy(std::move(r.base_offsets)),
                           optional(fastq, std::move(r.quality_symbols)), optional(with_comments, std::move(r.comments)),
                           optional(with_comments, std::move(r.comment_offsets)));

@@ -40,7 +40,7 @@ void put_read(const ReadsView& reads, size_t i, bool suffix, Text& out) {
     out.put('\n');
 }
 
-Output<uint8_t> format_fastx(const nb::tuple& reads, const std::optional<Input<uint8_t>>& wanted, bool suffix) {
+Output<uint8_t> format_fastx(const Arrays& reads, const std::optional<Input<uint8_t>>& wanted, bool suffix) {
     const ReadArrays arrays(reads);
     const Wanted written(wanted, arrays.reads());
     const ReadsView view = arrays.view();
@@ -156,7 +156,7 @@ int64_t put_tags(std::string_view comment, const TagRules& rules, std::vector<ui
     return invalid;
 }
 
-nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::string& dropped,
+auto comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::string& dropped,
                        const std::vector<std::string>& read_groups) {
     const TagRules rules{TagList(dropped), read_groups};
     std::vector<uint8_t> tags;
@@ -171,7 +171,7 @@ nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const st
             tag_offsets.push_back(int64_t(tags.size()));
         }
     }
-    return nb::make_tuple(to_numpy(std::move(tags)), to_numpy(std::move(tag_offsets)), invalid);
+    return tuple_of(to_numpy(std::move(tags)), to_numpy(std::move(tag_offsets)), invalid);
 }
 
 }  // namespace

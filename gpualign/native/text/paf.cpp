@@ -12,7 +12,7 @@ namespace gpualign {
 namespace {
 
 Output<uint8_t> format_paf(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                     const nb::tuple& reads, const nb::tuple& alignments, bool eqx, int cs) {
+                     const Arrays& reads, const Arrays& alignments, bool eqx, int cs) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();

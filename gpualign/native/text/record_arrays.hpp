@@ -39,8 +39,8 @@ public:
         }
     }
 
-    nb::tuple arrays() {
-        return nb::make_tuple(to_numpy(std::move(flag_)), to_numpy(std::move(contig_)), to_numpy(std::move(position_)),
+    auto arrays() {
+        return tuple_of(to_numpy(std::move(flag_)), to_numpy(std::move(contig_)), to_numpy(std::move(position_)),
                               to_numpy(std::move(mapq_)), to_numpy(std::move(score_)), to_numpy(std::move(distance_)),
                               to_numpy(std::move(cigar_)), to_numpy(std::move(cigar_offsets_)), to_numpy(std::move(record_offsets_)));
     }

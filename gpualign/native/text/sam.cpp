@@ -21,7 +21,7 @@ constexpr size_t kUsualFields = 160;  // bytes of a record besides sequence and 
 
 // The options with what they point to.
 struct HeldSamOptions {
-    explicit HeldSamOptions(const nb::dict& given)
+    explicit HeldSamOptions(const Settings& given)
         : read_group(nb::cast<std::string>(given["read_group"])), alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
 #define TAKE(name) options.name = nb::cast<decltype(options.name)>(given[#name])
         TAKE(eqx);
@@ -49,7 +49,7 @@ struct HeldSamOptions {
 };
 
 template <class Writer>
-nb::tuple write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
+auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
     int64_t records = 0;
     {
         nb::gil_scoped_release release;
@@ -60,12 +60,12 @@ nb::tuple write_records(Writer& writer, const ReadsView& reads, size_t n, const 
             if (written[i]) records += writer.read(i);
         }
     }
-    return nb::make_tuple(to_numpy(writer.release()), records);
+    return tuple_of(to_numpy(writer.release()), records);
 }
 
-nb::tuple format_records(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                         const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted,
-                         const nb::dict& options, bool bam) {
+auto format_records(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
+                         const Arrays& reads, const Arrays& alignments, const std::optional<Input<uint8_t>>& wanted,
+                         const Settings& options, bool bam) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
@@ -84,7 +84,7 @@ nb::tuple format_records(const ReferenceArrays& reference, Input<uint8_t> contig
     return write_records(writer, of_reads, n, written);
 }
 
-nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets) {
+auto bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets) {
     if (contig_name_offsets.size() == 0) throw nb::value_error("no offsets of the contigs' names");
     BamWriter writer({contig_names.data(), contig_name_offsets.data()}, contig_name_offsets.size() - 1);
     int64_t count = 0;
@@ -98,7 +98,7 @@ nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t
             rest.remove_prefix(end + 1);
         }
     }
-    return nb::make_tuple(to_numpy(writer.release()), count);
+    return tuple_of(to_numpy(writer.release()), count);
 }
 
 }  // namespace

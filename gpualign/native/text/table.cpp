@@ -1,4 +1,5 @@
 // Columns of numbers and names to tab-separated lines.
+#include <nanobind/stl/vector.h>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -96,8 +97,7 @@ void append(std::string& out, const Column& column, int64_t row) {
 
 // A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
 // ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("character", prefix, bytes), ("cigar", prefix, operations, offsets).
-Column read_column(nb::handle item, std::vector<nb::object>& owners) {
-    const nb::tuple fields = nb::cast<nb::tuple>(item);
+Column read_column(const Arrays& fields, std::vector<nb::object>& owners) {
     const std::string kind = nb::cast<std::string>(fields[0]);
     Column column{};
     column.prefix = nb::cast<std::string>(fields[1]);
@@ -131,10 +131,10 @@ Column read_column(nb::handle item, std::vector<nb::object>& owners) {
     return column;
 }
 
-nb::bytes format_table(nb::list columns, int64_t rows) {
+nb::bytes format_table(const std::vector<Arrays>& columns, int64_t rows) {
     std::vector<Column> read;
     std::vector<nb::object> owners;
-    for (nb::handle item : columns) read.push_back(read_column(item, owners));
+    for (const Arrays& fields : columns) read.push_back(read_column(fields, owners));
     std::string out;
     {
         nb::gil_scoped_release release;

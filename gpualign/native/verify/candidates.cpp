@@ -70,7 +70,7 @@ private:
     int64_t repeated_ = -1;
 };
 
-nb::tuple candidates_of(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
+auto candidates_of(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
     CandidateColumns out;
     const char* begin = begin_of(data);
     const std::string_view text(begin, data.size());
@@ -78,7 +78,7 @@ nb::tuple candidates_of(TextInput data, const std::string& kind, const NameIndex
         nb::gil_scoped_release release;
         parse_candidates(text, kind[0], queries, targets, out);
     }
-    return nb::make_tuple(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
+    return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
                           to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
                           to_numpy(std::move(out.strand)));
 }
@@ -104,14 +104,14 @@ struct NamedArrays {
     }
 };
 
-nb::tuple to_python(Windows&& out) {
-    return nb::make_tuple(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.first)),
+auto to_python(Windows&& out) {
+    return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.first)),
                           to_numpy(std::move(out.local)), to_numpy(std::move(out.begin)), to_numpy(std::move(out.end)),
                           to_numpy(std::move(out.strand)), to_numpy(std::move(out.bases)), to_numpy(std::move(out.offsets)),
                           to_numpy(std::move(out.limits)), out.clipped, out.cells);
 }
 
-nb::tuple windows_of_lines(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets,
+auto windows_of_lines(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets,
                            const NamedArrays& texts, int strands) {
     Windows out(texts.view(), WindowStrands(strands), kind[0] == 'p');
     const std::string_view text(begin_of(data), data.size());
@@ -122,7 +122,7 @@ nb::tuple windows_of_lines(TextInput data, const std::string& kind, const NameIn
     return to_python(std::move(out));
 }
 
-nb::tuple windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begin, Input<int64_t> end,
+auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begin, Input<int64_t> end,
                      Input<int32_t> before, Input<int32_t> after, Input<uint8_t> strand, const NamedArrays& texts, int strands,
                      bool widen) {
     const size_t n = query.size();
@@ -144,7 +144,7 @@ nb::tuple windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t>
 }
 
 // Of each candidate the better pair, forward when equal, and which candidates have a hit.
-nb::tuple choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidates, bool all) {
+auto choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidates, bool all) {
     const bool single = first.size() == 0;
     if (single ? distance.size() != candidates : first.size() != candidates + 1 || size_t(first.data()[candidates]) != distance.size())
         throw nb::value_error("the pairs are not those of the candidates");
@@ -163,7 +163,7 @@ nb::tuple choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t can
             chosen.push_back(int64_t(pair));
         }
     }
-    return nb::make_tuple(to_numpy(std::move(kept)), to_numpy(std::move(chosen)), hits);
+    return tuple_of(to_numpy(std::move(kept)), to_numpy(std::move(chosen)), hits);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ Sorted sort_tasks(const ReferenceView& reference, const Pairs& pairs, bool infix
     return out;
 }
 
-nb::tuple sort_verify_tasks(const ReferenceArrays& reference, Input<int32_t> query, Input<uint32_t> begin,
+auto sort_verify_tasks(const ReferenceArrays& reference, Input<int32_t> query, Input<uint32_t> begin,
                             Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limits, Input<int32_t> lengths,
                             Input<uint8_t> shapes, bool infix, Input<int32_t> band_words, int band_columns,
                             double band_share) {
@@ -116,7 +116,7 @@ nb::tuple sort_verify_tasks(const ReferenceArrays& reference, Input<int32_t> que
                           lengths.data(), shapes.data(), n, queries};
         sorted = sort_tasks(view, pairs, infix, {band_words.data(), band_words.size(), band_columns, band_share});
     }
-    return nb::make_tuple(to_numpy(std::move(sorted.order)), to_numpy(std::move(sorted.tasks)),
+    return tuple_of(to_numpy(std::move(sorted.order)), to_numpy(std::move(sorted.tasks)),
                           to_numpy(std::move(sorted.bands)), to_numpy(std::move(sorted.keys)),
                           to_numpy(std::move(sorted.firsts)));
 }

@@ -1,5 +1,6 @@
 // verify on the CPU: distances, ends and starts of (query, window) pairs; and the lines that say so.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/map.h>
 
 #include <algorithm>
 #include <string>
@@ -93,7 +94,7 @@ void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pair
     }
 }
 
-nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
+auto verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
                        Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode,
                        bool starts) {
     const Pairs pairs{query, begin, end, strand, limit};
@@ -106,7 +107,7 @@ nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, I
         VerifyProfiles profiles(bases.data(), offsets.data(), queries);
         verify(view, profiles, pairs, VerifyMode(mode), starts, out);
     }
-    return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
+    return tuple_of(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
 }
 
 // A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
@@ -173,7 +174,7 @@ private:
     std::string cigar_;
 };
 
-nb::tuple verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
+auto verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
                         Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
                         Input<int32_t> end) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
@@ -187,7 +188,7 @@ nb::tuple verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, 
             ends.push_back(int64_t(text.size()));
         }
     }
-    return nb::make_tuple(nb::bytes(text.data(), text.size()), to_numpy(std::move(ends)));
+    return tuple_of(nb::bytes(text.data(), text.size()), to_numpy(std::move(ends)));
 }
 
 // What lines show of pairs besides what was found.
@@ -239,11 +240,10 @@ Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> ba
 }  // namespace
 
 void bind_verify(nb::module_& m) {
-    nb::dict modes;
-    modes["infix"] = int(VerifyMode::infix);
-    modes["prefix"] = int(VerifyMode::prefix);
-    modes["global"] = int(VerifyMode::global);
-    m.attr("VERIFY_MODES") = modes;
+    m.def("verify_modes", [] {
+        return std::map<std::string, int>{
+            {"infix", int(VerifyMode::infix)}, {"prefix", int(VerifyMode::prefix)}, {"global", int(VerifyMode::global)}};
+    });
     m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
           "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or "
           "T.");
@@ -251,7 +251,7 @@ void bind_verify(nb::module_& m) {
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
           nb::arg("starts") = true,
           "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open interval within "
-          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of VERIFY_MODES. Without `starts` infix "
+          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of verify_modes. Without `starts` infix "
           "starts stay 0, which saves the second pass.");
     m.def("verify_cigars", &verify_cigars, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
           nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),

@@ -64,7 +64,7 @@ class GapModel:
 
     def unreached(self, bits: int, longest_pattern: int, longest_text: int) -> int:
         """Minus infinity in words of ``bits``, or 0 where such lengths do not fit."""
-        value: int = _native.gapsmis_unreached(
+        value = _native.gapsmis_unreached(
             bits,
             longest_pattern,
             longest_text,

@@ -172,7 +172,7 @@ class RowFormat:
     def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
         """One row a pair."""
         gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
-        rows: bytes = _native.gapsmis_rows(
+        rows = _native.gapsmis_rows(
             *self._names,
             self.patterns.offsets,
             self.texts.offsets,

@@ -81,8 +81,7 @@ class PairwiseLauncher:
         scoring = self.problem.scoring
         key = f"scores {id(scoring)}"
         resident = self.device.resident(key, lambda: DeviceArrays(self.device, scoring.scores, owner=scoring))
-        address: int = resident.addresses[0]
-        return address
+        return resident.addresses[0]
 
     @cached_property
     def edit_limits(self) -> np.void:

@@ -130,7 +130,7 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
                                         text_ids, !job.scoring.by_equality);
         align(job, pairs);
     }
-    return nb::make_tuple(to_numpy(std::move(score)), to_numpy(std::move(count)), to_numpy(std::move(start)),
+    return tuple_of(to_numpy(std::move(score)), to_numpy(std::move(count)), to_numpy(std::move(start)),
                           to_numpy(std::move(end)), to_numpy(std::move(list)));
 }
 
@@ -182,7 +182,7 @@ auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, 
             }
         }
     }
-    return nb::make_tuple(to_numpy(std::move(by_warp)), to_numpy(std::move(by_thread)), to_numpy(std::move(longest)));
+    return tuple_of(to_numpy(std::move(by_warp)), to_numpy(std::move(by_thread)), to_numpy(std::move(longest)));
 }
 
 int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest, int gaps, int open, int extend,
