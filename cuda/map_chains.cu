@@ -86,7 +86,7 @@ struct Turns {
     uint32_t width, count;
 };
 
-// Small stretches, as many at a time as a warp has parts; those of equally many steps together.
+// Small intervals, as many at a time as a warp has parts; those of equally many steps together.
 template <uint32_t Lanes>
 __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Part = PartOfWarp<Lanes>;
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(128) align_in_parts(const __grid_co
     align_in_parts_of<8>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128) align_segments(const __grid_constant__ ChainLaunch launch) {
     const Warp group;
     if (group.sync_any(overflowed(launch.batch))) return;
     const uint32_t warp = warp_number();

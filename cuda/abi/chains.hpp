@@ -36,7 +36,7 @@ struct ChainSeed {
     uint32_t at;           // position << 1 | 1 where the canonical k-mer is the reverse strand's
 };
 
-struct ReadStretch {
+struct ReadInterval {
     int32_t begin, end;
 };
 
@@ -45,7 +45,7 @@ struct AnchorChain {
     int32_t score;
     uint32_t first, last;  // of the read's chained anchors
     uint32_t contig;
-    int32_t stretches, covered;     // of the read that it covers: how many, and their bases
+    int32_t intervals, covered;     // of the read that it covers: how many, and their bases
     int32_t aligned, unaligned;     // suboptimal chains of its stretch: how many are aligned, the best score of the others
     uint8_t reverse, chosen, secondary;
     uint8_t jumps;                  // its alignment may be cut: a long gap is in it
@@ -138,14 +138,14 @@ struct ChainRead {
     uint32_t first_ranked, ranked;
     uint32_t first_output, outputs;
     uint32_t flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T
-    uint32_t draw;     // algo/map/draw.hpp
+    uint32_t tie_break;     // algo/map/tie_break.hpp
 };
 
 struct ChainBatch {
     ChainRules rules;
     const uint8_t* bases;
     const int64_t* offsets;  // of each read in the bases
-    const uint32_t* draws;   // of each read
+    const uint32_t* tie_breaks;   // of each read
     uint32_t reads;
     int32_t max_secondary;   // reported of each read
     int64_t min_length;      // of a read that is mapped by these rules

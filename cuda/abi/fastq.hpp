@@ -30,7 +30,7 @@ struct FastqBatch {
     FastqText first, second;
     uint8_t *names, *bases, *qualities, *mates;  // null: not wanted, but for bases and their offsets
     int64_t *name_offsets, *base_offsets;
-    uint32_t *draws, *templates;  // as in MapBatch (abi/map.hpp)
+    uint32_t *tie_breaks, *templates;  // as in MapBatch (abi/map.hpp)
     uint64_t* sizes;              // of each read, bases and bytes of its name in 32 bits each
     uint64_t* places;             // their sums over the reads before it of the same kScanned ones
     uint64_t* block_sums;         // and over those of the blocks before

@@ -43,7 +43,7 @@ struct MapRules {
 // A record of a read. What does not fit in it lies in the batch's `further` records, which are handed out as they are asked for.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
-    static constexpr uint16_t kNoSpace = 0x4000;  // flag: there were not enough further records, as MapBatch::next_further tells the host
+    static constexpr uint16_t kNoSpace = 0x4000;  // flag: there were not enough further records, as MapBatch::next_overflow tells the host
     static constexpr uint16_t kWideCigar = 0x2000;  // flag: the CIGAR lies in further records, 32 bits an operation, after their number
     static constexpr uint16_t kNoDistance = 0xFFFF;  // of a local alignment
 
@@ -74,17 +74,17 @@ struct MapBatch {
     const uint8_t* bases;
     const uint8_t* qualities;   // of each base as in FASTQ; null: there are none
     const int64_t* offsets;     // of each read in the bases
-    const uint32_t* draws;      // of each read, equal for mates (algo/map/draw.hpp)
+    const uint32_t* tie_breaks;      // of each read, equal for mates (algo/map/tie_break.hpp)
     const uint32_t* templates;  // first read of each template, a read by itself or a pair, and one past the last
     MapRecord* records;         // one for each read
-    MapRecord* further;
+    MapRecord* overflow_records;
     uint8_t* workspace;         // of each group
     uint8_t* state;             // of the reads between the kernels: algo/map/read_state.hpp
     MapCounters* counters;
-    uint32_t* next_further;     // more than further_count: all is done again with more space
-    uint32_t* doubtful;         // templates that are mapped thoroughly, and how many there are
-    uint32_t* doubtful_count;
-    uint32_t template_count, further_count;
+    uint32_t* next_overflow;     // more than overflow_count: all is done again with more space
+    uint32_t* slow_templates;         // templates that are mapped thoroughly, and how many there are
+    uint32_t* slow_count;
+    uint32_t template_count, overflow_count;
     uint32_t workspace_hits, workspace_loci, workspace_trace, read_count;  // its sizes: algo/map/types.hpp
 };
 

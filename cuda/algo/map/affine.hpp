@@ -31,7 +31,7 @@ enum : uint8_t {
 
 // Prices of gaps: two of them, of which the lesser counts (Gotoh 1990; minimap2), or one.
 template <class Score>
-struct GapPrices {
+struct GapCosts {
     Score open_extend, extend, long_open_extend, long_extend;
 };
 
@@ -64,18 +64,18 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
 // value of an alignment that begins after it; without `Clips` none does.
 template <bool LongGaps, class Score, bool Clips = true>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above, Score left_best,
-                                          const GapScores<Score>& left, const GapPrices<Score>& prices, Score clipped) {
+                                          const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
     AffineCell<Score> cell{};
     Score extends(0);
-    cell.insertion.gap = longer_gap(above_best, above.gap, prices.open_extend, prices.extend, Score(kInsertionExtends), extends);
-    cell.deletion.gap = longer_gap(left_best, left.gap, prices.open_extend, prices.extend, Score(kDeletionExtends), extends);
+    cell.insertion.gap = longer_gap(above_best, above.gap, costs.open_extend, costs.extend, Score(kInsertionExtends), extends);
+    cell.deletion.gap = longer_gap(left_best, left.gap, costs.open_extend, costs.extend, Score(kDeletionExtends), extends);
     Score gap = max(cell.insertion.gap, cell.deletion.gap);
     Score from = select(cell.deletion.gap > cell.insertion.gap, Score(kFromDeletion), Score(kFromInsertion));
     if (LongGaps) {
-        cell.insertion.long_gap = longer_gap(above_best, above.long_gap, prices.long_open_extend, prices.long_extend,
+        cell.insertion.long_gap = longer_gap(above_best, above.long_gap, costs.long_open_extend, costs.long_extend,
                                              Score(kLongInsertionExtends), extends);
         cell.deletion.long_gap =
-            longer_gap(left_best, left.long_gap, prices.long_open_extend, prices.long_extend, Score(kLongDeletionExtends), extends);
+            longer_gap(left_best, left.long_gap, costs.long_open_extend, costs.long_extend, Score(kLongDeletionExtends), extends);
         const Score long_gap = max(cell.insertion.long_gap, cell.deletion.long_gap);
         const Score from_long = select(cell.deletion.long_gap > cell.insertion.long_gap, Score(kFromDeletion | kFromLong),
                                        Score(kFromInsertion | kFromLong));
@@ -94,13 +94,13 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
 // on return. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b, value, from)
 // sees every cell's value and traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score clipped, Score lowest,
+GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score clipped, Score lowest,
                             Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
         const AffineCell<Score> cell =
-            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, prices, clipped);
+            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, costs, clipped);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
         insertion[b].gap = cell.insertion.gap;
@@ -114,14 +114,14 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPric
 // Kasahara 2018): a cell counts from its neighbour along the diagonal. `best` holds each cell less the one to its left,
 // `insertion` likewise. store(b, from) sees every cell's traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score lowest,
+GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score lowest,
                                        Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
         const Score above_best = best[b + 1];
         const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(substitution(b), above_best, insertion[b + 1], left_best,
-                                                                           left, prices, lowest);
+                                                                           left, costs, lowest);
         store(b, cell.from);
         best[b] = cell.value - left_best;
         insertion[b].gap = cell.insertion.gap - left_best;

@@ -9,8 +9,8 @@ namespace gpualign {
 // Of a read's alignments, a Phred number each: minus the logarithm of how likely the read is there.
 constexpr int32_t kEditLoss = 35;  // of an edit that no quality explains
 constexpr int32_t kGapLoss = 10;   // more, where one of them is a gap
-constexpr int32_t kMostLoss = 1 << 19;
-constexpr uint32_t kMostWeighed = 64;  // loci or pairs: of more the choice is by chance
+constexpr int32_t kMaxLoss = 1 << 19;
+constexpr uint32_t kMaxWeighed = 64;  // loci or pairs: of more the choice is by chance
 constexpr char kNoQuality = '!';        // readers write this where a read has no quality among others that have
 
 // Of a base that differs: one of three others, by an error or, in one of a thousand bases, a variant.
@@ -83,17 +83,17 @@ struct Weights {
 // The one of `count` that loses least: the usual one, or if that loses more another, of equal ones any. loss_of(n) is negative where n is
 // none of them.
 template <class Group, class LossOf>
-GPUALIGN_HD uint32_t least_loss(const Group& group, uint32_t count, uint32_t usual, uint32_t draw, LossOf&& loss_of, int32_t& least) {
+GPUALIGN_HD uint32_t least_loss(const Group& group, uint32_t count, uint32_t usual, uint32_t tie_break, LossOf&& loss_of, int32_t& least) {
     uint64_t best = 0;  // how little is lost | whether it is the usual one, else random bits | number
     for (uint32_t n = group.lane(); n < count; n += Group::kLanes) {
         const int32_t loss = loss_of(n);
         if (loss < 0) continue;
-        const uint32_t order = n == usual ? ~uint32_t(0) : scattered(draw ^ n) >> 1;
-        const uint64_t key = uint64_t(kMostLoss - loss) << 44 | uint64_t(order >> 8) << 20 | n;
+        const uint32_t order = n == usual ? ~uint32_t(0) : mix_bits(tie_break ^ n) >> 1;
+        const uint64_t key = uint64_t(kMaxLoss - loss) << 44 | uint64_t(order >> 8) << 20 | n;
         best = key > best ? key : best;
     }
     best = group.largest(best);
-    least = kMostLoss - int32_t(best >> 44);
+    least = kMaxLoss - int32_t(best >> 44);
     return uint32_t(best & 0xFFFFF);
 }
 

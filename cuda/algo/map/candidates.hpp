@@ -143,11 +143,11 @@ constexpr uint64_t kCandidateLoci = (uint64_t(1) << 34) - 1;  // diagonal and st
 GPUALIGN_HD uint64_t times_locus(uint64_t order, uint64_t factor) {
     return (order & ~kCandidateLoci) | ((order & kCandidateLoci) * factor & kCandidateLoci);
 }
-GPUALIGN_HD uint64_t scattered_order(uint64_t order, uint32_t draw) {
-    return times_locus(order, 0x9E3779B97F4A7C15u) ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2;
+GPUALIGN_HD uint64_t tie_break_order(uint64_t order, uint32_t tie_break) {
+    return times_locus(order, 0x9E3779B97F4A7C15u) ^ uint64_t(tie_break_for(tie_break, TieBreakFor::candidates)) << 2;
 }
-GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
-    return times_locus(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
+GPUALIGN_HD uint64_t candidate_order_of(uint64_t order, uint32_t tie_break) {
+    return times_locus(order ^ uint64_t(tie_break_for(tie_break, TieBreakFor::candidates)) << 2, 0xF1DE83E19937733Du);
 }
 
 // A read's candidates in the workspace, to choose from.
@@ -160,22 +160,22 @@ struct WindowCandidates {
     GPUALIGN_HD uint32_t keep(const Group& group, uint32_t count, Wanted&& wanted) const {
         return keep_keys(group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
     }
-    // Moves the first ones in scattered_order to the front.
+    // Moves the first ones in tie_break_order to the front.
     template <class Group>
-    GPUALIGN_HD void scatter(const Group& group, uint32_t draw, uint32_t count, uint32_t first) const {
+    GPUALIGN_HD void scatter(const Group& group, uint32_t tie_break, uint32_t count, uint32_t first) const {
         const auto each = [&](uint32_t n, auto&& changed) {
             for (uint32_t i = group.lane(); i < n; i += Group::kLanes)
-                list[i] = changed(list[i] >> kWindowBits, draw) << kWindowBits | candidate_window(list[i]);
+                list[i] = changed(list[i] >> kWindowBits, tie_break) << kWindowBits | candidate_window(list[i]);
             group.sync();
         };
-        each(count, [](uint64_t order, uint32_t drawn) { return scattered_order(order, drawn); });
+        each(count, [](uint64_t order, uint32_t tie_break_for) { return tie_break_order(order, tie_break_for); });
         sort_keys(group, list, count);
-        each(first, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
+        each(first, [](uint64_t order, uint32_t tie_break_for) { return candidate_order_of(order, tie_break_for); });
     }
 };
 
 template <class Group, class Candidates>
-GPUALIGN_HD uint32_t most_seed_hits(const Group& group, const Candidates& candidates, uint32_t count) {
+GPUALIGN_HD uint32_t max_seed_hits(const Group& group, const Candidates& candidates, uint32_t count) {
     uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t seed_hits = candidates.seed_hits(i);
@@ -186,12 +186,12 @@ GPUALIGN_HD uint32_t most_seed_hits(const Group& group, const Candidates& candid
 
 // The candidates worth a verification, moved to the front. Returns their number. `Candidates` as WindowCandidates.
 template <class Group, class Candidates>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t draw, uint32_t count,
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t tie_break, uint32_t count,
                                        uint32_t max_candidates) {
-    const uint32_t maximum = most_seed_hits(group, candidates, count);
+    const uint32_t maximum = max_seed_hits(group, candidates, count);
     count = candidates.keep(group, count, [&](uint32_t seed_hits) { return worth_verifying(seed_hits, maximum); });
     if (count <= max_candidates) return count;
-    candidates.scatter(group, draw, count, max_candidates);
+    candidates.scatter(group, tie_break, count, max_candidates);
     return max_candidates;
 }
 
@@ -223,7 +223,7 @@ GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read
     for (uint32_t from = 0, to = 0; from < count; from = to) {
         while (to < count && to - from < kHitsAtOnce) to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
         const uint32_t found = find_candidates(group, read, target, workspace, counter, hits + from, to - from, kept);
-        kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, found, max_candidates);
+        kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, found, max_candidates);
         move_windows(group, workspace, kept);
     }
     return kept;

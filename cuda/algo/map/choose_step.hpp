@@ -55,7 +55,7 @@ private:
         GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
         GPUALIGN_HD PackedLoci loci(int mate) const {
             const MapRead& read = reads[mate];
-            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.unknown,
+            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.ambiguous,
                     found[mate].hits_truncated, {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
@@ -72,7 +72,7 @@ private:
         if (state.left) return false;
         const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
         const MapRules& rules = batch_.rules;
-        if (neighbours_for(rules, loci, mates_ == 2) != NeighboursFor::nothing) return false;
+        if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
         return !wants_chaining(rules, loci, state.found);
     }
 
@@ -87,7 +87,7 @@ private:
     GPUALIGN_HD bool wants_windows(const PackedLoci& anchors, const PackedLoci& mate, int number) const {
         bool wanted = false;
         if (is_looked_for(batch_.rules, mate.length, limit_near_mate(mate.length, mate.limit, batch_.rules.pairs.max)))
-            for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.draws[first_],
+            for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.tie_breaks[first_],
                                  [&](uint32_t, bool, int64_t, int64_t) { wanted = true; });
         return wanted;
     }
@@ -110,8 +110,8 @@ private:
 
     GPUALIGN_HD void choose_among(const PackedLoci& mine, const PackedLoci& other) {
         MapChoice choices[2];
-        if (mates_ == 2) choose_pair(group_, batch_.rules, mine, other, batch_.draws[first_], choices);
-        else choices[0] = choose_single(group_, batch_.rules, mine, batch_.draws[first_]);
+        if (mates_ == 2) choose_pair(group_, batch_.rules, mine, other, batch_.tie_breaks[first_], choices);
+        else choices[0] = choose_single(group_, batch_.rules, mine, batch_.tie_breaks[first_]);
         if (mates_ == 2 && wants_clipped(mine, other)) return leave();
         for (int mate = 0; mate < mates_; mate++)
             if (group_.lane() == 0) all_.states[first_ + uint32_t(mate)].choice = choices[mate];
@@ -127,7 +127,7 @@ private:
     // To be mapped thoroughly.
     GPUALIGN_HD void leave() {
         if (group_.lane() == 0) {
-            batch_.doubtful[group_.take(batch_.doubtful_count)] = number_;
+            batch_.slow_templates[group_.take(batch_.slow_count)] = number_;
             for (int mate = 0; mate < mates_; mate++) all_.states[first_ + uint32_t(mate)].left = true;
         }
         group_.sync();

@@ -8,7 +8,7 @@
 
 namespace gpualign {
 
-constexpr uint64_t kHitStretch = 1 << 14;  // bases
+constexpr uint64_t kHitInterval = 1 << 14;  // bases
 
 // Seed hits that every path has at least.
 GPUALIGN_HD uint32_t min_path_hits(int32_t length, int32_t limit, int32_t k, int32_t w) {

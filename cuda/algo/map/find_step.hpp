@@ -21,7 +21,7 @@ public:
         }
         state.length = read.length;
         state.limit = read.limit;
-        state.unknown = read.unknown;
+        state.ambiguous = read.ambiguous;
         state.clean = read.clean;
         if (group_.lane() == 0) all_.states[r] = state;
         group_.sync();
@@ -31,10 +31,10 @@ private:
     // False where the read is longer than there is space for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
-        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.draws[r]};
+        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r]};
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
         read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
-        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_unknown(read));
+        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);

@@ -87,7 +87,7 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
             const bool reverse = candidate_reverse(candidate);
             const uint32_t seed_hits = candidate_seed_hits(candidate);
             const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
-            within = aligns_whole(read.length, int32_t(best.distance), limit);
+            within = aligns_end_to_end(read.length, int32_t(best.distance), limit);
             if (best_of) best_of[c] = packed(best);
             if (within) locus = make_locus(best.distance, int64_t(begin) + best.end, reverse, seed_hits);
             else failed = seed_hits > failed ? seed_hits : failed;
@@ -112,13 +112,13 @@ struct SeedHits {
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                    const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
-                                   uint32_t total, int32_t depth, bool of_neighbours, SeedHits& hits, FoundRead& found) {
+                                   uint32_t total, int32_t depth, bool of_variants, SeedHits& hits, FoundRead& found) {
     const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
     const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
-    const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_neighbours);
+    const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_variants);
     const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // there may be too few windows
     found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
@@ -127,13 +127,13 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     if constexpr (Memory::kFewHits == 0)
         if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
     const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, candidates, max_candidates);
+    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, candidates, max_candidates);
 }
 
 // The loci found so far.
 GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci,
                                    const FoundRead& found) {
-    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, found.hits_truncated, {}};
+    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.ambiguous, found.hits_truncated, {}};
 }
 
 // Candidates of a read and their loci.

@@ -21,11 +21,11 @@ GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t
 GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
 
 // An unknown base that is forgiven costs what it does in bwa: where it cost a mismatch, reads would be clipped at a few of them.
-GPUALIGN_HD int32_t unknown_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
+GPUALIGN_HD int32_t ambiguous_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
 
 // What a whole read with so many edits scores if they are mismatches.
-GPUALIGN_HD int32_t whole_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t unknown) {
-    return ungapped_score(scores, length, distance) + min(unknown, distance) * (scores.mismatch - unknown_cost(scores));
+GPUALIGN_HD int32_t end_to_end_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t ambiguous) {
+    return ungapped_score(scores, length, distance) + min(ambiguous, distance) * (scores.mismatch - ambiguous_cost(scores));
 }
 
 struct PackedLoci {
@@ -33,13 +33,13 @@ struct PackedLoci {
     const AffineScores& scores;
     const uint64_t* list;
     uint32_t count;
-    int32_t length, limit, unknown;  // of the read
+    int32_t length, limit, ambiguous;  // of the read
     bool hits_truncated;
     PackedBases bases;
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }
-    GPUALIGN_HD int32_t score(uint32_t i) const { return whole_score(scores, length, distance(i), unknown); }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return end_to_end_score(scores, length, distance(i), ambiguous); }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
     GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }
@@ -50,7 +50,7 @@ struct PackedLoci {
 };
 
 // Whether a read aligns end to end with so many edits. No read is aligned of which no base need be right.
-GPUALIGN_HD bool aligns_whole(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
+GPUALIGN_HD bool aligns_end_to_end(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
 
 // How many loci are as good as the best one.
 template <class Loci>
@@ -76,12 +76,12 @@ GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, 
 
 // What the neighbours of a read (neighbours.hpp) are looked up for: its locus, which its own seeds may not show, or loci beside its
 // own.
-enum class NeighboursFor { nothing, locus, rivals };
+enum class VariantsFor { nothing, locus, suboptimal };
 template <class Loci>
-GPUALIGN_HD NeighboursFor neighbours_for(const MapRules& rules, const Loci& loci, bool paired) {
+GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
     const int32_t distance = loci.count ? loci.distance(0) : -1;
-    if (wants_rivals(loci.length, rules.k, distance, paired)) return NeighboursFor::rivals;
-    return wants_neighbours(loci.length, loci.unknown, rules.k, rules.w, distance) ? NeighboursFor::locus : NeighboursFor::nothing;
+    if (wants_suboptimal_variants(loci.length, rules.k, distance, paired)) return VariantsFor::suboptimal;
+    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus : VariantsFor::nothing;
 }
 
 // Whether a read is chained, as it does not align end to end, or not well; `Found` as FoundRead (algo/map/loci.hpp).

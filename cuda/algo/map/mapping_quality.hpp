@@ -23,7 +23,7 @@ GPUALIGN_HD int64_t information(int32_t length, int32_t distance) {
 }
 
 // The same from below without a logarithm, in whole bits: enough to tell that most reads say more than enough.
-GPUALIGN_HD int64_t least_information(int32_t length, int32_t distance) {
+GPUALIGN_HD int64_t min_information(int32_t length, int32_t distance) {
     if (!distance) return information(length, distance);
     const int64_t ratio = leading_zeros(uint64_t(distance)) - leading_zeros(uint64_t(length)) + 1;
     return 2 * int64_t(length) * kLogOne - distance * (4 + ratio) * kLogOne;
@@ -95,7 +95,7 @@ public:
 private:
     GPUALIGN_HD uint8_t by_itself(const Evidence& chosen, const Suboptimal& suboptimal) const {
         const int32_t quality = of(chosen, suboptimal);
-        if (least_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits) return uint8_t(quality);
+        if (min_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits) return uint8_t(quality);
         return bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
     }
 

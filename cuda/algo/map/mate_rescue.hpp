@@ -10,9 +10,9 @@ namespace gpualign {
 // without a locus of the mate, of a short one all, as it has others there that no seed shows.
 template <class Group, class Loci, class Add>
 GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors, const Loci& mate,
-                                      bool anchor_is_first, uint32_t draw, Add&& add) {
+                                      bool anchor_is_first, uint32_t tie_break, Add&& add) {
     const uint32_t best = equally_good(anchors);
-    const uint32_t first = best > kMaxAnchors ? drawn_below(draw, DrawFor::anchors, best) : 0;
+    const uint32_t first = best > kMaxAnchors ? tie_break_below(tie_break, TieBreakFor::anchors, best) : 0;
     for (uint32_t n = 0; n < best && n < kMaxAnchors; n++) {
         const uint32_t i = first + n < best ? first + n : first + n - best;
         bool fits = false;
@@ -63,7 +63,7 @@ public:
     GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
         const MapRead& read = finder_.read(mate);
         if (is_looked_for(rules_, read.length, limit))
-            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).draw,
+            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).tie_break,
                                  [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
         return windows();
     }

@@ -30,9 +30,9 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
 }
 
 // Of a whole read that ends at `end` with so many edits.
-GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, int32_t unknown, const AffineScores& scores, uint32_t contig, bool reverse,
+GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambiguous, const AffineScores& scores, uint32_t contig, bool reverse,
                               int32_t seed_hits, int32_t distance, int64_t end) {
-    return {read, contig, reverse, seed_hits, distance, whole_score(scores, length, distance, unknown), -1, end - length, end};
+    return {read, contig, reverse, seed_hits, distance, end_to_end_score(scores, length, distance, ambiguous), -1, end - length, end};
 }
 
 // Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read
@@ -52,7 +52,7 @@ template <class Locals, class Bases>
 struct MixedLoci {
     const Locus* list;
     uint32_t count;
-    int32_t length, limit, unknown;
+    int32_t length, limit, ambiguous;
     bool hits_truncated;
     const Locals* locals;
     const MapRules* rules;

@@ -1,6 +1,6 @@
 // At which of its loci a read is reported, and how sure that is: of a pair the best two together.
 #pragma once
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/map/locus.hpp"
 #include "algo/map/mapping_quality.hpp"
 #include "algo/map/weighed_choice.hpp"
@@ -30,7 +30,7 @@ GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
 
 // What those of the whole read lose against a local alignment, which chaining compared with its likes alone.
 template <class Group, class Loci>
-GPUALIGN_HD Suboptimal suboptimal_whole(const Group& group, const Loci& loci, uint32_t chosen) {
+GPUALIGN_HD Suboptimal suboptimal_end_to_end(const Group& group, const Loci& loci, uint32_t chosen) {
     Suboptimal suboptimal;
     for (uint32_t i = group.lane(); i < loci.count; i += Group::kLanes)
         if (!loci.local(i)) suboptimal.add(loci.score(chosen) - loci.score(i));
@@ -39,20 +39,20 @@ GPUALIGN_HD Suboptimal suboptimal_whole(const Group& group, const Loci& loci, ui
 
 template <class Loci>
 GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
-    const int32_t spoilt = loci.unknown > 0;  // where bases are unknown, seeds are too few to tell loci apart
-    return {loci.length - loci.unknown, loci.hits_truncated, max(0, loci.distance(i) - loci.unknown), max(0, loci.seed_hits(i) - spoilt)};
+    const int32_t spoilt = loci.ambiguous > 0;  // where bases are unknown, seeds are too few to tell loci apart
+    return {loci.length - loci.ambiguous, loci.hits_truncated, max(0, loci.distance(i) - loci.ambiguous), max(0, loci.seed_hits(i) - spoilt)};
 }
 
 template <class Group, class Loci>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t draw) {
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
     if (loci.count == 0) return {0, false, 0};
-    const uint32_t best = equally_good(loci), chosen = best > 1 ? drawn_below(draw, DrawFor::locus, best) : 0;
+    const uint32_t best = equally_good(loci), chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
     if (!loci.local(chosen)) {
         const Suboptimal suboptimal = suboptimal_alone(group, loci);
         const MapChoice choice{chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal)};
-        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, draw, choice) : choice;
+        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, tie_break, choice) : choice;
     }
-    const Suboptimal whole = suboptimal_whole(group, loci, chosen);
+    const Suboptimal whole = suboptimal_end_to_end(group, loci, chosen);
     const uint8_t quality = loci.local_quality(chosen);
     return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
 }
@@ -61,8 +61,8 @@ GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, c
 template <class Group, class Loci>
 class Pairing {
 public:
-    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw)
-        : group_(group), rules_(rules), first_(first), second_(second), draw_(drawn(draw, DrawFor::pair)),
+    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break)
+        : group_(group), rules_(rules), first_(first), second_(second), tie_break_(tie_break_for(tie_break, TieBreakFor::pair)),
             rows_(at_most(first.count)),
           columns_(at_most(second.count)) {}
 
@@ -77,7 +77,7 @@ public:
         first = choose_mate(first_, i, second_, j, best, bits, nearest, [&](uint32_t row, uint32_t) { return row; });
         second = choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
         if (nearest > edit_of(rules_.scores)) return true;
-        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, drawn(draw_, DrawFor::quality), best, {first, second});
+        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
         first = both.first;
         second = both.second;
         return true;
@@ -104,7 +104,7 @@ private:
     GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
         uint64_t mine = 0;  // score, made positive | random bits | combination
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
-            const uint32_t combination = i * columns_ + j, random = scattered(draw_ ^ combination) & ~kCombinations;
+            const uint32_t combination = i * columns_ + j, random = mix_bits(tie_break_ ^ combination) & ~kCombinations;
             const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | random | combination;
             mine = key > mine ? key : mine;
         });
@@ -142,16 +142,16 @@ private:
     const Group& group_;
     const MapRules& rules_;
     const Loci &first_, &second_;
-    const uint32_t draw_;
+    const uint32_t tie_break_;
     const uint32_t rows_, columns_;
 };
 
 template <class Group, class Loci>
-GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw,
+GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break,
                              MapChoice* choices) {
-    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, draw).choose(choices[0], choices[1])) return;
-    choices[0] = choose_single(group, rules, first, draw);
-    choices[1] = choose_single(group, rules, second, draw);
+    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1])) return;
+    choices[0] = choose_single(group, rules, first, tie_break);
+    choices[1] = choose_single(group, rules, second, tie_break);
 }
 
 // The first locus from `from` on that is reported as a secondary alignment of the chosen one; the number of loci where none is.

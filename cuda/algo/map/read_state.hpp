@@ -8,7 +8,7 @@ namespace gpualign {
 
 struct ReadState {
     FoundRead found;
-    int32_t length, limit, unknown;  // as MapRead
+    int32_t length, limit, ambiguous;  // as MapRead
     uint32_t first_locus;            // of found.loci
     MapChoice choice;
     bool clean;
@@ -49,8 +49,8 @@ struct ReadStates {
 
     GPUALIGN_HD MapRead read(const MapBatch& batch, uint32_t r) const {
         const ReadState& state = states[r];
-        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.unknown, state.clean,
-                batch.draws[r]};
+        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.ambiguous, state.clean,
+                batch.tie_breaks[r]};
     }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};
@@ -59,7 +59,7 @@ struct ReadStates {
     GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
         const ReadState& state = states[r];
         return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci, state.length, state.limit,
-                state.unknown, state.found.hits_truncated, bases(batch, r)};
+                state.ambiguous, state.found.hits_truncated, bases(batch, r)};
     }
 };
 

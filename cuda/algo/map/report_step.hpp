@@ -64,13 +64,13 @@ private:
         MapFacts record{};
         record.mapq = choice.mapq;
         record.secondary = count_secondary(list, choice.locus);
-        if (record.secondary && !take_further(record.secondary, record.first_secondary)) return false;
+        if (record.secondary && !take_overflow(record.secondary, record.first_secondary)) return false;
         record.flag = choice.proper ? kFlagProper : uint16_t(0);
         for (uint32_t i = 0, p = 0; i <= record.secondary; i++) {  // the primary one first
             MapFacts further{};
             further.flag = kFlagSecondary;
             if (i) p = next_secondary(batch_.rules, list, choice.locus, p);
-            MapRecord& to = i ? batch_.further[record.first_secondary + i - 1] : batch_.records[r_];
+            MapRecord& to = i ? batch_.overflow_records[record.first_secondary + i - 1] : batch_.records[r_];
             if (!add(memory, to, list.list[i ? p++ : choice.locus], i ? further : record)) return false;
         }
         return true;
@@ -80,17 +80,17 @@ private:
         return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
-    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) const {
-        first = group_.take_together(batch_.next_further, count);
-        return uint64_t(first) + count <= batch_.further_count;
+    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) const {
+        first = group_.take_together(batch_.next_overflow, count);
+        return uint64_t(first) + count <= batch_.overflow_count;
     }
 
     GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
         const auto longer = [&](uint32_t operations) {
             const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
-            const bool capacity = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
-            return capacity ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+            const bool capacity = take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return capacity ? reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar) : nullptr;
         };
         if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace, memory.shared, record,
                                 longer))

@@ -1,7 +1,7 @@
 // From a read to its seed hits: minimizers, look-ups, and the repeat rule (docs/algorithms.md).
 #pragma once
 #include "algo/common/group.hpp"
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
 
@@ -11,9 +11,9 @@ namespace gpualign {
 struct MapRead {
     const uint64_t* words;    // a word of padding after the last
     const uint32_t* not_acgt;  // a bit a base: it is not A, C, G or T; padding after the last is set
-    int32_t length, limit, unknown;  // edits allowed; bases that are forgiven (thresholds.hpp)
+    int32_t length, limit, ambiguous;  // edits allowed; bases that are forgiven (thresholds.hpp)
     bool clean;  // every base is A, C, G or T
-    uint32_t draw;  // of the template (algo/map/draw.hpp)
+    uint32_t tie_break;  // of the template (algo/map/tie_break.hpp)
 
     // The code of base i of the read or of its reverse complement.
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
@@ -29,14 +29,14 @@ struct MapRead {
         return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
     }
     // A bit for each of the bases that is not A, C, G or T; count < 32.
-    GPUALIGN_HD uint32_t unknown_bases(int32_t from, int32_t count) const {
+    GPUALIGN_HD uint32_t ambiguous_bases(int32_t from, int32_t count) const {
         const uint64_t both = uint64_t(not_acgt[(from >> 5) + 1]) << 32 | not_acgt[from >> 5];
         return uint32_t(both >> (from & 31) & ((uint64_t(1) << count) - 1));
     }
-    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return unknown_bases(from, count) == 0; }
+    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return ambiguous_bases(from, count) == 0; }
 };
 
-GPUALIGN_HD int32_t count_unknown(const MapRead& read) {
+GPUALIGN_HD int32_t count_ambiguous(const MapRead& read) {
     int32_t n = 0;
     for (int32_t i = 0; i < read.length; i++) n += read.code(i, false) == kNoBase;
     return n;
@@ -197,8 +197,8 @@ GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t m
 }
 
 // Where the followed hits of a seed begin: those of one that has too many are neighbours somewhere among its hits.
-GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t followed) {
-    return count > followed ? drawn_below(draw, DrawFor::hits, count - followed + 1) : 0;
+GPUALIGN_HD uint32_t first_followed(uint32_t tie_break, uint32_t count, uint32_t followed) {
+    return count > followed ? tie_break_below(tie_break, TieBreakFor::hits, count - followed + 1) : 0;
 }
 
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
@@ -233,7 +233,7 @@ GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse,
 template <class Group, class Memory>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
                              uint32_t count, const Memory& shared, uint64_t* hits) {
-    const uint32_t skipped = chosen == 1 ? first_followed(read.draw, shared.seeds.count[shared.seed_order[0]], count) : 0;
+    const uint32_t skipped = chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         uint32_t low = 0, high = chosen;  // the last seed that starts at or before hit h
         while (high - low > 1) {

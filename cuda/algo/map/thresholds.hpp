@@ -25,38 +25,38 @@ constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond 
 GPUALIGN_HD uint32_t limit_at(int32_t limit, int32_t depth) { return uint32_t(min(limit, (1 << 30) / kDepth) * depth); }
 
 // Candidates that are kept.
-GPUALIGN_HD uint32_t candidate_limit(int32_t limit, int32_t depth, bool of_neighbours) {
+GPUALIGN_HD uint32_t candidate_limit(int32_t limit, int32_t depth, bool of_variants) {
     const uint32_t usual = limit_at(limit, depth);
-    return of_neighbours && usual < kManyCandidates ? kManyCandidates : usual;
+    return of_variants && usual < kManyCandidates ? kManyCandidates : usual;
 }
 
 // Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.
-GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t unknown) { return 4 * unknown <= length ? unknown : 0; }
+GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t ambiguous) { return 4 * ambiguous <= length ? ambiguous : 0; }
 
 // Edits allowed in a read: `edits` and its forgiven ones of so many unknown bases.
 template <class Read>
-GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t unknown) {
-    read.unknown = forgiven_bases(read.length, unknown);
-    read.limit = edits + read.unknown;
+GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t ambiguous) {
+    read.ambiguous = forgiven_bases(read.length, ambiguous);
+    read.limit = edits + read.ambiguous;
 }
 
 // Whether a read's neighbours, with one base changed, are looked up too. Where a read has few windows of w k-mers, an edit or two
 // spoil all of them; with one undone, one is left. Where a read has a locus, `distance` from it (else negative), another as good has
 // k-mers in common with the read if a piece between so many edits has. `unknown`: how many of its bases are forgiven.
-GPUALIGN_HD bool wants_neighbours(int32_t length, int32_t unknown, int32_t k, int32_t w, int32_t distance) {
+GPUALIGN_HD bool wants_variants(int32_t length, int32_t ambiguous, int32_t k, int32_t w, int32_t distance) {
     const int32_t window = w + k - 1;
     if (length < k) return false;
-    if (distance < 0) return length < 3 * window || unknown > 0;
-    const int32_t edits = distance - unknown;
+    if (distance < 0) return length < 3 * window || ambiguous > 0;
+    const int32_t edits = distance - ambiguous;
     return edits > 0 && length < 2 * window && (length - edits) / (edits + 1) <= k;
 }
 
 // The longest read without an unknown base of which they are.
-GPUALIGN_HD int32_t longest_with_neighbours(int32_t k, int32_t w) { return max(3 * (w + k - 1), kFewBases) - 1; }
+GPUALIGN_HD int32_t longest_with_variants(int32_t k, int32_t w) { return max(3 * (w + k - 1), kFewBases) - 1; }
 
 // Whether those of an exact copy are, for its rivals: so short a read with one error is now and then an exact copy of another
 // locus. That of a mate has the other mate's.
-GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool paired) {
+GPUALIGN_HD bool wants_suboptimal_variants(int32_t length, int32_t k, int32_t distance, bool paired) {
     return distance == 0 && length >= k && length < kFewBases && !paired;
 }
 
@@ -66,7 +66,7 @@ GPUALIGN_HD bool wants_rivals(int32_t length, int32_t k, int32_t distance, bool 
 GPUALIGN_HD bool others_are_seen(int32_t length, int32_t edits, int32_t k, int32_t w) {
     const int32_t window = w + k - 1;
     if (length >= 3 * window || edits == 0) return length >= window;
-    const int32_t undone = wants_neighbours(length, 0, k, w, edits), piece = (length - edits) / (edits + 1 - undone);
+    const int32_t undone = wants_variants(length, 0, k, w, edits), piece = (length - edits) / (edits + 1 - undone);
     return length >= window && (length < 2 * window ? piece >= k : 3 * piece >= 2 * k);
 }
 
@@ -77,7 +77,7 @@ GPUALIGN_HD uint8_t surest_quality(int32_t length, int32_t edits, bool hits_trun
     const int32_t window = w + k - 1;
     if (length >= 3 * window) return kSure;
     if (!others_are_seen(length, edits, k, w)) return hits_truncated ? kUnlikely : kOthersUnseen;
-    if (hits_truncated && wants_neighbours(length, 0, k, w, edits)) return kOthersUnseen;
+    if (hits_truncated && wants_variants(length, 0, k, w, edits)) return kOthersUnseen;
     return length < 2 * window || !others_are_seen(length, edits + 1, k, w) || (length - edits) / (edits + 1) < k ? kWorseUnseen : kSure;
 }
 constexpr int32_t kShortClip = 20;     // bases of a clipped end that rather hide two edits than another sequence

@@ -27,11 +27,11 @@ public:
 
     GPUALIGN_HD void add(uint8_t code, uint8_t met) {
         const bool equal = code == met && code != kNoBase;
-        unknown_ += code == kNoBase;
+        ambiguous_ += code == kNoBase;
         substitutions_ += !equal && code != kNoBase;
         run_ = code == kNoBase ? run_ + 1 : 0;
         longest_run_ = max(longest_run_, run_);
-        sum_ += equal ? scores_.match : -(code == kNoBase ? unknown_cost(scores_) : scores_.mismatch);
+        sum_ += equal ? scores_.match : -(code == kNoBase ? ambiguous_cost(scores_) : scores_.mismatch);
         lowest_ = min(lowest_, sum_);
         highest_ = max(highest_, sum_);
     }
@@ -40,22 +40,22 @@ public:
     GPUALIGN_HD bool is_best(int32_t distance) const {
         const int32_t lost = scores_.match + scores_.mismatch, opened = scores_.gap_open + scores_.gap_extend;
         const int32_t gaps = 2 * scores_.gap_open + longest_run_ * (scores_.match + 2 * scores_.gap_extend);
-        return unknown_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
+        return ambiguous_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
                lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
     }
 
 private:
     const AffineScores& scores_;
-    int32_t substitutions_ = 0, unknown_ = 0, run_ = 0, longest_run_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
+    int32_t substitutions_ = 0, ambiguous_ = 0, run_ = 0, longest_run_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
 };
 
 // Whether a read is aligned at its locus without gaps or clips, as is plain by its distance: it has no edit, or a single one that is
 // a substitution; or it has unknown bases that are forgiven, and `is_best`, where each of them costs less than a mismatch.
 template <class OneSubstitution, class Best>
-GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t unknown, OneSubstitution&& is_one_substitution,
+GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t ambiguous, OneSubstitution&& is_one_substitution,
                                      Best&& is_best) {
     if (distance == 0) return true;
-    return unknown ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
+    return ambiguous ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
 }
 
 // Bases of the read in front of the first one from `row` on that differs from the reference, which base 0 meets at `begin`.
@@ -189,7 +189,7 @@ template <class Group>
 GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance, const MapTarget& target,
                                      int64_t begin, int64_t left, const AffineScores& scores) {
     return is_plainly_ungapped(
-        scores, distance, read.unknown, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
+        scores, distance, read.ambiguous, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
         [&] {
             if (begin < left) return false;
             UngappedScore score(scores);

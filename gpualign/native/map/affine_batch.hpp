@@ -68,7 +68,7 @@ private:
         return fits_8_bits(task) ? Width::bits8 : fits_16_bits(task) ? Width::bits16 : Width::bits32;
     }
 
-    // Differences of neighbours are bounded by the prices; those to cells out of reach are kLowest8 or outside_slope().
+    // Differences of neighbours are bounded by the costs; those to cells out of reach are kLowest8 or outside_slope().
     bool fits_8_bits(const AffineTask& task) const {
         return task.begin_pin >= 0 && task.end_pin >= 0 && task.within_contig() &&
                scores_.match + scores_.gap_open + scores_.gap_extend <= 15 && scores_.mismatch <= 20 &&
@@ -207,14 +207,14 @@ private:
     template <bool LongGaps>
     void sweep_differences(const Group<int8_t>& group) {
         const Score8 match(int8_t(scores_.match)), mismatch(int8_t(-scores_.mismatch)), lowest(kLowest8);
-        const auto prices = gap_prices<Score8, int8_t>(scores_);
+        const auto costs = gap_costs<Score8, int8_t>(scores_);
         for (int i = 0; i < group.rows; i++) {
             const Score8 symbol = Score8::load(group.query + size_t(i) * Score8::lanes);
             const int8_t* text = group.text + size_t(i) * Score8::lanes;
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
             affine_difference_row<LongGaps>(
                 [&](int b) { return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch); }, group.band,
-                prices, lowest, group.best, group.insertion,
+                costs, lowest, group.best, group.insertion,
                 [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
         }
     }
@@ -241,7 +241,7 @@ private:
     template <bool LongGaps>
     Ends sweep_rows(const Group<int16_t>& group) {
         const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)), clip(int16_t(scores_.clip_penalty));
-        const auto prices = gap_prices<Score16, int16_t>(scores_);
+        const auto costs = gap_costs<Score16, int16_t>(scores_);
         const Score16 minimum(kLowest16), none(int16_t(0));
         const Score16 clipped = group.begin_pinned() ? minimum : none - clip;
         Score16 last_row = none, end_pin = none;
@@ -256,8 +256,8 @@ private:
             const auto plain = [&](int b) { return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch); };
             const auto within = [&](int b) { return plain(b) + Score16::load(group.outside + size_t(i + b) * kLanes); };
             const auto sweep = [&](auto&& store) {
-                if (group.outside) affine_row<LongGaps>(within, group.band, prices, clipped, minimum, group.best, group.insertion, store);
-                else affine_row<LongGaps>(plain, group.band, prices, clipped, minimum, group.best, group.insertion, store);
+                if (group.outside) affine_row<LongGaps>(within, group.band, costs, clipped, minimum, group.best, group.insertion, store);
+                else affine_row<LongGaps>(plain, group.band, costs, clipped, minimum, group.best, group.insertion, store);
             };
             Score16 row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;

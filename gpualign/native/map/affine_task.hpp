@@ -107,7 +107,7 @@ constexpr Lane lowest_score() {
 }
 
 template <class Score, class Lane>
-GapPrices<Score> gap_prices(const AffineScores& s) {
+GapCosts<Score> gap_costs(const AffineScores& s) {
     return {Score(Lane(s.gap_open + s.gap_extend)), Score(Lane(s.gap_extend)), Score(Lane(s.long_gap_open + s.long_gap_extend)),
             Score(Lane(s.long_gap_extend))};
 }

@@ -54,7 +54,7 @@ private:
 
     struct Constants {
         Score match, mismatch, clip, clipped;
-        GapPrices<Score> prices;
+        GapCosts<Score> costs;
     };
 
     static constexpr Lane kLowest = lowest_score<Lane>();
@@ -96,7 +96,7 @@ private:
     template <bool LongGaps, bool FreeEnd>
     void sweep(const AffineTask& task) {
         const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)), Score(Lane(scores_.clip_penalty)),
-                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_prices<Score, Lane>(scores_)};
+                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_costs<Score, Lane>(scores_)};
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
             const int parity = t % 2, row = t / 2;  // of cell 0
@@ -125,7 +125,7 @@ private:
         const GapScores<Score> insertion{Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
         const GapScores<Score> deletion{Score::load(before.deletion + left), Score::load(before.long_deletion + left)};
         const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above), insertion,
-                                                Score::load(before.best + left), deletion, constants.prices, constants.clipped);
+                                                Score::load(before.best + left), deletion, constants.costs, constants.clipped);
         store(wave.best, cell.value);
         store(wave.insertion, cell.insertion.gap);
         store(wave.deletion, cell.deletion.gap);

@@ -58,7 +58,7 @@ struct ChainRequest {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
     int32_t max_hits, max_suboptimal;    // as in ChainRules
-    uint32_t draw;                       // algo/map/draw.hpp
+    uint32_t tie_break;                       // algo/map/tie_break.hpp
 };
 
 class ChainMapper {
@@ -112,7 +112,7 @@ private:
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
             const bool clean = pack(read, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
             state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
-            state_[r].draw = read.draw;
+            state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
     }

@@ -42,7 +42,7 @@ private:
     }
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal, block_.read(r).draw});
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal, block_.read(r).tie_break});
         asked.push_back(r);
     }
 

@@ -26,13 +26,13 @@ public:
         search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
         look_deeper();
-        look_up_neighbours(mates ? mates + from : nullptr);
+        look_up_variants(mates ? mates + from : nullptr);
         if (params_.local) {
             count_near_hits();
             local_finder_.run();
         }
         if (mates) mate_finder_.run();
-        if (mates && params_.local) mate_finder_.run_further();
+        if (mates && params_.local) mate_finder_.run_clipped();
     }
 
     size_t size() const { return block_.size(); }
@@ -74,14 +74,14 @@ private:
     }
 
     // Short reads that may lie where none of their seeds does.
-    void look_up_neighbours(const uint8_t* mates) {
+    void look_up_variants(const uint8_t* mates) {
         if (params_.seeding.full) return;
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
-            const NeighboursFor sought = neighbours_for(params_.rules, block_.view(r), mates && mates[r]);
-            if (sought == NeighboursFor::nothing || params_.is_long(block_.read(r).length)) continue;
-            const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), block_.read(r).length);
-            if (sought == NeighboursFor::locus) block_.loci(r).clear();
+            const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
+            if (sought == VariantsFor::nothing || params_.is_long(block_.read(r).length)) continue;
+            const size_t seeds = seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length);
+            if (sought == VariantsFor::locus) block_.loci(r).clear();
             add_candidates(r, seeds, 1, true);
         }
         if (!search_.size()) return;
@@ -94,7 +94,7 @@ private:
         for (size_t r = 0; r < block_.size(); r++) {
             Read& read = block_.read(r);
             if (near_hits_matter(params_.scores, block_.view(r), read.candidates))
-                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.draw, read.depth);
+                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
         }
     }
 
@@ -105,9 +105,9 @@ private:
     }
 
     // With the seeds of a read of the seeder's.
-    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_neighbours = false) {
+    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_variants = false) {
         Read& read = block_.read(r);
-        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, depth, of_neighbours, candidates_);
+        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
         read.seeds = uint32_t(seeds);
         read.depth = depth;
         read.candidates = uint32_t(candidates_.size());

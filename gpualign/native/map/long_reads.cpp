@@ -2,7 +2,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
-#include "map/read_draw.hpp"
+#include "map/read_tie_break.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_profiles.hpp"
@@ -55,7 +55,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                     forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
                     *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
                 }
-                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_draw(of_names, of_bases, r)});
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_tie_break(of_names, of_bases, r)});
             }
             mapper.map(queries.data(), queries.size(), found);
             for (const auto& of_read : found) add_read(of_read, max_secondary, records);

@@ -87,7 +87,7 @@ private:
         a.distance = locus.distance;
         const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
         const auto is_best = [&] { return ungapped_is_best(codes, read.length, locus, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, read.unknown, one_substitution, is_best) ||
+        if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best) ||
             is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
@@ -123,7 +123,7 @@ private:
 
     bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
         const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
-        if (read.unknown || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
+        if (read.ambiguous || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
         return ungapped_.is_best(codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
     }
 

@@ -28,7 +28,7 @@ public:
 
     // Mates that still have no locus: where they fit within twice the limit, or anywhere in the window, they are aligned with clipped ends
     // as a chain would be.
-    void run_further() {
+    void run_clipped() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
@@ -36,7 +36,7 @@ public:
                 look_near(r, mate, read.limit);
         });
         if (!search_.size()) return;
-        search_.measure_further();
+        search_.measure_wider();
         tasks_.clear();
         aligned_windows_.clear();
         for (size_t w = 0; w < search_.size(); w++) align(w);
@@ -60,7 +60,7 @@ private:
     void look_near(size_t r, size_t mate, int32_t max_edits) {
         if (!is_looked_for(params_.rules, block_.read(mate).length, max_edits)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
-                             block_.read(std::min(r, mate)).draw,
+                             block_.read(std::min(r, mate)).tie_break,
                              [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
                                  search_.add(mate, contig, reverse, 0, begin, end, max_edits);
                              });

@@ -9,7 +9,7 @@
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
-#include "map/read_draw.hpp"
+#include "map/read_tie_break.hpp"
 #include "index/reference.hpp"
 #include "common/myers_profiles.hpp"
 
@@ -18,13 +18,13 @@ namespace gpualign {
 struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
-    int32_t unknown;   // bases that are forgiven (algo/map/thresholds.hpp)
+    int32_t ambiguous;   // bases that are forgiven (algo/map/thresholds.hpp)
     bool any_hits;     // a minimizer occurs in the reference
     bool hits_truncated;  // some of its hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
     int32_t near_hits; // most seed hits a long gap apart, where they matter
     bool first_of_pair;
-    uint32_t draw;     // algo/map/draw.hpp
+    uint32_t tie_break;     // algo/map/tie_break.hpp
     uint32_t seeds;    // the seeder's number of the read whose seeds it has
     int32_t depth;     // times as many hits as usual that it followed
     uint32_t candidates;
@@ -73,7 +73,7 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r), uint32_t(r), 1, 0};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
@@ -96,7 +96,7 @@ public:
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     LociView view(size_t r) const {
-        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].unknown, reads_[r].hits_truncated,
+        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].ambiguous, reads_[r].hits_truncated,
                 &locals_[r], &params_.rules,
                 {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length, qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
     }

@@ -12,7 +12,7 @@ namespace gpualign {
 
 class SeedHitList {
 public:
-    SeedHitList() : hits_of_(kMostBuckets, 0) {}
+    SeedHitList() : hits_of_(kMaxBuckets, 0) {}
 
     void clear() { count_ = 0; }
     size_t size() const { return count_; }
@@ -39,14 +39,14 @@ public:
     // is empty. A bucket may stand for several, which only adds to what is kept.
     SeedHits sorted_together(int32_t limit, uint32_t& fewest) {
         fewest = 0;
-        if (count_ < kFew || count_ > kMost) return sorted();
+        if (count_ < kFew || count_ > kMaxHits) return sorted();
         const int shift = kHitReadBits + 64 - __builtin_clzll(uint64_t(limit) | 1);
         if (buckets_.size() < count_) {
             buckets_.resize(hits_.size());
             near_.resize(hits_.size());
             together_.resize(hits_.size());
         }
-        while (last_bucket_ + 1 < kMostBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
+        while (last_bucket_ + 1 < kMaxBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
         while (last_bucket_ > 2 * kBucketsPerHit * count_) last_bucket_ /= 2;
         for (size_t i = 0; i < count_; i++) buckets_[i] = uint16_t(hits_[i] >> shift & last_bucket_);
         uint16_t most = 0;
@@ -69,8 +69,8 @@ public:
 
 private:
     static constexpr size_t kFew = 16;
-    static constexpr size_t kMost = 0xFFFF;  // that can be counted
-    static constexpr uint32_t kBucketsPerHit = 8, kMostBuckets = 1 << 15;
+    static constexpr size_t kMaxHits = 0xFFFF;  // that can be counted
+    static constexpr uint32_t kBucketsPerHit = 8, kMaxBuckets = 1 << 15;
 
     // Whether a bucket and those next to it, up to empty ones, have as many hits.
     bool are_around(uint32_t bucket, uint32_t fewest) const {

@@ -9,7 +9,7 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
-#include "map/read_neighbours.hpp"
+#include "map/read_variants.hpp"
 #include "map/seed_hits.hpp"
 #include "map/sort_keys.hpp"
 
@@ -43,9 +43,9 @@ struct CandidateList {
     uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
         return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) { return !wanted(uint32_t(c.seed_hits)); }) - list);
     }
-    void scatter(const OneLane&, uint32_t draw, uint32_t count, uint32_t first) const {
-        std::nth_element(list, list + first, list + count, [draw](const Candidate& a, const Candidate& b) {
-            return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
+    void scatter(const OneLane&, uint32_t tie_break, uint32_t count, uint32_t first) const {
+        std::nth_element(list, list + first, list + count, [tie_break](const Candidate& a, const Candidate& b) {
+            return a.order != b.order ? tie_break_order(a.order, tie_break) < tie_break_order(b.order, tie_break) : a.contig < b.contig;
         });
     }
 };
@@ -82,9 +82,9 @@ public:
 
     // Looks up all k-mers of a read, and the read with one base changed: any, or an unknown one where there are any. Returns the number
     // of another read, which has these seeds.
-    size_t look_up_neighbours(const uint8_t* codes, int32_t length) {
+    size_t look_up_variants(const uint8_t* codes, int32_t length) {
         const size_t first = seeds_.size();
-        neighbours_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
+        variants_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
         prefetch_from(first);
         for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
         size_t kept = first;
@@ -97,16 +97,16 @@ public:
 
     // Candidates of read r of the block; returns whether hits were left out.
     // `depth` times as many as the parameters say are followed and kept; of neighbours more are kept.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, bool of_neighbours, std::vector<Candidate>& out) {
-        const bool hits_truncated = collect_hits(r, length, draw, depth);
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants, std::vector<Candidate>& out) {
+        const bool hits_truncated = collect_hits(r, length, tie_break, depth);
         const OneLane lane;
         const auto all = [&] { return CandidateList{out.data()}; };
         uint32_t fewest;
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
-        if (fewest && worth_verifying(fewest - 1, most_seed_hits(lane, all(), uint32_t(out.size()))))
+        if (fewest && worth_verifying(fewest - 1, max_seed_hits(lane, all(), uint32_t(out.size()))))
             add_candidates(list_.sorted(), length, limit, out);
-        const uint32_t most = candidate_limit(params_.max_candidates, depth, of_neighbours);
-        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), most));
+        const uint32_t most = candidate_limit(params_.max_candidates, depth, of_variants);
+        out.resize(choose_candidates(lane, all(), tie_break, uint32_t(out.size()), most));
         return hits_truncated;
     }
 
@@ -116,7 +116,7 @@ public:
         const uint32_t minimum = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
-        const uint64_t stretch = total > kHitsAtOnce ? kHitStretch : reference_.bases;
+        const uint64_t stretch = total > kHitsAtOnce ? kHitInterval : reference_.bases;
         hits_.clear();
         for (uint64_t border = 0; border < reference_.bases;) {
             border += stretch;
@@ -150,8 +150,8 @@ public:
     }
 
     // Most hits of read r of the block, followed as for its candidates, that lie within a long gap of each other.
-    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
-        collect_hits(r, length, draw, depth);
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
+        collect_hits(r, length, tie_break, depth);
         const SeedHits hits = list_.sorted();
         return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
     }
@@ -226,7 +226,7 @@ private:
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+    bool collect_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
         const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, own_);
@@ -239,7 +239,7 @@ private:
         list_.clear();
         for (const uint32_t s : own_.seeds) {
             const uint32_t followed = std::min(count(s), max_hits);
-            add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
+            add_hits(seeds_[s], first_followed(tie_break, count(s), followed), followed, length);
         }
         return own_.hits_truncated;
     }
@@ -287,7 +287,7 @@ private:
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     size_t found_ = 0;  // seeds
-    ReadNeighbours neighbours_;
+    ReadVariants variants_;
     SeedHitList list_;
     FollowedSeeds own_, next_;
     std::vector<uint64_t> rank_;                  // seeds, the rarest first

@@ -28,10 +28,10 @@ public:
         MapChoice chosen[2];
         for (size_t r = 0; r < found_.size(); r++) {
             if (!found_.read(r).first_of_pair) {
-                report(r, choose_single(group_, rules_, found_.view(r), found_.read(r).draw), choices);
+                report(r, choose_single(group_, rules_, found_.view(r), found_.read(r).tie_break), choices);
                 continue;
             }
-            choose_pair(group_, rules_, found_.view(r), found_.view(r + 1), found_.read(r).draw, chosen);
+            choose_pair(group_, rules_, found_.view(r), found_.view(r + 1), found_.read(r).tie_break, chosen);
             report(r, chosen[0], choices);
             report(r + 1, chosen[1], choices);
             r++;

@@ -46,8 +46,8 @@ public:
         for (size_t w = 0; w < windows_.size(); w++) {
             const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
-            if (aligns_whole(read.length, results_[w].distance, limit(w)))
-                block_.loci(locus.read).push_back(whole_locus(locus.read, read.length, read.unknown, scores_, locus.contig, locus.reverse,
+            if (aligns_end_to_end(read.length, results_[w].distance, limit(w)))
+                block_.loci(locus.read).push_back(end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig, locus.reverse,
                                                               locus.seed_hits, results_[w].distance, end(w)));
             else read.failed = std::max(read.failed, locus.seed_hits);
         }
@@ -63,7 +63,7 @@ public:
     }
 
     // Only the distances, up to twice the limit.
-    void measure_further() {
+    void measure_wider() {
         for (VerifyTask& window : windows_) window.limit *= 2;
         measure();
     }

@@ -181,7 +181,7 @@ private:
                 out_.put(text[3]);
                 out_.put(value.data(), value.size());
                 return out_.put('\0');
-            default: refuse("a tag of an unknown type");
+            default: refuse("a tag of an ambiguous type");
         }
     }
 
@@ -225,7 +225,7 @@ private:
                 case 'i': put(number<int32_t>(value)); break;
                 case 'I': put(number<uint32_t>(value)); break;
                 case 'f': put(real(value)); break;
-                default: refuse("an array of an unknown type");
+                default: refuse("an array of an ambiguous type");
             }
         }
     }

@@ -117,14 +117,14 @@ public:
     GPUALIGN_HOST_DEVICE BandEnd sweep(int32_t steps) {
         BandEnd end{kLowest, 0, 0};
         Front front = first_of_lane();
-        const GapPrices<int32_t> prices{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
+        const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
                                         scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;
         uint32_t* trace = memory_.trace + group_.lane();
         for (int32_t step = 0; step < steps; step += 4, trace += Group::kLanes) {
             uint32_t from = 0;
             GPUALIGN_UNROLL
-            for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, prices, clipped, end)) << 8 * s;
+            for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, costs, clipped, end)) << 8 * s;
             *trace = from;
         }
         // both ways where there are both, so that the parts of a warp go the same one
@@ -221,7 +221,7 @@ private:
     }
 
     // One step: a cell, and its traceback byte.
-    GPUALIGN_HD uint8_t next_cell(Front& front, const GapPrices<int32_t>& prices, int32_t clipped, BandEnd& end) {
+    GPUALIGN_HD uint8_t next_cell(Front& front, const GapCosts<int32_t>& costs, int32_t clipped, BandEnd& end) {
         const int32_t b = front.diagonal;
         const int32_t pairing = (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
         const int32_t diagonal = front.above.value + pairing;
@@ -233,7 +233,7 @@ private:
         const bool inside = b >= 0 && b < task_.band && front.row < task_.rows;
         const BandCell above = b + 1 < task_.band ? front.above : lowest();
         const AffineCell<int32_t> cell =
-            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, prices, clipped);
+            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, costs, clipped);
         front.own = {cell.value, cell.insertion};
         front.left_value = cell.value;
         front.left = cell.deletion;

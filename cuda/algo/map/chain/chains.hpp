@@ -21,7 +21,7 @@ constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of o
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
 struct ChainNodes {
     uint64_t *anchors, *keys, *chained;
-    ReadStretch* stretches;
+    ReadInterval* intervals;
     int32_t *score, *predecessor;
     uint32_t* marks;    // of each: Mark
 
@@ -36,7 +36,7 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     nodes.anchors = words;
     nodes.keys = words + capacity;
     nodes.chained = words + 2 * uint64_t(capacity);
-    nodes.stretches = reinterpret_cast<ReadStretch*>(words + 3 * uint64_t(capacity));
+    nodes.intervals = reinterpret_cast<ReadInterval*>(words + 3 * uint64_t(capacity));
     nodes.score = reinterpret_cast<int32_t*>(words + 4 * uint64_t(capacity));
     nodes.predecessor = nodes.score + capacity;
     nodes.marks = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));

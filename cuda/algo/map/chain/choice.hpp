@@ -8,13 +8,13 @@ namespace gpualign {
 // has there, an inversion say, is a stretch of its own.
 template <class Group>
 GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained, int32_t length,
-                                 ReadStretch* stretches, AnchorChain& chain) {
+                                 ReadInterval* intervals, AnchorChain& chain) {
     InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
     int32_t n = 0, covered = 0;
     int64_t diagonal = 0;
     bool jumps = false;
-    ReadStretch* cover = stretches + chain.first;
-    ReadStretch last{0, 0};
+    ReadInterval* cover = intervals + chain.first;
+    ReadInterval last{0, 0};
     const auto close = [&] {
         if (group.lane() == 0) cover[n] = last;
         covered += last.end - last.begin;
@@ -33,12 +33,12 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
     close();
     group.sync();
     if (group.lane() != 0) return;
-    chain.stretches = n;
+    chain.intervals = n;
     chain.covered = covered;
     chain.jumps = jumps && rules.min_anchors > 1;
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
-        const ReadStretch low = cover[i], high = cover[j];
+        const ReadInterval low = cover[i], high = cover[j];
         cover[i] = {length - high.end, length - high.begin};
         cover[j] = {length - low.end, length - low.begin};
     }
@@ -50,25 +50,25 @@ GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rule
                                   AnchorChain* chains) {
     const auto many = [&](const AnchorChain& chain) { return chain.last - chain.first > 2 * Group::kLanes; };
     for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
-        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.stretches, chains[c]);
+        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.intervals, chains[c]);
     group.sync();
     for (uint32_t base = 0; base < count; base += Group::kLanes) {
         const uint32_t c = base + group.lane();
         for (uint32_t left = group.ballot(c < count && many(chains[c])); left; left &= left - 1)
-            cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[base + first_lane(left)]);
+            cover_read(group, rules, nodes.chained, length, nodes.intervals, chains[base + first_lane(left)]);
     }
     group.sync();
 }
 
-GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
+GPUALIGN_HD int32_t shared_bases(const ReadInterval& a, const ReadInterval& b) {
     const int32_t shared = min(a.end, b.end) - max(a.begin, b.begin);
     return shared > 0 ? shared : 0;
 }
 
-GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+GPUALIGN_HD int32_t common_bases(const ReadInterval* intervals, const AnchorChain& a, const AnchorChain& b) {
     int32_t common = 0;
-    const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
-    for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
+    const ReadInterval *one = intervals + a.first, *two = intervals + b.first;
+    for (int32_t i = 0, j = 0; i < a.intervals && j < b.intervals;) {
         common += shared_bases(one[i], two[j]);
         if (one[i].end < two[j].end) i++;
         else j++;
@@ -118,7 +118,7 @@ public:
 private:
     // Two chains are of one stretch of the read where their common bases are more than half of the shorter one.
     GPUALIGN_HD bool shares(uint32_t number, uint32_t best, int32_t& common) const {
-        common = common_bases(nodes_.stretches, chains_[number], chains_[best]);
+        common = common_bases(nodes_.intervals, chains_[number], chains_[best]);
         return 2 * common > min(chains_[number].covered, chains_[best].covered);
     }
 

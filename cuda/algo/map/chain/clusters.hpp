@@ -31,7 +31,7 @@ public:
         }
         group_.sync();
         for (uint32_t c = group_.lane(); c < found_; c += Group::kLanes)
-            nodes_.keys[c] = uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.stretches[c].end) ^ scatter);
+            nodes_.keys[c] = uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.intervals[c].end) ^ scatter);
         group_.sync();
         return found_;
     }
@@ -204,8 +204,8 @@ private:
     GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
         const uint64_t anchor = nodes_.anchors[end];
         chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
-        nodes_.stretches[number].end = int32_t(begin);
-        nodes_.stretches[begin].begin = int32_t(number);
+        nodes_.intervals[number].end = int32_t(begin);
+        nodes_.intervals[begin].begin = int32_t(number);
     }
 
     const Group& group_;

@@ -7,7 +7,7 @@ namespace gpualign {
 
 GPUALIGN_HD bool has_long_gaps(const AffineScores& scores) { return scores.long_gap_extend || scores.long_gap_open; }
 
-// Of the two prices the lesser.
+// Of the two costs the lesser.
 GPUALIGN_HD int32_t gap_cost(const AffineScores& scores, int32_t length) {
     const int32_t cost = scores.gap_open + length * scores.gap_extend;
     return has_long_gaps(scores) ? min(cost, scores.long_gap_open + length * scores.long_gap_extend) : cost;

@@ -106,7 +106,7 @@ private:
             for (uint32_t i = 0; i < own; i++) {
                 const uint32_t number = chain(c).first_alignment + i;
                 const ChainAlignment& a = batch_.alignments.items[number];
-                out_[at + i] = {number, 0, 0, 0, 0, int32_t(scattered(state_.draw ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
+                out_[at + i] = {number, 0, 0, 0, 0, int32_t(mix_bits(state_.tie_break ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
                 place(out_[at + i]);
             }
             n += all;
@@ -135,7 +135,7 @@ private:
     // Where the pieces of a chain, or both sides of its long gap, are together worth more than an alignment of the same stretch, that
     // one comes after them.
     GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain, int32_t forgiven) const {
-        const ReadStretch stretch = chain.reverse ? ReadStretch{length_ - own.end, length_ - own.begin} : ReadStretch{own.begin, own.end};
+        const ReadInterval stretch = chain.reverse ? ReadInterval{length_ - own.end, length_ - own.begin} : ReadInterval{own.begin, own.end};
         int64_t together = 0;
         int32_t counted = 0, least = own.rank;
         for (uint32_t i = 0; i < chain.alignments; i++) {
@@ -155,7 +155,7 @@ private:
         r.end = reverse ? length_ - a.query_begin : a.query_end;
     }
 
-    // Best first, equal ones in an order that the read's draw says, then in that of chains.
+    // Best first, equal ones in an order that the read's tie_break says, then in that of chains.
     GPUALIGN_HD void sort(uint32_t count) {
         const auto before = [](const RankedAlignment& a, const RankedAlignment& b) {
             return a.rank != b.rank ? a.rank > b.rank : uint32_t(a.suboptimal) < uint32_t(b.suboptimal);

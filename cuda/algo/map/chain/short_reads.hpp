@@ -8,16 +8,16 @@ namespace gpualign {
 
 // Longer reads are mapped as by the presets of long reads, by chaining alone: a whole alignment takes memory and time with the
 // square of the length, and so does trying every suboptimal chain.
-constexpr int32_t kLongestWhole = 1000;
+constexpr int32_t kLongestEndToEnd = 1000;
 
-GPUALIGN_HD bool maps_as_long(const MapRules& rules, int64_t length) { return rules.local && length > kLongestWhole; }
+GPUALIGN_HD bool maps_as_long(const MapRules& rules, int64_t length) { return rules.local && length > kLongestEndToEnd; }
 
 // By minimizers of windows of w k-mers.
 GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineScores& scores) {
     ChainRules rules{};
     rules.k = k;
     rules.w = w;
-    rules.stretch = kLongestWhole;
+    rules.stretch = kLongestEndToEnd;
     rules.max_gap = 500;
     rules.max_difference = 200;
     rules.min_chain_score = k;
@@ -42,10 +42,10 @@ struct ChainDepth {
 
 // Where a read aligns end to end, chaining looks for a better end or a gap near by; elsewhere for the read itself, and of one in a
 // repeat the right chain is often not among the first.
-GPUALIGN_HD ChainDepth chain_depth(const MapRules& rules, bool aligns_whole) {
+GPUALIGN_HD ChainDepth chain_depth(const MapRules& rules, bool aligns_end_to_end) {
     constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10, kMaxHitsNear = 4000;
     const int32_t max_hits = int32_t(limit_at(rules.max_hits, kDepth));
-    return aligns_whole ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
+    return aligns_end_to_end ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
 }
 
 // Whether a read that does not align end to end is chained again with all of its k-mers, as no chain of its minimizers is good, nor

@@ -14,16 +14,16 @@
 
 namespace gpualign {
 
-// All chains of sorted anchors, best first, equal ones in an order that `draw` says. Returns their number;
+// All chains of sorted anchors, best first, equal ones in an order that `tie_break` says. Returns their number;
 // `order` are their numbers. `space` takes as many chains as there are ends, kNoItem where there is no space.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                      uint32_t draw, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
-    const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
+                                      uint32_t tie_break, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
+    const uint32_t scatter = tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(n) - 1);
     const uint32_t found = ChainFinder<Group, Text>(group, rules, text, nodes, n).run(scatter, space, chains);
     sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
-    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
+    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.intervals[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
     return found;
 }
@@ -35,7 +35,7 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     ChainRead& state = batch.state[r];
     AnchorChain* candidates;
     uint32_t* order;
-    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.draw, batch.candidates, candidates, order);
+    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.tie_break, batch.candidates, candidates, order);
     cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
     const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
@@ -102,7 +102,7 @@ GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch,
     const bool clean = pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
     const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, 0, clean, 0};
     if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1,
-                                                batch.draws[r]};
+                                                batch.tie_breaks[r]};
     group.sync();
 }
 

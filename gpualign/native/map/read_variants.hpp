@@ -1,22 +1,22 @@
-// The neighbours of a read (algo/map/neighbours.hpp), in memory of their own.
+// The neighbours of a read (algo/map/variants.hpp), in memory of their own.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "algo/map/neighbours.hpp"
+#include "algo/map/variants.hpp"
 #include "index/minimizers.hpp"
 
 namespace gpualign {
 
-class ReadNeighbours {
+class ReadVariants {
 public:
     // visit(Minimizer) for each of them.
     template <class Visit>
     void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
         const MapRead read = packed(codes, length);
         for (std::vector<uint64_t>& memory : of_kmers_) memory.resize(size_t(length));
-        const NeighbourMemory memory{of_kmers_[0].data(), of_kmers_[1].data(), of_kmers_[2].data(), of_kmers_[3].data()};
-        for_each_neighbour(OneLane(), read, k, w, memory, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
+        const VariantMemory memory{of_kmers_[0].data(), of_kmers_[1].data(), of_kmers_[2].data(), of_kmers_[3].data()};
+        for_each_variant(OneLane(), read, k, w, memory, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
             if (is) visit(Minimizer{hash, uint32_t(p), reverse});
         });
     }

@@ -1,9 +1,9 @@
-// The number by which a read chooses among equally good alignments (algo/map/draw.hpp).
+// The number by which a read chooses among equally good alignments (algo/map/tie_break.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 
 namespace gpualign {
 
@@ -17,9 +17,9 @@ struct ReadTexts {
 };
 
 // Of a name, or of the bases of a read without one.
-inline uint32_t read_draw(const ReadTexts& names, const ReadTexts& bases, size_t read) {
+inline uint32_t read_tie_break(const ReadTexts& names, const ReadTexts& bases, size_t read) {
     const ReadTexts& text = names.begin(read) == names.end(read) ? bases : names;
-    return draw_of_text(text.begin(read), text.end(read) - text.begin(read));
+    return tie_break_hash(text.begin(read), text.end(read) - text.begin(read));
 }
 
 }  // namespace gpualign

@@ -3,16 +3,16 @@
 #include "algo/map/every_locus.hpp"
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/pairing.hpp"
-#include "algo/map/thorough/state.hpp"
-#include "algo/map/thorough/windows.hpp"
+#include "algo/map/slow_path/state.hpp"
+#include "algo/map/slow_path/windows.hpp"
 
 namespace gpualign {
 
 template <class Group>
-class ThoroughFinder {
+class SlowPathFinder {
 public:
     // `first`: the mate whose counter is used, as those of both may be looked for at the same time.
-    GPUALIGN_HD ThoroughFinder(const Group& group, const ThoroughLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
+    GPUALIGN_HD SlowPathFinder(const Group& group, const SlowPathLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
         : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory), of_(of), first_(first) {}
 
     // The loci of a mate by itself, best first.
@@ -30,12 +30,12 @@ public:
             if (!find_at(mate, seeds, total, depth, 0)) return;
             if (depth == kDepth || !wants_more_hits(loci(mate))) break;
         }
-        look_up_neighbours(mate);
+        look_up_variants(mate);
     }
 
     // For MateRescue.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
-    GPUALIGN_HD ThoroughLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
+    GPUALIGN_HD SlowPathLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }
@@ -72,12 +72,12 @@ public:
 
 private:
     // The loci that its seeds show, after those that are kept; false where there is no space for their hits.
-    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_neighbours = false) {
+    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_variants = false) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         SeedHits hits;
         const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
-                                                  total, depth, of_neighbours, hits, found);
+                                                  total, depth, of_variants, hits, found);
         if (found.too_many) {
             ask_for(mate, hits.count, found);
             return false;
@@ -93,17 +93,17 @@ private:
     }
 
     // Of a short read, which may lie where none of its seeds does.
-    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
-        const NeighboursFor sought = neighbours_for(rules_, loci(mate), of_.count == 2);
-        if (sought == NeighboursFor::nothing) return;
-        const uint32_t kept = sought == NeighboursFor::rivals ? of_.mates[mate].found.loci : 0;
-        const uint32_t seeds = find_neighbour_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
+    GPUALIGN_HD_CALL void look_up_variants(int mate) {
+        const VariantsFor sought = variants_for(rules_, loci(mate), of_.count == 2);
+        if (sought == VariantsFor::nothing) return;
+        const uint32_t kept = sought == VariantsFor::suboptimal ? of_.mates[mate].found.loci : 0;
+        const uint32_t seeds = find_variant_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
         find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept, true);
     }
 
     // All is done again with space for so many hits, if there can be.
     GPUALIGN_HD void ask_for(int mate, uint32_t hits, const FoundRead& found) {
-        if (hits <= launch_.most_hits && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
+        if (hits <= launch_.hit_limit && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
         set(mate, found);
     }
 
@@ -114,7 +114,7 @@ private:
         uint32_t failed = 0;
         search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
-                                const bool fits = is_window && aligns_whole(read.length, int32_t(best.distance), limit);
+                                const bool fits = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
                                 const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
                                 found.loci += count_bits(mask);
                                 if (!is_window) return;
@@ -187,7 +187,7 @@ private:
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
-        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitStretch);
+        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitInterval);
         uint32_t count = 0;
         for (int64_t border = 0; border < bases;) {
             const int64_t next = border + stretch < bases ? border + stretch : bases;
@@ -266,12 +266,12 @@ private:
 
     GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
         const int64_t begin = own_.workspace.window_begin[candidate_window(candidate)];
-        return whole_locus(0, read.length, read.unknown, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
+        return end_to_end_locus(0, read.length, read.ambiguous, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
                            int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
     }
 
     const Group& group_;
-    const ThoroughLaunch& launch_;
+    const SlowPathLaunch& launch_;
     const MapTarget& target_;
     const MapRules& rules_;
     const FinderMemory& own_;

@@ -7,26 +7,26 @@
 // 4. Both mates together: mates near each other, and at which loci they are reported.
 // 5. Records.
 #pragma once
-#include "algo/map/thorough/finder.hpp"
-#include "algo/map/thorough/records.hpp"
+#include "algo/map/slow_path/finder.hpp"
+#include "algo/map/slow_path/records.hpp"
 
 namespace gpualign {
 
 template <bool LongGaps, class Group>
-class ThoroughMapper {
-    using Template = ThoroughTemplate<LongGaps, Group>;
+class SlowPathMapper {
+    using Template = SlowPathTemplate<LongGaps, Group>;
     using Loci = typename Template::Loci;
 
 public:
-    GPUALIGN_HD ThoroughMapper(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, uint32_t number)
+    GPUALIGN_HD SlowPathMapper(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, uint32_t number)
         : group_(group), launch_(launch), batch_(launch.batch), memory_(memory), of_(template_of(launch, number)),
           own_(group, launch, memory, of_) {}
 
     GPUALIGN_HOST_DEVICE void find(int mate) {
         if (mate >= of_.count) return;
         begin(mate);
-        ThoroughFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
-        if (of_.mates[mate].found.too_many) own_.set_fate(MapRecord::kOnHost);
+        SlowPathFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
+        if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         plan(mate);
         group_.sync();
     }
@@ -61,7 +61,7 @@ public:
     // At which loci the reads are reported.
     GPUALIGN_HOST_DEVICE void choose() {
         if (own_.ended()) return;
-        ThoroughFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
+        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
         for (int mate = 0; mate < of_.count; mate++)
             if (of_.mates[mate].chained) finder.add_locals(mate, own_.locals(mate));
         if (of_.count == 2) find_mates(finder);
@@ -69,17 +69,17 @@ public:
         Loci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
         for (int mate = 0; mate < 2; mate++) loci[mate].locals = &of_reads[mate];
         MapChoice choices[2];
-        const uint32_t draw = of_.mates[0].read.draw;
-        if (of_.count == 2) choose_pair(group_, batch_.rules, loci[0], loci[1], draw, choices);
-        else choices[0] = choose_single(group_, batch_.rules, loci[0], draw);
-        ThoroughRecords<LongGaps, Group> records(own_);
+        const uint32_t tie_break = of_.mates[0].read.tie_break;
+        if (of_.count == 2) choose_pair(group_, batch_.rules, loci[0], loci[1], tie_break, choices);
+        else choices[0] = choose_single(group_, batch_.rules, loci[0], tie_break);
+        SlowPathRecords<LongGaps, Group> records(own_);
         for (int mate = 0; mate < of_.count; mate++) records.count(mate, loci[mate], choices[mate]);
     }
 
     // Every so many of its records, from one on.
-    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { ThoroughRecords<LongGaps, Group>(own_).write(from, step); }
+    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { SlowPathRecords<LongGaps, Group>(own_).write(from, step); }
     GPUALIGN_HD void end() {
-        if (*of_.fate && own_.first_lane()) ThoroughRecords<LongGaps, Group>(own_).leave();
+        if (*of_.status && own_.first_lane()) SlowPathRecords<LongGaps, Group>(own_).leave();
     }
 
 private:
@@ -93,8 +93,8 @@ private:
             launch_.chains[1].state[r] = launch_.chains[0].state[r];
             MateState state{};
             state.read = query_of(launch_.chains[0], r).read;
-            state.read.draw = batch_.draws[r];
-            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_unknown(state.read));
+            state.read.tie_break = batch_.tie_breaks[r];
+            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_ambiguous(state.read));
             state.chained = maps_as_long(batch_.rules, state.read.length);
             state.chains = state.chained ? MateState::kLongChains : uint8_t(0);
             of_.mates[mate] = state;
@@ -111,8 +111,8 @@ private:
         state.chained = 1;
     }
 
-    GPUALIGN_HOST_DEVICE void find_mates(ThoroughFinder<Group>& finder) {
-        MateRescue<Group, ThoroughFinder<Group>> rescue(group_, batch_.target, batch_.rules, finder);
+    GPUALIGN_HOST_DEVICE void find_mates(SlowPathFinder<Group>& finder) {
+        MateRescue<Group, SlowPathFinder<Group>> rescue(group_, batch_.target, batch_.rules, finder);
         rescue.run();
         for (int mate = 0; mate < 2 && batch_.rules.local; mate++) {
             const MapRead& read = of_.mates[mate].read;
@@ -123,7 +123,7 @@ private:
     }
 
     // A mate with clipped ends: the best alignment in the windows.
-    GPUALIGN_HD_CALL void find_clipped(ThoroughFinder<Group>& finder, int mate, uint32_t windows) {
+    GPUALIGN_HD_CALL void find_clipped(SlowPathFinder<Group>& finder, int mate, uint32_t windows) {
         const MapRead read = of_.mates[mate].read;
         const MapWorkspace& workspace = memory_.finder.workspace;
         const int32_t limit = 2 * read.limit;
@@ -165,9 +165,9 @@ private:
     }
 
     const Group& group_;
-    const ThoroughLaunch& launch_;
+    const SlowPathLaunch& launch_;
     const MapBatch& batch_;
-    const ThoroughMemory& memory_;
+    const SlowPathMemory& memory_;
     const TemplateView of_;
     const Template own_;
 };

@@ -2,7 +2,7 @@
 // J. ACM 46:395; Hyyrö 2003).
 #pragma once
 #include "algo/map/loci.hpp"
-#include "algo/map/thorough/memory.hpp"
+#include "algo/map/slow_path/memory.hpp"
 
 namespace gpualign {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "algo/map/chain/steps.hpp"
 #include "algo/map/pairing.hpp"
-#include "algo/map/thorough/memory.hpp"
+#include "algo/map/slow_path/memory.hpp"
 
 namespace gpualign {
 
@@ -19,7 +19,7 @@ struct DeviceLocals {
     GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
 };
 
-using ThoroughLoci = MixedLoci<DeviceLocals, PackedBases>;
+using SlowPathLoci = MixedLoci<DeviceLocals, PackedBases>;
 
 struct MateState {
     static constexpr uint8_t kLongChains = 2;
@@ -29,7 +29,7 @@ struct MateState {
     LocalAlignment clipped;
     MapChoice choice;
     ChainDepth depth;            // of the chains to look for; no hits: none
-    uint32_t further, supplementary, secondary;  // records
+    uint32_t first_overflow, supplementary, secondary;  // records
     uint32_t windows;            // that are searched
     uint8_t chains;              // of which round those of the read are
     uint8_t chained, has_clipped;
@@ -39,14 +39,14 @@ struct MateState {
 struct TemplateView {
     uint32_t first;          // read
     int32_t count;           // of mates
-    uint32_t* fate;
+    uint32_t* status;
     MateState* mates;
     Locus* loci[2];          // of each mate, max_loci
     uint32_t* secondary[2];  // numbers of loci
 
-    GPUALIGN_HD ThoroughLoci loci_of(int mate, const MapBatch& batch) const {
+    GPUALIGN_HD SlowPathLoci loci_of(int mate, const MapBatch& batch) const {
         const MateState& state = mates[mate];
-        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
+        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.ambiguous, state.found.hits_truncated, nullptr,
                 &batch.rules, {state.read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
     }
 };
@@ -65,19 +65,19 @@ GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mate
 }
 
 // Template `number` of those that are mapped together.
-GPUALIGN_HD TemplateView template_of(const ThoroughLaunch& launch, uint32_t number) {
+GPUALIGN_HD TemplateView template_of(const SlowPathLaunch& launch, uint32_t number) {
     uint8_t* end;
     TemplateView view = template_state(launch.states + number * launch.state_bytes, launch.mates, launch.max_loci, end);
-    const uint32_t* const begin = launch.batch.templates + launch.batch.doubtful[launch.first + number];
+    const uint32_t* const begin = launch.batch.templates + launch.batch.slow_templates[launch.first + number];
     view.first = begin[0];
     view.count = int32_t(begin[1] - begin[0]);
-    view.fate = launch.fates + number;
+    view.status = launch.statuses + number;
     return view;
 }
 
 // How many are mapped together.
-GPUALIGN_HD uint32_t templates_of(const ThoroughLaunch& launch) {
-    const uint32_t all = *launch.batch.doubtful_count;
+GPUALIGN_HD uint32_t templates_of(const SlowPathLaunch& launch) {
+    const uint32_t all = *launch.batch.slow_count;
     return all <= launch.first ? 0 : all - launch.first < launch.templates ? all - launch.first : launch.templates;
 }
 
