@@ -1,4 +1,4 @@
-// What the host hands to the kernels of cuda/map_slow_path.cu, for the templates that cuda/map.cu leaves to them.
+// Arguments of the kernels of cuda/map_slow_path.cu, which map the templates that cuda/map.cu leaves to them.
 #pragma once
 #include "abi/chains.hpp"
 #include "abi/map.hpp"
@@ -9,28 +9,28 @@ constexpr int kWantedBandBits = 20;
 
 struct SlowPathLaunch {
     MapBatch batch;
-    ChainBatch chains[2];         // of short reads by their minimizers, and by all their k-mers: one set of arenas, two of states
-    ChainBatch long_chains;       // of the reads that are mapped as long ones, which have been chained before
+    ChainBatch chains[2];  // short reads chained by minimizers, and by all k-mers: they share arenas and have separate states
+    ChainBatch long_chains;       // reads that are mapped as long ones and are already chained
     uint8_t* states;              // of each template: algo/map/slow_path/state.hpp
-    uint32_t* statuses;              // of each: 0, or the flag of its records where it is not mapped
+    uint32_t* statuses;              // of each template: 0, or the flag for its records if it is not mapped here
     uint8_t* workspace;           // of each group of lanes
     uint64_t state_bytes, workspace_bytes;
-    uint64_t band_bytes;          // of a group's workspace for a dynamic program
-    uint64_t max_band_bytes;     // what needs more is left to the host
-    uint32_t* next;               // of what groups take in turn
-    uint32_t* done_chains;        // of chains that an earlier round has reported
-    uint32_t* wanted_loci;        // most loci of a read: where they are more than there is space for all is done again
-    uint32_t* wanted_hits;        // the same of hits at once
-    uint32_t* wanted_band;        // the same of those bytes, in pieces of 1 << kWantedBandBits
-    uint32_t* wanted_templates;   // how many are doubtful
-    uint32_t first, templates;    // of the doubtful ones those that are mapped together
-    uint32_t round;               // of chains
-    uint32_t longest;             // bases of a read
+    uint64_t band_bytes;          // workspace for one banded DP matrix, per group
+    uint64_t max_band_bytes;     // the host maps reads that need more
+    uint32_t* next;               // work counter of the groups
+    uint32_t* done_chains;        // chains reported by an earlier round
+    uint32_t* wanted_loci;        // maximum loci of a read; if they exceed the space, the host repeats the batch
+    uint32_t* wanted_hits;        // maximum hits of a read at once, likewise
+    uint32_t* wanted_band;        // maximum bytes of a DP matrix, likewise, in units of 1 << kWantedBandBits
+    uint32_t* wanted_templates;   // number of templates
+    uint32_t first, templates;    // the templates of this launch
+    uint32_t round;               // of chaining
+    uint32_t longest;             // bases of the longest read
     uint32_t max_hits, max_loci;  // powers of two
-    uint32_t hit_limit;           // a read with more is left to the host
-    uint32_t mates;               // of a template, at most
-    uint32_t full;                // 1: every locus within the limit is found
-    uint32_t max_seeds;           // of a read, at least as many as it has bases
+    uint32_t hit_limit;           // the host maps reads with more hits
+    uint32_t mates;               // per template, at most
+    uint32_t full;                // 1: find every locus within the limit
+    uint32_t max_seeds;           // per read, at least as many as it has bases
 };
 
 }  // namespace gpualign

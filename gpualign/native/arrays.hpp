@@ -1,4 +1,4 @@
-// NumPy arrays in and out of the bindings.
+// NumPy arrays as arguments and results of the bindings.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,8 +13,8 @@
 namespace gpualign {
 namespace nb = nanobind;
 
-// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are welcome. One whose elements
-// are not aligned, as in the middle of a message from another machine, is copied.
+// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are accepted. An array with
+// unaligned elements, such as a slice of a message from another machine, is copied.
 template <class T>
 class Input : public nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> {
 public:
@@ -28,7 +28,7 @@ public:
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-// An array that is written to where it is.
+// An array that is modified in place.
 template <class T>
 using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 

@@ -1,5 +1,5 @@
-// Which of their loci the reads of a template are reported at: the second step of `map`. A lane takes a template; those with many
-// loci, or a mate to be looked for near the other one, are left to a group of lanes.
+// Second step of `map`: at which loci the reads of a template are reported. A lane takes a template; those with many
+// loci, or with a mate to rescue, are left to a group of lanes.
 #pragma once
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/mixed_loci.hpp"
@@ -23,7 +23,7 @@ public:
         else choose_among(all_.loci_of(batch_, first_), all_.loci_of(batch_, first_ + uint32_t(mates_ - 1)));
     }
 
-    // By a group: mates are looked for near each other's loci first.
+    // By a group, after mate rescue.
     GPUALIGN_HD void rescue(const MapWorkspace& workspace, MapShared<Words>& shared) {
         if (mates_ == 1) return choose_among(all_.loci_of(batch_, first_), all_.loci_of(batch_, first_));
         Finder finder{group_, batch_, workspace, shared, first_, {}, {}};
@@ -40,9 +40,9 @@ public:
     }
 
 private:
-    static constexpr uint32_t kFewPairs = 4;  // of loci, that a lane tries
+    static constexpr uint32_t kFewPairs = 4;  // pairs of loci that a lane tries
 
-    // The loci of both mates, for MateRescue.
+    // Access to the loci of both mates, for MateRescue.
     struct Finder {
         const Group& group;
         const MapBatch& batch;
@@ -66,7 +66,7 @@ private:
         }
     };
 
-    // Whether the seeds of a mate say enough of it.
+    // Whether the fast path suffices for a mate.
     GPUALIGN_HD bool stays(int mate) const {
         const ReadState& state = all_.states[first_ + uint32_t(mate)];
         if (state.left) return false;
@@ -83,7 +83,7 @@ private:
         if (mine.count * uint64_t(other.count) > kFewPairs || max(int32_t(mine.count), int32_t(other.count)) > int32_t(kFewPairs)) return true;
         return wants_windows(mine, other, 1) || wants_windows(other, mine, 0);
     }
-    // Whether a mate would be looked for near the loci of the other one.
+    // Whether mate rescue would search any window.
     GPUALIGN_HD bool wants_windows(const PackedLoci& anchors, const PackedLoci& mate, int number) const {
         bool wanted = false;
         if (is_looked_for(batch_.rules, mate.length, limit_near_mate(mate.length, mate.limit, batch_.rules.pairs.max)))
@@ -92,7 +92,7 @@ private:
         return wanted;
     }
 
-    // The loci that a mate has now; false where there is no space for more.
+    // Stores the loci of a mate; false if there is no space.
     GPUALIGN_HD bool keep(const Finder& finder, int mate) {
         ReadState& state = all_.states[first_ + uint32_t(mate)];
         const uint32_t count = finder.found[mate].loci;
@@ -117,14 +117,14 @@ private:
             if (group_.lane() == 0) all_.states[first_ + uint32_t(mate)].choice = choices[mate];
     }
 
-    // Whether one mate alone has a locus, and the other may be near it with clipped ends.
+    // Whether exactly one mate has a locus, and the other may lie near it with clipped ends.
     GPUALIGN_HD bool wants_clipped(const PackedLoci& mine, const PackedLoci& other) const {
         if (!batch_.rules.local || (mine.count == 0) == (other.count == 0)) return false;
         const PackedLoci& missing = mine.count == 0 ? mine : other;
         return wants_clipped_mate(batch_.rules, 0, missing.length, missing.limit);
     }
 
-    // To be mapped thoroughly.
+    // Leaves the template to the slow path.
     GPUALIGN_HD void leave() {
         if (group_.lane() == 0) {
             batch_.slow_templates[group_.take(batch_.slow_count)] = number_;

@@ -1,4 +1,4 @@
-// At which of its loci a read is reported, and how sure that is: of a pair the best two together.
+// At which locus a read is reported, and with which mapping quality; mates of a pair together.
 #pragma once
 #include "algo/map/tie_break.hpp"
 #include "algo/map/locus.hpp"
@@ -7,7 +7,7 @@
 
 namespace gpualign {
 
-// Of all lanes together.
+// Combines the lanes' suboptimal alignments.
 template <class Group>
 GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     const int32_t far = 1 << 30;
@@ -19,7 +19,7 @@ GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     return all;
 }
 
-// What the loci of a read but the best one lose.
+// Suboptimal loci of a read by itself.
 template <class Group, class Loci>
 GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     Suboptimal suboptimal;
@@ -28,7 +28,7 @@ GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     return together(group, suboptimal);
 }
 
-// What those of the whole read lose against a local alignment, which chaining compared with its likes alone.
+// Suboptimal end-to-end loci next to a chosen local alignment, whose own quality considers only other chains.
 template <class Group, class Loci>
 GPUALIGN_HD Suboptimal suboptimal_end_to_end(const Group& group, const Loci& loci, uint32_t chosen) {
     Suboptimal suboptimal;
@@ -39,7 +39,7 @@ GPUALIGN_HD Suboptimal suboptimal_end_to_end(const Group& group, const Loci& loc
 
 template <class Loci>
 GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
-    const int32_t spoilt = loci.ambiguous > 0;  // where bases are unknown, seeds are too few to tell loci apart
+    const int32_t spoilt = loci.ambiguous > 0;  // ambiguous bases leave too few seeds to tell loci apart
     return {loci.length - loci.ambiguous, loci.hits_truncated, max(0, loci.distance(i) - loci.ambiguous), max(0, loci.seed_hits(i) - spoilt)};
 }
 
@@ -57,7 +57,7 @@ GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, c
     return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
 }
 
-// The loci of both mates together.
+// Chooses a locus for each mate of a pair.
 template <class Group, class Loci>
 class Pairing {
 public:
@@ -66,7 +66,7 @@ public:
             rows_(at_most(first.count)),
           columns_(at_most(second.count)) {}
 
-    // Both mates: as a proper pair where that is worth as much as each mate's best locus without. There are loci of both.
+    // Chooses a proper pair if it scores as much as the mates' best loci without pairing. Both have loci.
     GPUALIGN_HD bool choose(MapChoice& first, MapChoice& second) const {
         int32_t best = 0;
         const uint32_t combination = best_combination(best);
@@ -84,11 +84,11 @@ public:
     }
 
 private:
-    static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // a mask
+    static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // mask
 
     static GPUALIGN_HD uint32_t at_most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
-    // visit(i, j, score) for the proper pairs of this lane.
+    // Calls visit(i, j, score) for the proper pairs of this lane.
     template <class Visit>
     GPUALIGN_HD void for_each_pair(Visit&& visit) const {
         for (uint32_t c = group_.lane(); c < rows_ * columns_; c += Group::kLanes) {
@@ -100,9 +100,9 @@ private:
 
     GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
 
-    // The combination with the best score, of equal ones any; ~0 where none is a proper pair.
+    // The combination with the best score, ties by the tie-break hash; ~0 if there is no proper pair.
     GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
-        uint64_t mine = 0;  // score, made positive | random bits | combination
+        uint64_t mine = 0;  // score, offset to be positive | tie-break | combination
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
             const uint32_t combination = i * columns_ + j, random = mix_bits(tie_break_ ^ combination) & ~kCombinations;
             const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | random | combination;
@@ -114,7 +114,7 @@ private:
         return uint32_t(mine) & kCombinations;
     }
 
-    // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
+    // One mate of the best pair. Suboptimal are pairs, or unpaired choices, with this mate at another locus.
     template <class Own>
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other, int32_t best, int64_t bits,
                                       int32_t& nearest, Own&& own) const {
@@ -132,7 +132,7 @@ private:
         return {chosen, true, MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
     }
 
-    // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.
+    // Information of a pair beyond what it takes to find its less informative mate near the other one by chance.
     GPUALIGN_HD int64_t bits_of(const Loci& mate, uint32_t i, int64_t maximum) const {
         if (mate.length >= kShortMate || mate.local(i)) return maximum;
         const int64_t bits = bits_near_mate(mate.length, mate.limit, mate.distance(i), rules_.pairs.max);
@@ -154,14 +154,14 @@ GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Lo
     choices[1] = choose_single(group, rules, second, tie_break);
 }
 
-// The first locus from `from` on that is reported as a secondary alignment of the chosen one; the number of loci where none is.
+// The first locus from `from` on that is reported as secondary to the chosen one; loci.count if there is none.
 template <class Loci>
 GPUALIGN_HD uint32_t next_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, uint32_t from) {
     while (from < loci.count && (from == chosen || loci.distance(from) - loci.distance(chosen) > rules.strata)) from++;
     return from;
 }
 
-// visit(locus) for each of those, as many as are asked for; returns how many.
+// Calls visit(locus) for the secondary loci, at most rules.max_secondary; returns their number.
 template <class Loci, class Visit>
 GPUALIGN_HD uint32_t for_each_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, Visit&& visit) {
     uint32_t count = 0;

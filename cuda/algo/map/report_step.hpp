@@ -1,5 +1,5 @@
-// The records of a read: the third step of `map`. A lane takes a read; those with secondary alignments, or whose alignment is not
-// plain, are left to a group of lanes.
+// Third step of `map`: the records of a read. A lane takes a read; reads with secondary alignments or with an
+// alignment that needs DP are left to a group of lanes.
 #pragma once
 #include "algo/map/align.hpp"
 #include "algo/map/read_state.hpp"
@@ -31,13 +31,13 @@ public:
     GPUALIGN_HD void align(const MapWorkspace& workspace, MapShared<Words>& shared) {
         const Memory memory{workspace, shared};
         if (add_records(memory)) return;
-        MapFacts record{};  // there are not enough further ones
+        MapFacts record{};  // there are not enough overflow records
         record.flag = MapRecord::kNoSpace;
         write(memory, batch_.records[r_], record);
     }
 
 private:
-    static constexpr uint32_t kFewLoci = 4;  // that a lane looks through
+    static constexpr uint32_t kFewLoci = 4;  // that a lane handles
 
     struct Memory {
         const MapWorkspace& workspace;
@@ -99,13 +99,13 @@ private:
         return true;
     }
 
-    // The CIGAR is the one in shared memory, from its end, unless it is long.
+    // Writes a record, with the CIGAR from shared memory, last operation first, unless it is long.
     GPUALIGN_HD void write(const Memory& memory, MapRecord& to, const MapFacts& record) {
         if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
         const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
             to.cigar[i] = i < operations ? memory.shared.cigar[operations - 1 - i] : uint16_t(0);
-        group_.sync();  // the next record's goes where this one's was
+        group_.sync();  // the next record's CIGAR overwrites this one
     }
 
     const Group& group_;

@@ -1,26 +1,26 @@
-// The minimizers of a read with one base changed: what it shares with a locus that an edit alone keeps apart.
+// Minimizers of a read's one-substitution variants, which it shares with a locus that differs by one edit.
 #pragma once
 #include "algo/map/seeds.hpp"
 
 namespace gpualign {
 
-// Of each k-mer of a read, an unknown base taken for A.
+// Arrays over the k-mers of a read; ambiguous bases count as A.
 struct VariantMemory {
     uint64_t *forward, *reverse, *hashes;
-    uint64_t* changed;  // hashes of the read with one base changed
+    uint64_t* changed;  // hashes of a variant
 };
 
-// The most that for_each_variant finds in a read of up to so many bases: each k-mer of a short one as it is, and with another base
-// at each of its places; those with an unknown base, where there are any, with each of four.
+// Upper bound on the calls of visit in for_each_variant: each k-mer of a short read as it is and with each other base
+// at each position; or, with ambiguous bases, those k-mers with each of four bases.
 GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w) {
     const auto kmers = [&](int32_t length) { return uint64_t(length < k ? 0 : length - k + 1); };
     const uint64_t any = kmers(min(longest, longest_with_variants(k, w))) * uint64_t(1 + 3 * k), ambiguous = 4 * kmers(longest);
     return any > ambiguous ? any : ambiguous;
 }
 
-// visit(is one, hash, position, whether the canonical k-mer is the reverse strand's), by all lanes together, for all k-mers of the
-// read, then for the minimizers that a base is part of, were it another: each base, or each unknown one where there are any. Of a read
-// that has not a window of k-mers any may be the reference's minimizer.
+// Calls visit(is one, hash, position, whether the canonical k-mer is the reverse strand's), by all lanes together, for
+// all k-mers of the read, then for the minimizers that contain a substituted base: any base, or only the ambiguous
+// ones if there are any. In a read shorter than a window any k-mer may be the reference's minimizer.
 template <class Group, class Visit>
 GPUALIGN_HD void for_each_variant(const Group& group, const MapRead& read, int k, int32_t w, const VariantMemory& memory,
                                     Visit&& visit) {
@@ -39,7 +39,7 @@ GPUALIGN_HD void for_each_variant(const Group& group, const MapRead& read, int k
     }
     group.sync();
     for (int32_t i = 0; i < read.length; i++) {
-        if (!read.clean && !(read.not_acgt[i >> 5] >> (i & 31))) {  // no unknown base is left in this word
+        if (!read.clean && !(read.not_acgt[i >> 5] >> (i & 31))) {  // no ambiguous base is left in this word
             i |= 31;
             continue;
         }

@@ -1,4 +1,4 @@
-// The choice among loci or pairs, of which base qualities make one likelier than others that have an edit less.
+// Choice among loci or pairs of which base qualities make one likelier than others with one edit less.
 #pragma once
 #include "algo/map/base_quality.hpp"
 #include "algo/map/tie_break.hpp"
@@ -6,7 +6,7 @@
 
 namespace gpualign {
 
-// A record to be.
+// The locus to report, with its mapping quality.
 struct MapChoice {
     uint32_t locus;
     bool proper;
@@ -18,9 +18,9 @@ struct PairChoice {
 
 GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + scores.mismatch; }
 
-// Calls of their own, as few reads want them.
+// Not inlined, as few reads need them.
 
-// Of the loci where the whole read is aligned with at most an edit more than at the best one.
+// Among the end-to-end loci with at most one edit more than the best one.
 template <class Group, class Loci>
 GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci& loci, uint32_t tie_break, const MapChoice usual) {
     uint32_t near = 0;
@@ -35,11 +35,11 @@ GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& score
     return {chosen, usual.proper, uint8_t(min(usual.mapq, Weights::quality(group.sum(others))))};
 }
 
-// Of the proper pairs of so many loci of each mate that lose at most an edit against the usual one, whose score is `best`.
+// Among the proper pairs that score at most one edit less than the usual one, whose score is `best`.
 template <class Group, class Loci>
 GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t rows,
                                     uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
-    constexpr int32_t kUnitLoss = 6;  // of a unit of an insert size's penalty
+    constexpr int32_t kUnitLoss = 6;  // per unit of an insert-size penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
     const auto penalty_of = [&](uint32_t c) {
         const uint32_t i = c / columns, j = c % columns;

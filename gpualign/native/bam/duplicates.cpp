@@ -1,4 +1,4 @@
-// Duplicates among the templates of a run.
+// Bindings of duplicate marking.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
 constexpr size_t kTagLength = 2;
 
-// (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
+// (ends, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
 nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
                          uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
     DuplicateRules rules;
@@ -68,7 +68,7 @@ Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
     return to_numpy(std::move(finder.status()));
 }
 
-// A row for each library: its counts, then those of its duplicates.
+// A row per library: its counts, then those of its duplicates.
 nb::list library_counts(DuplicateFinder& finder) {
     nb::list rows;
     for (size_t i = 0; i < finder.libraries(); i++) {

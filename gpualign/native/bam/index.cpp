@@ -1,4 +1,4 @@
-// The index of a sorted BAM file, made while it is written.
+// Bindings of BAM indexes.
 #include "bam/index.hpp"
 
 #include <nanobind/stl/string.h>

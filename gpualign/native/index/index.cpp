@@ -1,4 +1,4 @@
-// Packing a reference, building its minimizer index, sorting its positions.
+// Bindings that pack a reference, build its minimizer index, and sort its suffixes.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -13,7 +13,7 @@
 namespace gpualign {
 namespace {
 
-// Packs contigs as they are read, so that the text is never held whole.
+// Packs contigs as they are read, so that the text is never in memory as a whole.
 class ReferencePacker {
 public:
     void append(Input<uint8_t> ascii) {
@@ -111,7 +111,7 @@ nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
     return nb::make_tuple(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
 }
 
-// An index file is untrusted: everything that is used as a subscript is checked once, here.
+// Index files are untrusted: everything that is used as a subscript is checked once, here.
 std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
                         int threads) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) return "k is not odd or not between 1 and 31";

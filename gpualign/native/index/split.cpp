@@ -1,4 +1,4 @@
-// One index as two: that of some contigs, and that of the others.
+// Splits an index into that of chosen contigs and that of the others.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace gpualign {
 namespace {
 
-// Where an entry's k-mer lies (algo/index/minimizer.hpp: fingerprint << 33 | position << 1 | strand).
+// Position of an entry's k-mer (algo/index/minimizer.hpp: fingerprint << 33 | position << 1 | strand).
 uint64_t position_of(uint64_t entry) { return entry >> 1 & 0xffffffff; }
 
 nb::tuple split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {

@@ -18,7 +18,7 @@ namespace gpualign {
 #define READ(field) GPUALIGN_FIELD(ChainRead, field)
 #define SLOW_PATH(field) GPUALIGN_FIELD(SlowPathLaunch, field)
 
-// Of reads that are mapped by chaining.
+// Structs of mapping by chaining.
 std::vector<AbiStruct> chains_abi() {
     using AnyArena = Arena<uint8_t>;
     return {{"Arena", sizeof(AnyArena), {GPUALIGN_FIELD(AnyArena, items), GPUALIGN_FIELD(AnyArena, used), GPUALIGN_FIELD(AnyArena, capacity)}},

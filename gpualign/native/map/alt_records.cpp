@@ -1,4 +1,4 @@
-// Records on the primary assembly and on ALT contigs as those of one read.
+// Joins the records of a read on the primary assembly with those on ALT contigs.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace gpualign {
 namespace {
 
-constexpr uint16_t kKept = kFlagReverse;  // of an ALT record's flags
+constexpr uint16_t kKept = kFlagReverse;  // of the flags of an ALT record
 
 class AltRecords {
 public:

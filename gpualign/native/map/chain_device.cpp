@@ -1,4 +1,4 @@
-// Reads that a device maps by chaining: what the host sets aside for it, and its records.
+// Bindings of mapping by chaining on a device: memory sizes, and conversion of its records.
 #include <cstring>
 #include <string>
 
@@ -15,7 +15,6 @@ size_t item_bytes(Arena<Item> ChainBatch::*) {
     return sizeof(Item);
 }
 
-// {arena of ChainBatch: bytes of an item}
 nb::dict chain_item_bytes() {
     nb::dict bytes;
 #define ITEM(name) bytes[#name] = item_bytes(&ChainBatch::name)
@@ -36,7 +35,7 @@ nb::dict chain_item_bytes() {
     return bytes;
 }
 
-// The device's records of each read as the fields of records.Alignments.
+// Converts the device's records into the fields of records.Alignments.
 nb::tuple chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
     const size_t reads = state.size() / sizeof(ChainRead), count = outputs.size() / sizeof(ChainOutput);
     const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());

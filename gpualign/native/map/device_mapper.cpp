@@ -1,4 +1,4 @@
-// Bindings around the device's mapper (cuda/map.cu): its arguments, and its records made whole.
+// Bindings of the device's mapper (cuda/map.cu): sizes, parameters, and conversion of its records.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -35,8 +35,9 @@ size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { retur
 
 uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), max_variants(longest, k, w)); }
 
-// What templates of so many mates need that are mapped thoroughly, with reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes of each template, of each
-// group of lanes, of these for a dynamic program, and the most that a dynamic program of a chain takes). `maximum`: bytes of one.
+// Memory of the slow path for reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes per
+// template, per group of lanes, of these for one banded DP matrix, and the maximum for a DP matrix of a chain).
+// `maximum`: limit on the third.
 nb::tuple slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
                          uint32_t lanes, uint64_t maximum) {
     const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
@@ -52,13 +53,13 @@ nb::tuple slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, 
     return nb::make_tuple(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
 }
 
-// A ChainRules.
+// Returns a ChainRules.
 nb::bytes chaining_of(int32_t k, int32_t w, const nb::tuple& scores) {
     const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
 
-// Score units that each insert size up to the longest costs.
+// Penalty of each insert size up to `longest`, in score units.
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
     std::vector<int32_t> penalties(size_t(longest) + 1);
@@ -66,7 +67,7 @@ Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     return to_numpy(std::move(penalties));
 }
 
-// The device's records of reads that it mapped at once: one for each, then further ones.
+// Records that the device wrote in one batch: one per read, then overflow records.
 class DeviceRecords {
 public:
     DeviceRecords(const Input<uint8_t>& bytes, size_t reads)
@@ -77,7 +78,7 @@ public:
     size_t reads() const { return reads_; }
     bool flagged(size_t read, uint16_t flag) const { return records_[read].flag & flag; }
 
-    // The records of a read.
+    // Copies the records of a read.
     void copy(size_t read, RecordsBuilder& out) {
         const MapRecord& primary = records_[read];
         add(primary, out);
@@ -130,7 +131,7 @@ private:
     Cigar cigar_;
 };
 
-// Whether the host maps each read.
+// 1 for each read that the host maps.
 Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     std::vector<uint8_t> on_host(reads);
@@ -141,9 +142,9 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     return to_numpy(std::move(on_host));
 }
 
-// Copies what the device wants of a batch to where that is staged: bases, qualities, offsets, tie_breaks, and the first read of each template, a read by
-// itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
-// most each of `maximum`, or 1.
+// Copies a batch to the staging buffers of a device: bases, qualities, offsets, tie-break hashes, and the first read
+// of each template, then the number of reads. Returns the number of templates and, for each of `maximum`, the bases of
+// the longest read of at most so many, or 1.
 nb::tuple stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                       const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
                       const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks, Mutable<uint32_t> to_templates) {
@@ -174,7 +175,7 @@ nb::tuple stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>&
     return nb::make_tuple(templates, longest);
 }
 
-// The bases, qualities and names of the chosen reads, and which mates they are.
+// Bases, qualities and names of the chosen reads, and their mate numbers.
 nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                      const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
     if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
@@ -200,7 +201,7 @@ nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& 
                           to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
-// The records of a read that another mapper found.
+// Copies the records of a read from another mapper.
 void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuilder& out) {
     for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
         cigar.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
@@ -208,8 +209,8 @@ void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuil
     }
 }
 
-// What map_reads returns, out of the device's records and those of the reads that it left to the host; without these it leaves none
-// out.
+// Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
+// reads.
 nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> mates, const std::optional<nb::tuple>& of_host) {
     std::vector<DeviceRecords> device;
     std::vector<Input<uint8_t>> held;

@@ -1,5 +1,5 @@
-// From a block of reads to the loci of each: seeds, candidates, verification; chains for reads that do not align end to end;
-// and the mate's help.
+// Loci of a block of reads: seeds, candidates, verification; chaining of reads that do not align end to end; mate
+// rescue.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -18,9 +18,9 @@ public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
-    LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
+    LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
-    // Takes the reads [from, to); `mates` says which are pairs, or is null.
+    // Processes the reads [from, to); `mates` gives mate numbers, or is null.
     void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
@@ -42,7 +42,7 @@ public:
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
-    // Candidates of all reads of the block, then their distances, all in one go.
+    // Finds the candidates of all reads, then their distances in one batch.
     void verify() {
         read_codes_.clear();
         read_lengths_.clear();
@@ -60,7 +60,7 @@ private:
         for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
     }
 
-    // More hits of the reads of repeats whose best locus is in doubt.
+    // Follows more hits of reads in repeats whose best locus is uncertain.
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
@@ -73,7 +73,7 @@ private:
         search_.settle();
     }
 
-    // Short reads that may lie where none of their seeds does.
+    // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
     void look_up_variants(const uint8_t* mates) {
         if (params_.seeding.full) return;
         search_.clear();
@@ -89,7 +89,7 @@ private:
         search_.settle();
     }
 
-    // For reads whose best locus has so many edits that it matters.
+    // Computes near_hits of reads whose best locus has many edits.
     void count_near_hits() {
         for (size_t r = 0; r < block_.size(); r++) {
             Read& read = block_.read(r);
@@ -104,7 +104,7 @@ private:
         add_candidates(r, r, depth);
     }
 
-    // With the seeds of a read of the seeder's.
+    // `seeds`: number of the seeder's read whose seeds are used.
     void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_variants = false) {
         Read& read = block_.read(r);
         read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
@@ -114,7 +114,7 @@ private:
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 
-    // In low complexity there are millions of candidates: they are searched as they come.
+    // Low-complexity reads have millions of candidates, which are searched in batches.
     void add_every_candidate(size_t r) {
         const Read& read = block_.read(r);
         const auto search = [&](const Candidate& c) {

@@ -1,4 +1,4 @@
-// Bindings of the mapping of long reads.
+// Binding of the mapper of long reads.
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
@@ -21,7 +21,7 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
     records.end_read();
 }
 
-// Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
+// Bases per block of reads: enough to fill vectors, few enough to bound memory.
 constexpr int64_t kBlockBases = 1 << 19;
 
 nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,

@@ -1,4 +1,4 @@
-// Bindings of the mapper.
+// Binding of the mapper.
 #include <nanobind/stl/optional.h>
 
 #include <optional>

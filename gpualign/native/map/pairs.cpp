@@ -1,4 +1,4 @@
-// Read pairs: two files into one batch of neighbours, and neighbours of one file into pairs.
+// Pairs reads: joins two files into one batch of adjacent mates, or pairs adjacent reads of one file.
 #include <string>
 
 #include "algo/text/fastq.hpp"
@@ -27,7 +27,7 @@ TwoNames compare(const ReadsView& a, size_t i, const ReadsView& b, size_t j, boo
     return compare_names(first.first, first.second, second.first, second.second, all_dots, dots);
 }
 
-// What is wrong with the names of a pair, or of neighbours.
+// What is wrong with the names of two reads that should be mates.
 std::string complaint(TwoNames names, Name first, Name second) {
     if (names == TwoNames::kOfOneMateTwice)
         return "two reads that should be mates are both named '" + shown(first) + "', by which they are one mate";

@@ -1,4 +1,4 @@
-// The neighbours of a read (algo/map/variants.hpp), in memory of their own.
+// One-substitution variants of a read (algo/map/variants.hpp), with the memory that they need.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@ namespace gpualign {
 
 class ReadVariants {
 public:
-    // visit(Minimizer) for each of them.
+    // Calls visit(Minimizer) for each.
     template <class Visit>
     void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
         const MapRead read = packed(codes, length);

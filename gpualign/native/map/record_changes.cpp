@@ -1,4 +1,5 @@
-// Records as bwa's users ask for them: without those of low scores, and with another of a split read's alignments first.
+// Changes of records that bwa's users ask for: a minimum score (-T), and the 5'-most alignment of a split read as
+// primary (-5).
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ private:
         return records_.mapped(mate) && records_.score[mate] >= min_score_;
     }
 
-    // Of the alignments that share a read, the one that begins first on its forward strand.
+    // The alignment of a split read that begins first on the read's forward strand.
     size_t nearest_five_prime(size_t first, size_t last) const {
         size_t best = first;
         for (size_t r = first + 1; r < last; r++)

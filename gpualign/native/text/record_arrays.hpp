@@ -1,4 +1,5 @@
-// The records of a batch of reads as NumPy arrays (results.py, Alignments): out of the mappers, into the formatters.
+// The records of a batch of reads as NumPy arrays (gpualign/map/records.py, Alignments): output of the mappers, input
+// of the formatters.
 #pragma once
 #include <tuple>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace gpualign {
 
-// Records as a mapper finds them, read after read.
+// Collects records, read by read.
 class RecordsBuilder {
 public:
     void reserve(size_t reads) {
@@ -28,7 +29,7 @@ public:
     }
     void end_read() { record_offsets_.push_back(int64_t(flag_.size())); }
 
-    // What each record of a pair says of its mate, for the reads that `mates` names.
+    // Sets the flags of pairs, from each other's primary record; `mates` gives mate numbers.
     void set_pair_flags(const uint8_t* mates) {
         for (size_t read = 0; read + 2 < record_offsets_.size(); read++) {
             if (mates[read] != kFirstMate) continue;
@@ -60,7 +61,7 @@ private:
     std::vector<uint32_t> cigar_;
 };
 
-// The same arrays back from Python, checked.
+// The arrays of records handed back by Python, checked.
 class RecordArrays {
 public:
     explicit RecordArrays(const nb::tuple& arrays)

@@ -1,4 +1,4 @@
-// Columns of numbers and names to tab-separated lines.
+// Formats columns of numbers and names as tab-separated lines.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 struct Column {
     enum Kind { text, integer, fixed, percent, cigar, character } kind;
-    std::string prefix;  // before each value, as in NM:i:
+    std::string prefix;  // written before each value, such as NM:i:
     const uint8_t* bytes = nullptr;
     const int64_t* offsets = nullptr;
     const int64_t* integers = nullptr;
@@ -42,7 +42,7 @@ void append_decimal(std::string& out, int64_t scaled, int64_t unit, int decimals
 }
 
 void append_fixed(std::string& out, double value, int decimals) {
-    // rounded half up on a decimal grid, so that no C library's rounding shows
+    // half up on a decimal grid, independent of the C library
     int64_t unit = 1;
     for (int d = 0; d < decimals; d++) unit *= 10;
     const int64_t scaled = int64_t(std::floor(std::fabs(value) * double(unit) + 0.5));
@@ -50,7 +50,7 @@ void append_fixed(std::string& out, double value, int decimals) {
     append_decimal(out, scaled, unit, decimals);
 }
 
-// As Python and C write it: the nearest of the number's own value, to even hundredths half way.
+// Rounds like Python and C: to the nearest hundredth of the exact value, ties to even.
 void append_percent(std::string& out, int64_t part, int64_t whole) {
     if (whole == 0) {
         out += '*';

@@ -1,4 +1,4 @@
-// Records that a device writes (cuda/map_text.cu): its structs for Python.
+// Layout of the structs of cuda/abi/text.hpp and cuda/abi/fastq.hpp for Python.
 #include "abi/fastq.hpp"
 #include "abi/fields.hpp"
 #include "algo/text/bam_form.hpp"

@@ -1,10 +1,11 @@
-// Templates whose reads want more than a look at their seeds: chains for those that do not align end to end, or not well, and a mate
-// with clipped ends next to the other one; reads of any length. Each step takes a template, or a mate, by a group of lanes; all of a
-// batch make a step before the next one, between two of which the chains of all are aligned (algo/map/chain/steps.hpp):
+// The slow path, for reads of any length: chaining of reads that do not align end to end, or not well, and mates with
+// clipped ends. Each step takes a template, or a mate, by a group of lanes; a step ends for all templates before the
+// next one begins, and between steps 2 and 3 all chains are aligned (algo/map/chain/steps.hpp):
 //
-// 1. The loci of each mate by itself, and which chains to look for.
-// 2. Chains by minimizers. 3. Their best alignments; then both steps again with all k-mers, for the mates that still want chains.
-// 4. Both mates together: mates near each other, and at which loci they are reported.
+// 1. The loci of each mate by itself, and the limits for chaining.
+// 2. Chains by minimizers. 3. Ranking of their alignments; then both steps again with all k-mers, for mates that still
+// need it.
+// 4. Both mates together: mate rescue, and the choice of loci.
 // 5. Records.
 #pragma once
 #include "algo/map/slow_path/finder.hpp"
@@ -39,7 +40,7 @@ public:
         if (!own_.ended()) plan_chains(group_, chains(), own_.text, r);
     }
 
-    // Ranks a mate's alignments, and tells whether to look for more.
+    // Ranks a mate's alignments; decides whether it is chained again.
     GPUALIGN_HOST_DEVICE void rank(int mate) {
         if (!wants_chains(mate)) return;
         MateState& state = of_.mates[mate];
@@ -58,7 +59,7 @@ public:
         if (!again && first_round) state.depth = {0, 0};
     }
 
-    // At which loci the reads are reported.
+    // Chooses at which loci the reads are reported.
     GPUALIGN_HOST_DEVICE void choose() {
         if (own_.ended()) return;
         SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
@@ -76,7 +77,7 @@ public:
         for (int mate = 0; mate < of_.count; mate++) records.count(mate, loci[mate], choices[mate]);
     }
 
-    // Every so many of its records, from one on.
+    // Writes every step-th of the records, from `from` on.
     GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { SlowPathRecords<LongGaps, Group>(own_).write(from, step); }
     GPUALIGN_HD void end() {
         if (*of_.status && own_.first_lane()) SlowPathRecords<LongGaps, Group>(own_).leave();
@@ -102,7 +103,7 @@ private:
         group_.sync();
     }
 
-    // Which chains to look for.
+    // Sets the limits for chaining a mate.
     GPUALIGN_HD void plan(int mate) {
         MateState& state = of_.mates[mate];
         const Loci loci = own_.loci(mate);
@@ -122,7 +123,7 @@ private:
         }
     }
 
-    // A mate with clipped ends: the best alignment in the windows.
+    // Aligns a mate with clipped ends in the windows and keeps the best.
     GPUALIGN_HD_CALL void find_clipped(SlowPathFinder<Group>& finder, int mate, uint32_t windows) {
         const MapRead read = of_.mates[mate].read;
         const MapWorkspace& workspace = memory_.finder.workspace;

@@ -1,4 +1,4 @@
-// Memory of a group of lanes that maps templates thoroughly: for reads of any length, so none of it is quick to reach.
+// Scratch of a group of lanes on the slow path, in global memory, as reads may have any length.
 #pragma once
 #include "abi/slow_path.hpp"
 #include "algo/common/memory_cursor.hpp"
@@ -8,9 +8,9 @@
 
 namespace gpualign {
 
-// As MapShared, of a group, with space for the seeds of a read's neighbours.
+// Counterpart of MapShared, with space for the seeds of one-substitution variants.
 struct SeedMemory {
-    static constexpr uint32_t kFewHits = 0;  // all are in the workspace
+    static constexpr uint32_t kFewHits = 0;  // all hits are in the workspace
 
     uint64_t *hashes, *hits;
     struct {
@@ -19,10 +19,10 @@ struct SeedMemory {
     using SeedNumber = uint32_t;
     SeedNumber *seed_at, *seed_order;
     VariantMemory variants;
-    uint64_t* seed_hashes;  // of neighbours
+    uint64_t* seed_hashes;  // of variants
 };
 
-// As find_seeds, of a read's neighbours.
+// Finds the seeds of the one-substitution variants of a read that the index has; returns their number.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                                    const SeedMemory& memory) {
@@ -42,13 +42,13 @@ GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(const Group& group, const MapRe
     });
 }
 
-// Columns of Myers' dynamic programs: lanes side by side, a word of 32 rows after the other.
+// Columns of Myers' algorithm: words of 32 rows, interleaved by lane.
 struct ColumnMemory {
     uint32_t* profile;  // strand, base (4: none), word
     uint32_t *up, *down;
 };
 
-// To look for a mate's loci.
+// Scratch of SlowPathFinder.
 struct FinderMemory {
     SeedMemory seeds;
     MapWorkspace workspace;
@@ -56,15 +56,15 @@ struct FinderMemory {
     SettleMemory settle;
 };
 
-// Of a group that maps templates.
+// Scratch of a group.
 struct SlowPathMemory {
     FinderMemory finder;
-    uint8_t* bands;  // of its dynamic programs
+    uint8_t* bands;  // for banded DP
 };
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
 
-// `longest`: bases of a read; `max_seeds`: at least as many.
+// `longest`: bases of the longest read; `max_seeds` is at least as many.
 GPUALIGN_HOST_DEVICE SeedMemory seed_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds) {
     SeedMemory memory{};
     memory.hashes = memory.variants.hashes = cursor.take<uint64_t>(longest);
@@ -97,7 +97,7 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t l
     return memory;
 }
 
-// The memory that begins at an address; `end` is where it ends.
+// Lays the memory out from `address` on; `end` is where it ends.
 GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
                                                     uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
     MemoryCursor cursor(address);

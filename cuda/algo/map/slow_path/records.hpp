@@ -1,4 +1,4 @@
-// The records of templates that are mapped thoroughly.
+// Writes the records of templates on the slow path.
 #pragma once
 #include "algo/map/slow_path/template.hpp"
 #include "algo/map/ungapped.hpp"
@@ -15,7 +15,7 @@ public:
 
     GPUALIGN_HD explicit SlowPathRecords(const Template& of) : own_(of), group_(of.group), batch_(of.batch) {}
 
-    // How many records a read has, and where they lie.
+    // Counts the records of a read and reserves overflow records.
     GPUALIGN_HOST_DEVICE void count(int mate, const Loci& loci, const MapChoice& choice) {
         uint32_t supplementary = 0, further = 0, number = 0;
         const uint32_t secondary = for_each_secondary(batch_.rules, loci, choice.locus, [&](uint32_t p) {
@@ -34,7 +34,7 @@ public:
         state.secondary = secondary;
     }
 
-    // Every so many of a template's records, from one on.
+    // Writes every step-th record of the template, from `from` on.
     GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) {
         uint32_t number = 0;
         for (int mate = 0; mate < own_.of.count && !own_.ended(); mate++) {
@@ -44,7 +44,7 @@ public:
         }
     }
 
-    // The host hears what became of the template; called by one lane.
+    // Records the template's status for the host; called by one lane.
     GPUALIGN_HD void leave() {
         MapFacts facts{};
         facts.flag = uint16_t(*own_.of.status);
@@ -57,7 +57,7 @@ private:
         return uint64_t(first) + count <= batch_.overflow_count;
     }
 
-    // Record i of a read: the primary one, supplementary ones, secondary ones.
+    // Record i of a read: the primary one, then supplementary, then secondary ones.
     GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
         const MateState& state = own_.of.mates[mate];
         MapFacts facts{};
@@ -99,7 +99,7 @@ private:
         put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations, -1);
     }
 
-    // From end to end, within the limit's diagonals of the one on which it ends.
+    // End-to-end alignment within `limit` diagonals of the one on which the locus ends.
     GPUALIGN_HOST_DEVICE void put_end_to_end(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
         const MapRead read = own_.of.mates[mate].read;
         const int64_t left = batch_.target.contig_offsets[locus.contig];
@@ -121,7 +121,7 @@ private:
         put(to, facts, chains.cigars.items + task.cigar, task.operations, locus.distance);
     }
 
-    // A short CIGAR lies in the record. More edits than are counted there are those of a long read, whose CIGAR does not.
+    // Writes a record; a CIGAR goes to overflow records if it is long, as it is whenever the distance exceeds 16 bits.
     GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
         constexpr uint32_t kLongestNarrow = 0xFFF;
         facts.distance = uint16_t(distance);

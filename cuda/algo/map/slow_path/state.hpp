@@ -1,4 +1,4 @@
-// What is known of a template between the steps that map it.
+// State of a template between the steps of the slow path.
 #pragma once
 #include "algo/map/chain/steps.hpp"
 #include "algo/map/pairing.hpp"
@@ -6,14 +6,14 @@
 
 namespace gpualign {
 
-// The local alignments of a read: those of its chains, or one with clipped ends that was found next to its mate.
+// Local alignments of a read: those of its chains, or a single clipped one from mate rescue.
 struct DeviceLocals {
     const ChainBatch* chains;
     TargetText text;
     uint32_t read;
     const LocalAlignment* clipped;  // null: those of the chains
 
-    // Operations of CIGARs.
+    // CIGAR operations
     GPUALIGN_HD const uint32_t* cigars() const { return chains->cigars.items; }
     GPUALIGN_HD size_t size() const { return clipped ? 1 : chains->state[read].ranked; }
     GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
@@ -28,21 +28,21 @@ struct MateState {
     FoundRead found;
     LocalAlignment clipped;
     MapChoice choice;
-    ChainDepth depth;            // of the chains to look for; no hits: none
+    ChainDepth depth;            // limits for chaining; max_hits 0: not chained
     uint32_t first_overflow, supplementary, secondary;  // records
-    uint32_t windows;            // that are searched
-    uint8_t chains;              // of which round those of the read are
+    uint32_t windows;            // number of windows to search
+    uint8_t chains;              // round of chaining that its chains are from
     uint8_t chained, has_clipped;
 };
 
 // A template of a launch.
 struct TemplateView {
-    uint32_t first;          // read
-    int32_t count;           // of mates
+    uint32_t first;          // index of its first read
+    int32_t count;           // number of mates
     uint32_t* status;
     MateState* mates;
-    Locus* loci[2];          // of each mate, max_loci
-    uint32_t* secondary[2];  // numbers of loci
+    Locus* loci[2];          // max_loci for each mate
+    uint32_t* secondary[2];  // indices of loci
 
     GPUALIGN_HD SlowPathLoci loci_of(int mate, const MapBatch& batch) const {
         const MateState& state = mates[mate];
@@ -51,7 +51,7 @@ struct TemplateView {
     }
 };
 
-// `mates`: of a template, at most.
+// `mates`: per template, at most.
 GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mates, uint32_t max_loci, uint8_t*& end) {
     MemoryCursor cursor(address);
     TemplateView view{};
@@ -64,7 +64,7 @@ GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mate
     return view;
 }
 
-// Template `number` of those that are mapped together.
+// Template `number` of the launch.
 GPUALIGN_HD TemplateView template_of(const SlowPathLaunch& launch, uint32_t number) {
     uint8_t* end;
     TemplateView view = template_state(launch.states + number * launch.state_bytes, launch.mates, launch.max_loci, end);
@@ -75,7 +75,7 @@ GPUALIGN_HD TemplateView template_of(const SlowPathLaunch& launch, uint32_t numb
     return view;
 }
 
-// How many are mapped together.
+// Number of templates in the launch.
 GPUALIGN_HD uint32_t templates_of(const SlowPathLaunch& launch) {
     const uint32_t all = *launch.batch.slow_count;
     return all <= launch.first ? 0 : all - launch.first < launch.templates ? all - launch.first : launch.templates;

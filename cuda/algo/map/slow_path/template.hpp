@@ -1,4 +1,4 @@
-// A template that a group of lanes maps: what became of it, and dynamic programs of whole reads.
+// A template on the slow path, mapped by a group of lanes: its status, and DP of whole reads.
 #pragma once
 #include "algo/map/chain/band.hpp"
 #include "algo/map/slow_path/state.hpp"
@@ -18,8 +18,8 @@ public:
         if (first_lane()) *of.status = flag;
         group.sync();
     }
-    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
-    // first lane asks for all.
+    // Whether memory ran out, so that the host will repeat the batch, or the template is given up. Other groups may
+    // have caused this, so lane 0 decides for all.
     GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.status || overflowed(launch.chains[0]))) != 0; }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
@@ -34,8 +34,8 @@ public:
         return own.size() ? own[0].score : 0;
     }
 
-    // The best alignment of a read, of which its ends may be clipped, on so many diagonals from one on: the number of the task that is
-    // done, or kNoItem.
+    // Best alignment of a read on the diagonals [diagonal, diagonal + band), with clipping; returns the number of the
+    // finished task, or kNoItem.
     GPUALIGN_HD_CALL uint32_t align_read(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
         using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
         const ChainBatch& chains = launch.chains[0];
@@ -51,7 +51,7 @@ public:
         group.sync();
         if (number == kNoItem) return kNoItem;
         const uint64_t bytes = Aligner::Layout::all_bytes(task.rows, task.band);
-        if (bytes > launch.band_bytes) {  // the next time there may be as much
+        if (bytes > launch.band_bytes) {  // the repeated batch may have as much
             if (bytes <= launch.max_band_bytes && first_lane()) raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
             set_status(MapRecord::kOnHost);
             return kNoItem;
