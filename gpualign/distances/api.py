@@ -39,7 +39,7 @@ class DistanceSettings(_Settings, total=False):
 
 
 class ScoreSettings(_Settings, total=False):
-    """The same of :func:`scores`."""
+    """Arguments of :func:`scores` that are checked the same way."""
 
     mode: ScoreMode
     match: int

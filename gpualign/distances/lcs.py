@@ -1,4 +1,4 @@
-"""Lengths of longest common subsequences of all pairs, by way of distances."""
+"""Lengths of longest common subsequences of all pairs, computed as distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a problem is computed: on the CPU or on devices; and what is asked of the way."""
+"""Chooses the CPU or devices for a problem, and selects the results that are asked for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ON_DEVICE = (
 def answer(
     way: Any, selection: Selection, shape: tuple[int, int], out: Any, array: DeviceArray | None, scale: int = 1
 ) -> Result:
-    """What is asked for, of the way to compute it; ``scale``: units that make 1.0."""
+    """The selected results, computed by ``backend``; ``scale``: units that make 1.0."""
     if selection.nearest is not None:
         best: NearestPairs = way.nearest(selection.nearest)
         return best if scale == 1 else NearestPairs(best.target, np.where(best.target < 0, -1, best.value / scale))

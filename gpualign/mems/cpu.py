@@ -25,7 +25,7 @@ _PAUSE_BYTES = 8 << 20
 _PAUSE_MATCHES = 1 << 20
 #: matches that a picture shows
 MAX_DOTS = 20_000
-#: what match_mems takes for "never pause"
+#: value of match_mems that means "never pause"
 _UNLIMITED = 2**62
 
 
@@ -86,12 +86,12 @@ def join_columns(parts: list[Columns]) -> Columns:
 
 
 def sort_columns(columns: Columns) -> None:
-    """Put matches in order, in place."""
+    """Sort matches in place."""
     _native.sort_mems(columns, np.array([0, len(columns.starts)], np.int64))
 
 
 def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
-    """Put the matches of each tile in order, in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
+    """Sort the matches of each tile in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
     shares = np.linspace(0, offsets[-1], 4 * threads + 1)
     edges = np.unique(np.searchsorted(offsets, shares)).tolist()
     parts = [offsets[first : last + 1] for first, last in pairwise(edges)]
@@ -109,7 +109,7 @@ class Piece:
 
     @property
     def last(self) -> bool:
-        """Of its batch."""
+        """The text's batch."""
         return bool(self.stop == self.source.text.length)
 
     @property
@@ -189,7 +189,7 @@ class Search:
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
     def prepare(self, batch: Batch, deferred: bool = False) -> QueryText:
-        """As :func:`pack_batch`."""
+        """Pack a batch that is read from a file, like :func:`pack_batch`."""
         return pack_batch(batch, self.strands, deferred)
 
     @STEPS.at("compute")
@@ -244,7 +244,7 @@ class Search:
             yield matches
 
     def keep_rare(self, piece: Piece, columns: Columns, maximum: int) -> Columns:
-        """Of all matches that start in a piece, those whose string occurs at most so often in the reference."""
+        """Filter all matches that start in a piece by the number of occurrences of their string."""
         return Columns(
             *_native.keep_rare(
                 self.native,
@@ -257,7 +257,7 @@ class Search:
         )
 
     def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
-        """Of matches that are unique in the reference, those that are so in their strand of their record."""
+        """Filter matches that are unique in the reference to those that are unique in their strand of their record."""
         return Columns(*_native.keep_unique(source.text, columns, threads=self.threads))
 
 

@@ -16,12 +16,12 @@ from gpualign.mems.tuning import choose_mems_shape
 
 
 def kernel_for(device: Device, search: Search, printing: bool = False) -> MemsKernel:
-    """What searches the index that a search has; arguments as of :class:`MemsKernel`."""
+    """The kernel for the index of a search; arguments as of :class:`MemsKernel`."""
     return (UniqueMemsKernel if isinstance(search.index, SortedPositions) else MemsKernel)(device, search, printing)
 
 
 class UniqueMemsKernel(MemsKernel):
-    """As :class:`MemsKernel`, in sorted positions. A device that cannot hold them leaves the search to the CPU."""
+    """Searches a suffix array. If a device cannot hold it, the search runs on the CPU."""
 
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
         assert isinstance(search.index, SortedPositions)

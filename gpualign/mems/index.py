@@ -17,7 +17,7 @@ from gpualign.sequences.reference import Reference
 #: its length
 _WORTH_SORTING = 1 / 64
 
-#: what a search looks matches up in
+#: index of a search
 MemsIndex = MinimizerIndex | SortedPositions
 
 

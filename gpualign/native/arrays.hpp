@@ -40,6 +40,14 @@ Output<T> to_numpy(std::vector<T>&& values) {
     return Output<T>(owned->data(), {owned->size()}, owner);
 }
 
+// Hands a vector of structs over as an array of their 64-bit words.
+template <class Item>
+Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
+    auto* owned = new std::vector<Item>(std::move(items));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
+    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
+}
+
 }  // namespace gpualign
 
 namespace nanobind::detail {

@@ -53,7 +53,7 @@ class HostClock:
             self._count(1)
 
     def _count(self, step: int) -> None:
-        # without waiting for a lock: who holds one may have to wait for the interpreter, and all others for him
+        # lock-free: the holder of a lock may have to wait for the GIL, and all others for the holder
         self._steps.append((time.perf_counter(), step))
         self.catch_up(wait=False)
 
@@ -123,5 +123,5 @@ class StepTimes:
 
 #: of this process
 STEPS = StepTimes()
-#: of this process, whose main thread is at work
+#: the main thread of this process
 HOST = HostClock(working=1)

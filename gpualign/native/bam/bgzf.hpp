@@ -51,24 +51,6 @@ static_assert(kContent % kStep == 0);
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
 constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
 
-// A struct of ISA-L, with more memory than any version needs after its public fields.
-template <class Public>
-class Opaque {
-public:
-    Public* get() { return reinterpret_cast<Public*>(bytes_.get()); }
-
-private:
-    static constexpr size_t kBytes = 1 << 19;
-    struct Free {
-        void operator()(uint8_t* bytes) const { std::free(bytes); }
-    };
-    static uint8_t* allocated() {
-        if (void* bytes = std::aligned_alloc(64, kBytes)) return static_cast<uint8_t*>(bytes);
-        throw std::bad_alloc();
-    }
-    std::unique_ptr<uint8_t, Free> bytes_{allocated()};
-};
-
 // Compresses content into BGZF blocks.
 class Compressor {
 public:
@@ -148,8 +130,10 @@ struct Contents {
 // Inflates complete blocks to `out`, which has space for one byte more than their content. Throws
 // std::invalid_argument if they are damaged.
 inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, uint8_t* out, size_t space) {
-    Opaque<IsalInflate> opaque;
-    IsalInflate& stream = *opaque.get();
+    constexpr size_t kStreamBytes = 1 << 19;  // more than any version of ISA-L uses
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(64, kStreamBytes), &std::free);
+    if (!memory) throw std::bad_alloc();
+    IsalInflate& stream = *static_cast<IsalInflate*>(memory.get());
     for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
         const Block block = Block::at(at, end);
         if (block.content >= space) throw std::invalid_argument("no space for a block's content");

@@ -28,19 +28,16 @@ nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>&
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
     EndCollector collector(rules);
-    std::vector<uint64_t> ends;
     {
         nb::gil_scoped_release release;
         for (BamRecords left(records.data(), records.size()); left.more();) collector.add(left.next());
         collector.finish();
-        ends.resize(kWords * collector.collected().size());
-        if (!ends.empty()) std::memcpy(ends.data(), collector.collected().data(), sizeof(uint64_t) * ends.size());
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
+    return nb::make_tuple(to_numpy_words(collector.take()), to_numpy(std::move(counts)), collector.templates());
 }
 
 void add(DuplicateFinder& finder, const nb::tuple& batch) {

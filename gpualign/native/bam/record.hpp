@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << 7 | 1 << 8;  // the last two are = and X
+    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << kCigarEqual | 1 << kCigarX;
 
     size_t name_bytes() const { return bytes_[12]; }
     template <class T>

@@ -20,13 +20,6 @@ constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // words per key
 using Place = std::pair<uint64_t, uint64_t>;                             // coordinate and template number
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys of each run
 
-template <class Item>
-Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
-    auto* owned = new std::vector<Item>(std::move(items));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
-    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
-}
-
 nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     std::vector<SortKey> keys;
     Text sorted;

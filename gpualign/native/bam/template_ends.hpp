@@ -168,7 +168,7 @@ public:
         mapped_ = 0;
     }
 
-    const std::vector<TemplateEnds>& collected() const { return ends_; }
+    std::vector<TemplateEnds> take() { return std::move(ends_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
     int64_t templates() const { return templates_.count(); }
 

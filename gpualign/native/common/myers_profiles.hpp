@@ -22,6 +22,26 @@ struct CodeTables {
 };
 inline const CodeTables kCodes;
 
+// Encodes a sequence, followed by its reverse complement.
+inline void encode_both_strands(const uint8_t* text, size_t length, uint8_t* codes) {
+    for (size_t i = 0; i < length; i++) {
+        codes[i] = kCodes.forward[text[i]];
+        codes[2 * length - 1 - i] = kCodes.reverse[text[i]];
+    }
+}
+
+// Bit `plane` of each of 64 bytes.
+inline uint64_t bits_of_codes(const uint8_t* codes, int plane) {
+    uint64_t all = 0;
+    for (int i = 0; i < 8; i++) {
+        uint64_t eight;
+        std::memcpy(&eight, codes + 8 * i, 8);
+        // moves bit 0 of byte b to bit 56 + b; the partial products do not overlap
+        all |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);
+    }
+    return all;
+}
+
 // Striped planes of the queries on both strands, built on first use: once per query, not per candidate.
 class VerifyProfiles {
 public:
@@ -70,20 +90,8 @@ private:
         }
         for (int w = 0; w < words; w++) {
             const uint8_t* codes = &codes_[size_t(w) * 64];
-            planes_.push_back({bits(codes, 0), bits(codes, 1), ~bits(codes, 2)});
+            planes_.push_back({bits_of_codes(codes, 0), bits_of_codes(codes, 1), ~bits_of_codes(codes, 2)});
         }
-    }
-
-    // Bit `plane` of each of 64 bytes.
-    static uint64_t bits(const uint8_t* codes, int plane) {
-        uint64_t all = 0;
-        for (int i = 0; i < 8; i++) {
-            uint64_t eight;
-            std::memcpy(&eight, codes + 8 * i, 8);
-            // moves bit 0 of byte b to bit 56 + b; the partial products do not overlap
-            all |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);
-        }
-        return all;
     }
 
     const uint8_t* bases_;

@@ -10,6 +10,7 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
+#include "common/myers_profiles.hpp"
 
 namespace gpualign {
 namespace distances {
@@ -45,15 +46,7 @@ GPUALIGN_HD Word load_mask(const int8_t* bytes) {
 }
 
 // Bit `plane` of each of 64 codes.
-GPUALIGN_HD uint64_t bits_of_codes(const uint8_t* codes, int plane) {
-    uint64_t bits = 0;
-    for (int i = 0; i < 8; i++) {
-        uint64_t eight;
-        std::memcpy(&eight, codes + 8 * i, sizeof eight);
-        bits |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);  // the lowest byte gives the lowest bit
-    }
-    return bits;
-}
+using gpualign::bits_of_codes;
 GPUALIGN_HD uint64_t bits_of_codes(const uint32_t* codes, int plane) {
     uint64_t bits = 0;
     for (int i = 0; i < 64; i++) bits |= uint64_t(codes[i] >> plane & 1) << i;

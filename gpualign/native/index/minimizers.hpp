@@ -20,6 +20,17 @@ struct Minimizer {
     uint32_t reverse;   // 1 if the canonical k-mer is the reverse strand's
 };
 
+// values[i] = op over values[i, i + w), by doubling; the last w - 1 values are undefined.
+template <class Op>
+inline void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
+    uint64_t* v = values.data();
+    int64_t span = 1;
+    for (; 2 * span <= w; span *= 2)
+        for (int64_t i = 0; i + span < n; i++) v[i] = op(v[i], v[i + span]);
+    if (span < w)
+        for (int64_t i = 0; i + (w - span) < n; i++) v[i] = op(v[i], v[i + (w - span)]);
+}
+
 class MinimizerScanner {
 public:
     MinimizerScanner(int k, int w) : k_(k), w_(w) {}
@@ -70,17 +81,6 @@ private:
             reverse_[size_t(i - from)] = kmer.on_reverse();
         }
         for (uint64_t& hash : hashes_) hash = hash == kNoHash ? kNoHash : kmer_hash(hash, k_);  // vectorises
-    }
-
-    // values[i] = op over values[i, i + w), by doubling; the last w - 1 values are undefined.
-    template <class Op>
-    static void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
-        uint64_t* v = values.data();
-        int64_t span = 1;
-        for (; 2 * span <= w; span *= 2)
-            for (int64_t i = 0; i + span < n; i++) v[i] = op(v[i], v[i + span]);
-        if (span < w)
-            for (int64_t i = 0; i + (w - span) < n; i++) v[i] = op(v[i], v[i + (w - span)]);
     }
 
     int k_, w_;

@@ -10,14 +10,9 @@
 namespace gpualign {
 namespace {
 
-template <class Item>
-size_t item_bytes(Arena<Item> ChainBatch::*) {
-    return sizeof(Item);
-}
-
 nb::dict chain_item_bytes() {
     nb::dict bytes;
-#define ITEM(name) bytes[#name] = item_bytes(&ChainBatch::name)
+#define ITEM(name) bytes[#name] = sizeof *ChainBatch().name.items
     ITEM(hashes);
     ITEM(seeds);
     ITEM(anchors);

@@ -12,6 +12,7 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
+#include "map/read_variants.hpp"
 
 namespace gpualign {
 
@@ -110,29 +111,11 @@ private:
         for (uint32_t r = 0; r < count; r++) {
             const ChainRequest& read = reads_[r];
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
-            const bool clean = pack(read, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
+            const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
             state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
             state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
-    }
-
-    static bool pack(const ChainRequest& read, uint64_t* words, uint32_t* not_acgt) {
-        uint8_t any = 0;
-        for (int32_t i = 0; i < read.length; i += kBasesPerWord) {
-            const int32_t n = std::min(kBasesPerWord, read.length - i);
-            uint64_t word = 0;
-            uint32_t acgt = 0;
-            for (int32_t j = 0; j < n; j++) {
-                const uint8_t code = read.forward[i + j];
-                any |= code;
-                acgt |= uint32_t(code < 4) << j;
-                word |= uint64_t(code & 3) << 2 * j;
-            }
-            words[i / kBasesPerWord] = word;
-            not_acgt[i / kBasesPerWord] = ~acgt;
-        }
-        return any < 4;
     }
 
     void run_steps() {

@@ -31,8 +31,6 @@ size_t map_state_bytes(int words, uint32_t reads) {
     return size_t(reinterpret_cast<uintptr_t>(end));
 }
 
-size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
-
 uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), max_variants(longest, k, w)); }
 
 // Memory of the slow path for reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes per
@@ -201,14 +199,6 @@ nb::tuple take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& 
                           to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
-// Copies the records of a read from another mapper.
-void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuilder& out) {
-    for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
-        cigar.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
-        out.add({found.flag[r], found.mapq[r], found.contig[r], found.position[r], found.score[r], found.distance[r]}, cigar);
-    }
-}
-
 // Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
 // reads.
 nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> mates, const std::optional<nb::tuple>& of_host) {
@@ -228,14 +218,15 @@ nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> ma
         nb::gil_scoped_release release;
         builder.reserve(reads);
         size_t next = 0;  // of the host's reads
-        Cigar cigar;
         for (DeviceRecords& records : device)
             for (size_t read = 0; read < records.reads(); read++) {
                 if (!host || !records.flagged(read, MapRecord::kOnHost)) {
                     records.copy(read, builder);
                 } else {
                     if (next == host->reads()) throw nb::value_error("the device left more reads to the host than it mapped");
-                    copy_found(host->view(), next++, cigar, builder);
+                    const RecordsView found = host->view();
+                    for (size_t r = found.primary(next); r < found.primary(next + 1); r++) builder.add(found, r, found.flag[r], found.mapq[r]);
+                    next++;
                 }
                 builder.end_read();
             }
@@ -253,7 +244,7 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
-    m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
+    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
     m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
           nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),

@@ -68,9 +68,7 @@ private:
                 block_.loci(r).clear();
                 add_candidates(r, kDepth);
             }
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
     // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
@@ -84,9 +82,7 @@ private:
             if (sought == VariantsFor::locus) block_.loci(r).clear();
             add_candidates(r, seeds, 1, true);
         }
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
     // Computes near_hits of reads whose best locus has many edits.

@@ -50,11 +50,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
             for (size_t r = from; r < to; r++) {
                 const size_t length = size_t(at[r + 1] - at[r]);
                 uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
-                uint8_t* reverse_end = forward + 2 * length;
-                for (size_t i = 0; i < length; i++) {
-                    forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
-                    *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
-                }
+                encode_both_strands(bases.data() + at[r], length, forward);
                 queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_tie_break(of_names, of_bases, r)});
             }
             mapper.map(queries.data(), queries.size(), found);

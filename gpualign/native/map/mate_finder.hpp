@@ -20,9 +20,7 @@ public:
     void run() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) { look_near(r, mate, limit_near(block_.read(mate))); });
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
         look_for_suboptimal();
     }
 
@@ -77,9 +75,7 @@ private:
         }
         search_.clear();
         for (const SuboptimalWindow& r : suboptimal_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
     void align(size_t w) {

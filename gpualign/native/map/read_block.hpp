@@ -75,11 +75,7 @@ public:
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
             reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
-            uint8_t* backward = forward + 2 * length;
-            for (int32_t i = 0; i < length; i++) {
-                forward[i] = kCodes.forward[text[i]];
-                *--backward = kCodes.reverse[text[i]];
-            }
+            encode_both_strands(text, size_t(length), forward);
             allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
             loci_[r].clear();
             locals_[r].clear();

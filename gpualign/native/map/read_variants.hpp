@@ -8,6 +8,25 @@
 
 namespace gpualign {
 
+// Packs encoded bases, ambiguous ones as A; returns whether there are none.
+inline bool pack_codes(const uint8_t* codes, int32_t length, uint64_t* words, uint32_t* not_acgt) {
+    uint8_t any = 0;
+    for (int32_t i = 0; i < length; i += kBasesPerWord) {
+        const int32_t n = length - i < kBasesPerWord ? length - i : kBasesPerWord;
+        uint64_t word = 0;
+        uint32_t acgt = 0;
+        for (int32_t j = 0; j < n; j++) {
+            const uint8_t code = codes[i + j];
+            any |= code;
+            acgt |= uint32_t(code < 4) << j;
+            word |= uint64_t(code & 3) << 2 * j;
+        }
+        words[i / kBasesPerWord] = word;
+        not_acgt[i / kBasesPerWord] = ~acgt;
+    }
+    return any < 4;
+}
+
 class ReadVariants {
 public:
     // Calls visit(Minimizer) for each.
@@ -26,13 +45,7 @@ private:
         const size_t words = size_t(length) / kBasesPerWord + 2;
         words_.assign(words, 0);
         not_acgt_.assign(words, ~0u);
-        bool clean = true;
-        for (int32_t i = 0; i < length; i++) {
-            clean = clean && codes[i] != kNoBase;
-            if (codes[i] == kNoBase) continue;
-            words_[size_t(i / kBasesPerWord)] |= uint64_t(codes[i]) << (2 * (i % kBasesPerWord));
-            not_acgt_[size_t(i / kBasesPerWord)] &= ~(1u << (i % kBasesPerWord));
-        }
+        const bool clean = pack_codes(codes, length, words_.data(), not_acgt_.data());
         return {words_.data(), not_acgt_.data(), length, 0, 0, clean, 0};
     }
 

@@ -27,8 +27,7 @@ public:
         if (!mapped) {
             Alignment unmapped;
             unmapped.flag = uint16_t((records_.flag[first] & ~(kMateFlags | kFlagProper | kFlagReverse)) | kFlagUnmapped);
-            cigar_.clear();
-            out.add(unmapped, cigar_);
+            out.add(unmapped, {});
         } else {
             const size_t primary = five_prime_ ? nearest_five_prime(first, last) : first;
             add(primary, uint16_t((records_.flag[primary] & ~kFlagSupplementary) | (proper ? kFlagProper : 0)), proper, out);
@@ -63,18 +62,13 @@ private:
     }
 
     void add(size_t r, uint16_t flag, bool proper, RecordsBuilder& out) {
-        cigar_.assign(records_.cigar_begin(r), records_.cigar_end(r));
-        const uint16_t dropped = uint16_t(kMateFlags | (proper ? 0 : kFlagProper));
-        out.add({uint16_t(flag & ~dropped), records_.mapq[r], records_.contig[r], records_.position[r], records_.score[r],
-                 records_.distance[r]},
-                cigar_);
+        out.add(records_, r, uint16_t(flag & ~(kMateFlags | (proper ? 0 : kFlagProper))), records_.mapq[r]);
     }
 
     const RecordsView records_;
     const uint8_t* mates_;
     const int32_t min_score_;
     const bool five_prime_;
-    Cigar cigar_;
 };
 
 nb::tuple change_records(const nb::tuple& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {

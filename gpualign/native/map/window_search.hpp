@@ -53,6 +53,11 @@ public:
         }
     }
 
+    void run_and_settle() {
+        run();
+        settle();
+    }
+
     // Settles the loci of the reads that were searched for; the windows of a read are adjacent.
     void settle() {
         size_t last = ~size_t(0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algo/mems/mem.hpp"
+#include "index/minimizers.hpp"
 
 namespace gpualign {
 
@@ -27,7 +28,7 @@ public:
         const size_t reach = size_t(w_) - 1, windows = size_t(to - from);
         fill_keys(from, reach, windows + 2 * reach);
         minima_.assign(keys_.begin() + long(reach), keys_.begin() + long(windows + 2 * reach));
-        slide_minimum();
+        slide(minima_, int64_t(minima_.size()), w_, [](uint64_t a, uint64_t b) { return std::min(a, b); });
         pick(from, keys_.data() + reach, windows);
         return seeds_;
     }
@@ -52,18 +53,6 @@ private:
             const uint64_t window = low >> (2 * j) | (high << 1) << (63 - 2 * j);
             keys[j] = seed_key(window, k) & ((broken >> j & 1) - 1);
         }
-    }
-
-    // minima_[i] becomes the minimum of minima_[i .. i + w - 1], by doubling.
-    void slide_minimum() {
-        uint64_t* v = minima_.data();
-        const size_t n = minima_.size(), w = size_t(w_);
-        size_t span = 1;
-        const auto step = [&](size_t shift) {
-            for (size_t i = 0; i + shift < n; i++) v[i] = std::min(v[i], v[i + shift]);
-        };
-        for (; 2 * span <= w; span *= 2) step(span);
-        if (span < w) step(w - span);
     }
 
     void pick(uint64_t from, const uint64_t* keys, size_t windows) {

@@ -27,6 +27,11 @@ public:
         cigar_.insert(cigar_.end(), cigar.begin(), cigar.end());
         cigar_offsets_.push_back(int64_t(cigar_.size()));
     }
+    // Copies record r with another flag and quality.
+    void add(const RecordsView& from, size_t r, uint16_t flag, uint8_t mapq) {
+        copied_.assign(from.cigar_begin(r), from.cigar_end(r));
+        add({flag, mapq, from.contig[r], from.position[r], from.score[r], from.distance[r]}, copied_);
+    }
     void end_read() { record_offsets_.push_back(int64_t(flag_.size())); }
 
     // Sets the flags of pairs, from each other's primary record; `mates` gives mate numbers.
@@ -59,6 +64,7 @@ private:
     std::vector<int64_t> position_, cigar_offsets_{0}, record_offsets_{0};
     std::vector<uint8_t> mapq_;
     std::vector<uint32_t> cigar_;
+    Cigar copied_;
 };
 
 // The arrays of records handed back by Python, checked.

@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "text/text.hpp"
 
 namespace gpualign {
 namespace {
@@ -21,21 +22,11 @@ struct Column {
     int decimals = 0;
 };
 
-void append_integer(std::string& out, int64_t value) {
-    char buffer[24];
-    char* p = buffer + sizeof buffer;
-    uint64_t rest = value < 0 ? 0 - uint64_t(value) : uint64_t(value);
-    do *--p = char('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0) *--p = '-';
-    out.append(p, size_t(buffer + sizeof buffer - p));
-}
-
 void append_decimal(std::string& out, int64_t scaled, int64_t unit, int decimals) {
-    append_integer(out, scaled / unit);
+    append_number(out, scaled / unit);
     if (decimals == 0) return;
     std::string digits;
-    append_integer(digits, scaled % unit);
+    append_number(digits, scaled % unit);
     out += '.';
     out.append(size_t(decimals) - digits.size(), '0');
     out += digits;
@@ -72,7 +63,7 @@ void append(std::string& out, const Column& column, int64_t row) {
             break;
         }
         case Column::integer:
-            append_integer(out, column.integers[row]);
+            append_number(out, column.integers[row]);
             break;
         case Column::fixed:
             append_fixed(out, column.reals[row], column.decimals);
@@ -87,7 +78,7 @@ void append(std::string& out, const Column& column, int64_t row) {
             const int64_t begin = column.offsets[row], end = column.offsets[row + 1];
             if (begin == end) out += '*';
             for (int64_t o = begin; o < end; o++) {
-                append_integer(out, column.operations[o] >> 4);
+                append_number(out, column.operations[o] >> 4);
                 out += "MIDNSHP=X"[column.operations[o] & 15];
             }
         }
