@@ -80,7 +80,7 @@ struct Turns {
     __device__ Turns(uint32_t tasks, uint32_t groups, uint32_t fewest, uint32_t most)
         : width(max(fewest, min((tasks + groups - 1) / groups, most))), count((tasks + width - 1) / width) {}
 
-    // Of a lane: its task in a turn, which may lie beyond the last one.
+    // A lane's task in this round, which may be beyond the last one.
     __device__ uint32_t task(uint32_t turn, uint32_t lane) const { return lane < width ? lane * count + turn : ~0u; }
 
     uint32_t width, count;

@@ -25,7 +25,7 @@ from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by, inflated_in
 from gpualign.params import available_cores
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
-from gpualign.streaming.turns import Turns
+from gpualign.streaming.priority_semaphore import PrioritySemaphore
 
 #: how long a thread may keep the interpreter when another one wants it, seconds: a device's thread enqueues a batch in
 #: less, which should not be interrupted; usual are 5e-3, for which it should not have to wait
@@ -157,13 +157,13 @@ class CudaBackend:
             at_once: how many a device has at a time.
             otherwise: makes it of what comes when devices have as many; None: that waits.
         """
-        turns = Turns(at_once * len(self.devices))
+        semaphore = PrioritySemaphore(at_once * len(self.devices))
 
         def compress(given: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
             try:
-                if turns.all_taken and otherwise is not None:
+                if semaphore.all_taken and otherwise is not None:
                     return otherwise(given)
-                with turns.taken(ahead=False):
+                with semaphore.taken(ahead=False):
                     made: NDArray[np.uint8] | None = pool.run(staged(given, self.lend))
                 return made
             except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
@@ -203,14 +203,14 @@ class CudaBackend:
         Pinned memory is slow to get, so few batches are staged at a time: those that devices have in flight, and the
         next ones. What goes on with a batch comes before a new one: it holds memory until it is done.
         """
-        turns = Turns((stage.slots + _STAGED_AHEAD) * len(self.devices))
+        semaphore = PrioritySemaphore((stage.slots + _STAGED_AHEAD) * len(self.devices))
 
         def on_device(item: Item) -> Result:
             begun = False
 
             def run(make: Callable[[Lend], Any]) -> Any:
                 nonlocal begun
-                with turns.taken(ahead=begun):
+                with semaphore.taken(ahead=begun):
                     begun = True
                     return pool.run(make(self.lend))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
@@ -152,7 +152,7 @@ class Search:
         self.index, self.params, self.threads = index, params, threads
         self.max_occurrences = params.max_occurrences
         # matches that come from a device are still to be reduced to those that occur so often; 0: they are not
-        self.max_occurrences_left = 0 if isinstance(index, SortedPositions) else self.max_occurrences
+        self.max_occurrences_left = 0 if isinstance(index, SuffixArray) else self.max_occurrences
         self.unique_in_query = params.kind == "mum"
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
@@ -182,7 +182,7 @@ class Search:
     @staticmethod
     def native_of(index: MemsIndex) -> Any:
         """The native view of an index."""
-        if isinstance(index, SortedPositions):
+        if isinstance(index, SuffixArray):
             return _native.MemIndex(
                 index.reference.native, index.offsets, index.positions, index.k, index.reference.shown_names
             )
@@ -209,7 +209,7 @@ class Search:
     @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``maximum`` those whose string occurs at most so often in
-        the reference; of sorted positions always those that are unique in it.
+        the reference; with a suffix array always those that are unique in it.
         """
         columns, reached = _native.find_mems(
             self.native,
@@ -233,7 +233,7 @@ class Search:
     def matches_by_chance(self) -> float:
         """Matches a text position gives where the sequences have nothing in common."""
         chance = float(self.index.reference.bases * 0.25**self.params.min_length)
-        return min(chance, 1.0) if isinstance(self.index, SortedPositions) else chance
+        return min(chance, 1.0) if isinstance(self.index, SuffixArray) else chance
 
     @staticmethod
     def all_of(matches: Matches, search: Callable[[Piece], Matches]) -> Iterator[Matches]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
@@ -43,7 +43,7 @@ CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
 #: of devices, to which a batch's text goes for each of its pieces: both strands of one are a piece, but of sorted
 #: positions, each with space for a match; positions are a multiple of the step: whole tiles
 DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 26, 2)
-SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
+SUFFIX_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
 #: a device wants batches this much larger: its thread has as much to do for each, whatever their size
 _DEVICE_BATCH = 4
@@ -127,7 +127,7 @@ class Run:
         self._threads = options.threads if self._by_columns else 1
         self._sizes = CPU_PIECES
         if backend.on_gpu:
-            self._sizes = SORTED_PIECES if isinstance(search.index, SortedPositions) else DEVICE_PIECES
+            self._sizes = SUFFIX_PIECES if isinstance(search.index, SuffixArray) else DEVICE_PIECES
         self._limit = self._sizes.first
         self._density = search.matches_by_chance + self._sizes.guess  # matches a position, as seen of late
         self._max = search.max_occurrences_left if backend.on_gpu else 0  # for matches that are returned as columns

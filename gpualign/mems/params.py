@@ -75,8 +75,8 @@ class MemsParams:
         return (self.max_occ or 0) if self.kind == "maxmatch" else 1
 
     @property
-    def by_sorted_positions(self) -> bool:
-        """Whether the search is better done in sorted positions than by seeds that are looked up in an index."""
+    def by_suffix_array(self) -> bool:
+        """Whether a suffix array suits the search better than a minimizer index."""
         return self.max_occurrences == 1 and self.min_length <= _LONGEST_SORTED
 
     @property

@@ -41,7 +41,7 @@ AbiField abi_field(const char* name, Value Struct::*member, const char* type = n
 
 #define GPUALIGN_FIELD(Struct, field) gpualign::abi_field(#field, &Struct::field)
 
-// The structs of each command (native/<command>/abi.cpp).
+// The structs of each command, listed in the abi.cpp of its folder.
 std::vector<AbiStruct> bounded_gaps_abi();
 std::vector<AbiStruct> chains_abi();
 std::vector<AbiStruct> map_abi();

@@ -6,7 +6,7 @@
 #include "bindings.hpp"
 #include "index/builder.hpp"
 #include "index/base_packer.hpp"
-#include "index/position_sorter.hpp"
+#include "index/suffix_sorter.hpp"
 #include "index/reference.hpp"
 #include "index/reference_arrays.hpp"
 
@@ -97,10 +97,10 @@ nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int thread
     return build(reference.view(), k, w, std::max(1, threads), done.data());
 }
 
-nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
+nb::tuple build_suffix_array(const ReferenceArrays& reference, int k, int threads) {
     if (k < 1 || k > 15) throw nb::value_error("k must be between 1 and 15");
     const MemSegments segments(reference.view());
-    PositionSorter sorter(segments, k, std::max(1, threads));
+    SuffixSorter sorter(segments, k, std::max(1, threads));
     {
         nb::gil_scoped_release release;
         sorter.build();
@@ -160,8 +160,8 @@ void bind_index(nb::module_& m) {
              nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
     m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"), nb::arg("done"),
           "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");
-    m.def("sort_positions", &sort_positions, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
-          "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
+    m.def("build_suffix_array", &build_suffix_array, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
+          "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));

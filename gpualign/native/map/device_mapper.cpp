@@ -245,27 +245,27 @@ void bind_map_device(nb::module_& m) {
     m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
+    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "State of the reads between kernels.");
     m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
           nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
-          "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
+          "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
     m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
-          "Seeds of a read of up to so many bases and of its variants, at most.");
+          "Maximum number of seeds of a read and its one-substitution variants.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
-    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
+    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
-    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
+    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the host maps.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_tie_breaks"),
               nb::arg("to_templates"),
-          "Copies a batch's bases, qualities and offsets (n + 1), a number tie_break_for from each name (n), and the first read of each "
+          "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
           "template, pairs being one, and their end (space for "
           "n + 1): (templates, bases of the longest read of at most each of so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("chosen"), "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
-          nb::arg("of_host").none(), "The fields of results.Alignments.");
+          nb::arg("of_host").none(), "The fields of records.Alignments.");
 }
 
 }  // namespace gpualign

@@ -9,7 +9,7 @@
 
 namespace gpualign {
 
-// A canonical seed and what is looked up for it.
+// A canonical seed, with its hash.
 struct LookUp {
     MemSeed seed;
     bool on_reverse;
@@ -18,9 +18,9 @@ struct LookUp {
 
 class SeedScanner {
 public:
-    static constexpr uint64_t kBlock = 4096;  // positions whose hashes are held
+    static constexpr uint64_t kBlock = 4096;  // positions per block
 
-    // `length`: positions of the text; there are no k-mers after them.
+    // `length`: positions of the text; no k-mer extends beyond it.
     SeedScanner(const TextView& text, uint64_t length, int k, int w) : text_(text), length_(length), k_(k), w_(w) {}
 
     // The seeds of the starts [from, to), at most kBlock of them, in order; their ranges are clipped to those starts.

@@ -14,9 +14,9 @@
 
 namespace gpualign {
 
-class PositionSorter {
+class SuffixSorter {
 public:
-    PositionSorter(const MemSegments& segments, int k, int threads)
+    SuffixSorter(const MemSegments& segments, int k, int threads)
         : reference_(segments.view()), k_(k), threads_(threads), offsets((size_t(1) << (2 * k)) + 1, 0) {}
 
     void build() {
