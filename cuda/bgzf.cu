@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) write_blocks(const __grid
     write_bgzf(batch, i, crc, threadIdx.x, kThreads);
 }
 
-// The same of blocks that have been inflated.
+// Checks blocks that have been inflated.
 extern "C" __global__ void __launch_bounds__(kThreads) check_texts(const __grid_constant__ InflateBatch batch) {
     const uint32_t i = blockIdx.x;
     const uint32_t crc = checksum(batch.texts[i], uint32_t(batch.text_bytes[i]));

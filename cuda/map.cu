@@ -1,6 +1,6 @@
 // Reads to alignments, in steps over the batch, a kernel each: the loci of every read (a warp a read), which of them a template is
 // reported at, and the records. Lanes take what is plain in the last two, and warps what they leave; templates that their seeds
-// do not explain are left to map_thorough.cu.
+// do not explain are left to map_slow_path.cu.
 //
 // WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch reads until there are none left, as repeats take a hundred
 // times as long as other reads. A kernel by itself is little code: where warps do different things, instructions come from afar.

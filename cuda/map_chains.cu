@@ -80,13 +80,13 @@ struct Turns {
     __device__ Turns(uint32_t tasks, uint32_t groups, uint32_t fewest, uint32_t most)
         : width(max(fewest, min((tasks + groups - 1) / groups, most))), count((tasks + width - 1) / width) {}
 
-    // Of a lane: its task in a turn, which may lie beyond the last one.
+    // A lane's task in this round, which may be beyond the last one.
     __device__ uint32_t task(uint32_t turn, uint32_t lane) const { return lane < width ? lane * count + turn : ~0u; }
 
     uint32_t width, count;
 };
 
-// Small stretches, as many at a time as a warp has parts; those of equally many steps together.
+// Small intervals, as many at a time as a warp has parts; those of equally many steps together.
 template <uint32_t Lanes>
 __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Part = PartOfWarp<Lanes>;
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(128) align_in_parts(const __grid_co
     align_in_parts_of<8>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128) align_segments(const __grid_constant__ ChainLaunch launch) {
     const Warp group;
     if (group.sync_any(overflowed(launch.batch))) return;
     const uint32_t warp = warp_number();

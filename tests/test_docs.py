@@ -193,3 +193,20 @@ def test_python_in_pages_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> Non
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 3
     assert result.failed == 0
+
+
+def test_files_that_comments_name_exist() -> None:
+    folders = [ROOT / "cuda", ROOT / "gpualign" / "native"]
+    sources = [
+        path for folder in folders for path in folder.rglob("*.*") if path.suffix in (".hpp", ".cpp", ".cu", ".cuh")
+    ]
+    files = {f"/{path.relative_to(ROOT)}" for folder in _SOURCES for path in (ROOT / folder).rglob("*.*")}
+    named = re.compile(r"[\w./-]*\w\.(?:py|hpp|cuh|cu|cpp)\b")
+    comments = {path: re.findall(r"//(.*)", path.read_text()) for path in sources}
+    missing = [
+        (path.name, name)
+        for path, lines in comments.items()
+        for name in named.findall("\n".join(lines))
+        if not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert missing == []

@@ -1,4 +1,4 @@
-// What the host hands to the kernels of bounded gaps (gpualign/pairwise/bounded_gaps/device.py).
+// Arguments of the kernels of bounded gaps; the host fills them in gpualign/pairwise/bounded_gaps/device.py.
 #pragma once
 #include "algo/pairwise/bounded_gaps/gapsmis.hpp"
 
@@ -21,14 +21,14 @@ struct Batch {
     int64_t pairs;
 };
 
-// What a launch passes by value.
+// Arguments that a launch passes by value.
 struct Launch {
     Batch batch;
     const int32_t* table;  // Single: symbols x symbols scores; Packed: a symbol's four bytes
     uint32_t* edges;
     uint32_t* checkpoints;
     uint32_t* directions;
-    int64_t edges_stride, checkpoints_stride, directions_stride;  // words from a warp's memory to the next warp's
+    int64_t edges_stride, checkpoints_stride, directions_stride;  // strides between the memory of two warps, in words
     int32_t symbols, other, opening, extend, ends, unreached, band, unused;
 };
 

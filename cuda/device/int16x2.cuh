@@ -13,7 +13,7 @@ struct int16x2 {
 
     int16x2() = default;
     __device__ __forceinline__ explicit int16x2(uint32_t bits) : bits(bits) {}
-    // The same value twice.
+    // Both halves set to one value.
     static __device__ __forceinline__ int16x2 both(int32_t value) {
         return int16x2((uint32_t(value) & 0xffffu) * 0x10001u);
     }
@@ -25,8 +25,8 @@ struct int16x2 {
     friend __device__ __forceinline__ int16x2 max(int16x2 a, int16x2 b) { return int16x2(__vmaxs2(a.bits, b.bits)); }
 };
 
-// The same without signs, for values whose sums with signed scores stay within 0 ... 65535: one addition then serves both, and
-// nothing is carried from one into the other.
+// Two unsigned 16-bit values, for sums with signed scores that stay within 0 ... 65535: one addition serves both
+// halves without a carry between them.
 struct uint16x2 {
     uint32_t bits;
 

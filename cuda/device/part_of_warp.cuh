@@ -1,4 +1,4 @@
-// Some lanes of a warp as a group; all groups of a warp call each function together.
+// A group of some lanes of a warp; all groups of a warp call each function together.
 #pragma once
 #include "device/warp.cuh"
 
@@ -29,7 +29,7 @@ struct PartOfWarp {
         const T other = shuffled(value, [](int32_t word) { return __shfl_up_sync(~0u, word, 1); });
         return lane() == 0 ? first : other;
     }
-    // The same, in the first that of the last.
+    // The record of the previous lane; the first lane gets that of the last.
     template <class T>
     __device__ __forceinline__ T record_before_around(const T& value) const {
         return shuffled(value, [&](int32_t word) { return from(word, (lane() + kLanes - 1) % kLanes); });

@@ -4,13 +4,13 @@
 
 namespace gpualign {
 
-// The largest value of a warp, on all lanes; called by all of them.
+// Maximum over a warp, in all lanes; called by all of them.
 __device__ __forceinline__ int32_t warp_max(int32_t value) {
     for (int step = 16; step; step /= 2) value = max(value, __shfl_xor_sync(~0u, value, step));
     return value;
 }
 
-// Of this thread's warp, among all of the grid.
+// Number of this thread's warp within the grid.
 __device__ __forceinline__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / 32; }
 
 // A record of T::kWords words, each as `shuffle` hands it from lane to lane.
@@ -31,7 +31,7 @@ struct Warp {
     __device__ __forceinline__ uint32_t lane() const { return threadIdx.x % kLanes; }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
     __device__ __forceinline__ bool sync_any(bool mine) const {
-        __syncwarp();  // a vote alone orders no memory
+        __syncwarp();  // a vote alone does not order memory
         return __any_sync(kAll, mine);
     }
     __device__ __forceinline__ uint32_t ballot(bool predicate) const { return __ballot_sync(kAll, predicate); }

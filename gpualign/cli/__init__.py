@@ -91,7 +91,7 @@ def cli() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Where a standard stream was closed by who called us, Python has None for it, and the next file that is opened
+    """If the calling process closed a standard stream, Python has None for it, and the next file that is opened
     replaces it. What is opened here instead cannot be read or written, as it was; messages are lost."""
     for name, flags, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_soon_after_signals(prefix)
     handle_signals()
     try:
-        # not cli.main(): click would turn a closed pipe into exit code 1
+        # not cli.main(): click would exit with code 1 when a pipe is closed
         with cli.make_context("gpualign", arguments) as context:
             cli.invoke(context)
         sys.stdout.flush()

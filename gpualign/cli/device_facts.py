@@ -1,4 +1,4 @@
-"""What GPUs there are, what it takes to use them, and what is missing."""
+"""The GPUs of this machine, what gpualign needs to use them, and what is missing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def describe() -> dict[str, Any]:
 
 
 def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[tuple[str, str | None]]:
-    """What keeps gpualign from the GPU, and the command that mends it, if there is one."""
+    """Why gpualign cannot use the GPU, and the command that mends it, if there is one."""
     if facts["devices"]:
         return _kernels(facts, nvcc)
     pycuda: list[tuple[str, str | None]] = [] if facts["pycuda"] else [("PyCUDA", _pycuda_command(nvcc))]

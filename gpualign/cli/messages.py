@@ -8,7 +8,7 @@ import sys
 
 
 class _Lossy(io.FileIO):
-    """What cannot be written is lost."""
+    """Characters that cannot be encoded are dropped."""
 
     def write(self, text: object) -> int:
         try:

@@ -21,7 +21,7 @@ from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
 from gpualign.verify.tuning import KERNELS as VERIFY
 
-#: of all commands, and what Python has besides
+#: kernels of all commands, and of `distances`
 KERNELS = (BOUNDED_GAPS, DISTANCES, LCS, MAP, MEMS, PAIRWISE, VERIFY)
 
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compile_all(wanted: list[compiler.Variant], folder: Path) -> None:
-    """What is not there.
+    """Compile the variants that are missing.
 
     Raises:
         DeviceError: there is no compiler.

@@ -1,4 +1,4 @@
-"""What a command says when it is given nothing: how it is called, and one example."""
+"""The message of a command without arguments: its usage, and one example."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from gpualign.distances.backends import answer, backend_of_distances, backend_of_scores
 from gpualign.distances.cpu import Report
 from gpualign.distances.foreign import device_array
 from gpualign.distances.lcs import lcs_scores
@@ -13,7 +14,6 @@ from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
 from gpualign.distances.scores import Scores, ScoreSelection
 from gpualign.distances.symbols import SymbolSet, symbols_of
-from gpualign.distances.ways import answer, way_of_distances, way_of_scores
 from gpualign.errors import UsageError
 from gpualign.io.in_memory import run_options
 from gpualign.pairwise.params import PairwiseParams
@@ -39,7 +39,7 @@ class DistanceSettings(_Settings, total=False):
 
 
 class ScoreSettings(_Settings, total=False):
-    """The same of :func:`scores`."""
+    """Arguments of :func:`scores` that are checked the same way."""
 
     mode: ScoreMode
     match: int
@@ -147,7 +147,7 @@ def distances(
         raise UsageError("out is for a matrix: leave out nearest and sparse")
     problem = Distances.of(params, symbols_of(queries), _others(targets))
     array = device_array(out)
-    way = way_of_distances(problem, run_options(device, threads), progress, array is not None)
+    way = backend_of_distances(problem, run_options(device, threads), progress, array is not None)
     return answer(way, params, (len(problem.queries), len(problem.targets)), out, array)
 
 
@@ -246,7 +246,7 @@ def scores(
     array, scale = device_array(out), problem.aligned.scoring.scale
     if array is not None and scale != 1:
         raise UsageError("scores of a matrix with decimals are float64: out cannot be on a GPU")
-    way = way_of_scores(problem, options, progress, array is not None)
+    way = backend_of_scores(problem, options, progress, array is not None)
     return answer(way, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
 
 

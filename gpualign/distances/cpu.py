@@ -1,4 +1,4 @@
-"""How the CPU computes distances: a group of queries in the lanes of a vector, against one target after the other."""
+"""`distances` on the CPU: a group of queries in the lanes of a vector, against one target after the other."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CpuPairs:
         return in_order(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _each(self, method: Callable[..., Any], **more: Any) -> Iterator[Any]:
-        """What ``method`` gives for each block of queries."""
+        """Results of ``method`` for each block of queries."""
 
         def compute(block: tuple[int, int]) -> tuple[int, Any]:
             return block[1], method(*block, **more)

@@ -1,4 +1,4 @@
-"""Lengths of longest common subsequences of all pairs, by way of distances."""
+"""Lengths of longest common subsequences of all pairs, computed as distances."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.distances.backends import backend_of_distances, checked
 from gpualign.distances.cpu import Report
 from gpualign.distances.params import DistanceParams
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
 from gpualign.distances.scores import ScoreSelection
 from gpualign.distances.symbols import SymbolSet
-from gpualign.distances.ways import checked, way_of_distances
 from gpualign.params import RunOptions
 
 
@@ -29,7 +29,7 @@ def lcs_scores(
     problem = Distances.of(DistanceParams(mode="indel"), queries, targets)
     shape = len(problem.queries), len(problem.targets)
     values = np.empty(shape, np.int32)
-    way_of_distances(problem, options, progress).matrix(values)
+    backend_of_distances(problem, options, progress).matrix(values)
     np.subtract(problem.queries.lengths[:, None], values, out=values, casting="unsafe")
     values += problem.targets.lengths.astype(np.int32)
     values //= 2

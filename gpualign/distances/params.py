@@ -1,4 +1,4 @@
-"""What ``distances`` and ``scores`` compute, and which pairs they give."""
+"""Parameters of ``distances`` and ``scores``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_ERRORS = 2**29
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which pairs' numbers are given.
+    """Selects the pairs whose numbers are returned.
 
     Attributes:
         nearest: the best so many of each query; None: all.
@@ -46,7 +46,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceParams(Selection):
-    """What a distance is.
+    """Defines the distance.
 
     Attributes:
         mode: "global", "prefix" or "infix": insertions, deletions and substitutions that turn the query into all of the
@@ -84,7 +84,7 @@ class DistanceParams(Selection):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the distance is the same both ways."""
+        """Whether the distance is symmetric."""
         return self.mode in ("global", "indel")
 
     def limits(self, longest: int) -> NDArray[np.int32]:

@@ -44,7 +44,7 @@ class AllPairs(Protocol):
 
     @property
     def minimum(self) -> int:
-        """Of values that count."""
+        """Number of values that count."""
 
     @property
     def largest(self) -> bool:
@@ -53,7 +53,7 @@ class AllPairs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """What is to be computed.
+    """A problem to compute.
 
     Attributes:
         params: of the distance, and which pairs are given.
@@ -95,7 +95,7 @@ class Distances:
 
     @property
     def cells(self) -> float:
-        """Of all pairs' matrices."""
+        """DP cells of all pairs."""
         both = float(len(self.queries.symbols)) * float(len(self.targets.symbols))
         return both / 2 if self.half else both
 
@@ -107,7 +107,7 @@ class Distances:
         return np.where(occurs, np.cumsum(occurs) - 1, codes).astype(np.uint8), codes + 1
 
     def narrowed(self) -> Distances | None:
-        """The same with symbols of 8 bits, for devices; None where there are too many of them."""
+        """The problem with 8-bit symbols, for devices; None if there are too many symbols."""
         if self.queries.on_device or self.targets.on_device:
             return self
         if self.queries.symbols.dtype == np.uint8:

@@ -1,4 +1,4 @@
-"""What ``distances`` and ``scores`` give."""
+"""Results of ``distances`` and ``scores``."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SparsePairs(Tabular):
 
     Attributes:
         query, target: int32 (pairs,), numbers of sequences. Of one set with itself a pair has its smaller number first
-            where its distance is the same both ways.
+            if its distance is symmetric.
         value: int32 (pairs,), distances in errors or scores (float64 where a matrix has decimals).
     """
 

@@ -30,7 +30,7 @@ _NO_CODES = np.zeros(0, np.uint8)
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSelection(Selection):
-    """Which pairs' scores are given.
+    """Selects the pairs whose scores are returned.
 
     Attributes:
         min_score: pairs below are left out, in the matrix's own units.
@@ -46,7 +46,7 @@ class ScoreSelection(Selection):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What is to be computed.
+    """A problem to compute.
 
     Attributes:
         params: which pairs are given.
@@ -97,7 +97,7 @@ class Scores:
 
     @property
     def cells(self) -> float:
-        """Of all pairs' matrices."""
+        """DP cells of all pairs."""
         return float(len(self.queries.symbols)) * float(len(self.targets.symbols))
 
     @property

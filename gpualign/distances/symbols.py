@@ -1,4 +1,4 @@
-"""What ``distances`` and ``scores`` take for sequences, as flat arrays of symbols."""
+"""The sequences of ``distances`` and ``scores``, as flat arrays of symbols."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SymbolSet:
         return _native.symbols_that_occur(self.symbols).view(np.bool_)
 
     def widened(self) -> SymbolSet:
-        """The same with 32-bit symbols."""
+        """The sequences with 32-bit symbols."""
         return SymbolSet(self.symbols.astype(np.uint32), self.offsets)
 
     def as_nucleotides(self, side: int) -> SymbolSet:

@@ -19,8 +19,8 @@ from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.priority_semaphore import PrioritySemaphore
 from gpualign.streaming.timeline import STEPS
-from gpualign.streaming.turns import Turns
 
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
@@ -129,14 +129,14 @@ class CudaBackend:
         Pinned memory is slow to get, so few batches are staged at a time: those that devices have in flight, and the
         next ones. What goes on with a batch comes before a new one: it holds memory until it is done.
         """
-        turns = Turns((stage.slots + _STAGED_AHEAD) * len(self.devices))
+        semaphore = PrioritySemaphore((stage.slots + _STAGED_AHEAD) * len(self.devices))
 
         def on_device(item: Item) -> Result:
             begun = False
 
             def run(make: Callable[[Lend], Any]) -> Any:
                 nonlocal begun
-                with turns.taken(ahead=begun):
+                with semaphore.taken(ahead=begun):
                     begun = True
                     return pool.run(make(self._lend))
 

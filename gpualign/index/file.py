@@ -151,7 +151,7 @@ def _checked_index(
 ) -> MinimizerIndex:
     """Raises what :func:`load_index` takes for damage."""
     arrays = {name: _array(data, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
-    if mapped is not None:  # what says where something is must not change
+    if mapped is not None:  # an index that changes meanwhile must be refused
         arrays |= {name: array.copy() for name, array in arrays.items() if name not in _MAPPED}
     names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
     if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):

@@ -19,7 +19,7 @@ LONGEST_KMER = 31
 
 @dataclass(frozen=True)
 class IndexParams:
-    """Which k-mers are kept.
+    """Selects the k-mers of an index.
 
     Attributes:
         k: odd, 1 to 31.
@@ -39,7 +39,7 @@ class IndexParams:
 
 @dataclass(frozen=True)
 class MinimizerIndex:
-    """Where each minimizer of a reference lies.
+    """The minimizers of a reference and their positions.
 
     Attributes:
         reference: what was indexed.

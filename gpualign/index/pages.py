@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.sequences.reference import Reference
 
-_WORD_BASES = 32  # of a packed word, at which pages begin
+_WORD_BASES = 32  # bases of a packed word; pages begin at multiples
 
 
 @dataclass(frozen=True)
 class Page:
-    """A stretch of the reference with an index of its own.
+    """An interval of the reference with an index of its own.
 
     Attributes:
         begin: reference position of the page's first base.

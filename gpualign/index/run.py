@@ -74,7 +74,7 @@ def _build(path: str, choose: Callable[[int], IndexParams], threads: int, option
 
 @dataclass(frozen=True)
 class IndexCommandParams:
-    """What `index` builds.
+    """Parameters of `index`.
 
     Attributes:
         reference: FASTA, GenBank or EMBL file.

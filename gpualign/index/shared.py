@@ -49,7 +49,7 @@ class SharedFile:
         Raises:
             InputError: the file was changed since it was mapped.
         """
-        # of the file that is mapped: another one may have its name by now
+        # identity of the mapped file; another file may have its name by now
         changed = stamp_of(os.fstat(self._descriptor)) != self._stamp
         if changed or _native.mapping_failed(self._number):
             raise InputError(

@@ -49,7 +49,7 @@ class BamChunk:
             InputError: a damaged record, or one of a pair where there should be none.
         """
         try:
-            *texts, flags = _native.bam_reads(self.data, self.dropped)
+            fields = _native.bam_reads(self.data, self.dropped)
         except ValueError as error:
             if "has = for bases" in str(error):
                 raise InputError(str(error), self.path) from None

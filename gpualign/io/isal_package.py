@@ -33,7 +33,7 @@ def isal() -> Any:
     """
     try:
         library = ctypes.CDLL(isal_zlib.__file__)
-        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
+        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
     except (OSError, AttributeError) as error:
         raise GpualignError(f"this isal package does not show ISA-L (pip install isal): {error}") from error
     return _native.IsalLibrary(*addresses)

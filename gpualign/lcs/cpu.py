@@ -1,4 +1,4 @@
-"""LCS lengths of a few queries against a batch of subjects: what comes in and out, and the CPU's way."""
+"""LCS lengths of a few queries against a batch of subjects: items, results, and their computation on the CPU."""
 
 from __future__ import annotations
 

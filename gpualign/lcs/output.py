@@ -16,7 +16,7 @@ from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
-#: what would break a table's line, as text
+#: characters that would break a line of the table
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
@@ -44,7 +44,7 @@ class Hit(NamedTuple):
     subsequence: bytes | None = None
 
     def with_subsequence(self, text: bytes) -> Hit:
-        """The same hit, traced; the subject itself is let go."""
+        """The hit with its subsequence; the subject itself is released."""
         return self._replace(subsequence=text, sequence=None)
 
 

@@ -1,4 +1,4 @@
-"""What ``lcs-filter`` computes: its parameters."""
+"""Parameters of ``lcs-filter``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMULATIONS: tuple[Formulation, ...] = get_args(Formulation)
 
 @dataclass(frozen=True)
 class LcsFilterParams:
-    """What to compare and what to keep.
+    """Parameters of the comparison.
 
     Attributes:
         top: keep this many subjects a query; 0: all.
@@ -79,7 +79,7 @@ class LcsFilterParams:
 
 @dataclass(frozen=True)
 class LcsFilterFiles:
-    """What a run reads, and the form of its output.
+    """Files and formats of a run.
 
     Attributes:
         query: file of the query.

@@ -16,7 +16,7 @@ from gpualign.sequences.batch import join_bytes
 Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
 
-_NO_CLASS = -1  # of a symbol that matches nothing
+_NO_CLASS = -1  # a symbol that matches nothing
 _COMPLEMENT = bytes.maketrans(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv", b"TGCAANYRSWMKVHDBtgcaanyrswmkvhdb")
 
 

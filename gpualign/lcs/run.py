@@ -77,7 +77,7 @@ def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
 
 
 class Collector:
-    """What becomes of one query's scores: the cut, the better strand, the ranking."""
+    """Processes one query's scores: threshold, better strand, ranking."""
 
     def __init__(self, query: QueryStrands, params: LcsFilterParams) -> None:
         self.query, self.params = query, params
@@ -142,7 +142,7 @@ class Collector:
 
 
 class LcsFilter:
-    """Queries and what they have found so far.
+    """Queries and their hits so far.
 
     Args:
         remote: subjects are scored elsewhere, and only those that count come back.
@@ -166,7 +166,7 @@ class LcsFilter:
         """Compare; yields for each item, in order, the rows to be written at once and the residues it had.
 
         Args:
-            items: what ``read`` turns into batches of subjects.
+            items: parsed into batches of subjects by ``read``.
         """
         strands = [strand for query in self.queries for strand in query.strands]
         wanted = partial(_candidates, self._collectors) if self._remote else None
@@ -188,7 +188,7 @@ class LcsFilter:
         return sorted(found, key=lambda row: row[2].number)
 
     def _passed(self, scored: ScoredBatch) -> Passed:
-        """The same without an object for each."""
+        """Take scores without creating an object for each."""
         parts = []
         for number, (collector, rows) in enumerate(_rows_of(self._collectors, scored)):
             best, minus = collector.best_strand(rows)
@@ -301,7 +301,7 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 def _items(
     params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, opening: Opening
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
-    """What parses an item, and the items: unparsed chunks."""
+    """The parser of items, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
     factor = GPU_BATCH_FACTOR if opening.backend().on_gpu else 1
     return read, _chunks(files, factor * options.batch_size, opening.workers_see, opening.far)

@@ -37,7 +37,7 @@ def lcs_stage(
     read: Callable[[Any], SequenceBatch],
     wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
 ) -> Stage[Any, ScoredBatch]:
-    """The stage over items that ``read`` turns into batches.
+    """The stage over items that ``read`` parses into batches.
 
     Args:
         wanted: which subjects the result must hold, None: all.

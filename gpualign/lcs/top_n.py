@@ -66,6 +66,6 @@ class TopN(Generic[Payload]):
         del self._kept[end:]
 
     def ranked(self) -> list[Payload]:
-        """What was kept, best first."""
+        """The kept items, best first."""
         self._kept.sort(key=lambda entry: entry[:2])
         return [payload for _, _, payload in self._kept]

@@ -11,7 +11,7 @@ from gpualign.engine.work import Kernels
 
 @dataclass(frozen=True)
 class LcsShape:
-    """How the threads of the LCS kernel share the work.
+    """Shape of the LCS kernel: threads and words.
 
     Attributes:
         tile: 32-bit words of the query a thread keeps in registers, a multiple of 4.
@@ -79,7 +79,7 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
                 continue
             filled = subjects * lanes / (_LCS_FULL * threads * multiprocessors)
             useful = words / (passes * lanes * tile)
-            # what each symbol costs besides the words: fetching it, the carry in and out
+            # cost of each symbol in addition to the words: fetching it, the carry in and out
             overhead = tile / (tile + 1.5)
             speed = lanes_speed * min(1.0, filled) * useful * overhead
             if speed > best_speed * 1.001:

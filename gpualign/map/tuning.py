@@ -83,15 +83,15 @@ _SMALL, _MIDDLE, _LARGE, _LARGEST = 1 << 15, 1 << 18, 1 << 22, 80 << 20
 ALIGN_PASSES = (
     AlignPass("align_in_16", 0, _SMALL, _SMALL, 1, 28.0),
     AlignPass("align_in_32", 0, _SMALL, _SMALL, 1, 28.0),
-    AlignPass("align_stretches", 0, _SMALL, _SMALL, 1, 28.0),
-    AlignPass("align_stretches", _SMALL, _MIDDLE, _MIDDLE, 1, 16.0),
+    AlignPass("align_segments", 0, _SMALL, _SMALL, 1, 28.0),
+    AlignPass("align_segments", _SMALL, _MIDDLE, _MIDDLE, 1, 16.0),
     AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 4.0),
     AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
 )
 #: of short reads, most of which are ends of chains in repeats
 SHORT_PASSES = (
     AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 24.0),
-    AlignPass("align_stretches", 0, _MIDDLE, _MIDDLE, 1, 16.0),
+    AlignPass("align_segments", 0, _MIDDLE, _MIDDLE, 1, 16.0),
     *ALIGN_PASSES[4:],
 )
 
@@ -110,7 +110,7 @@ def text_defines(bam: bool) -> dict[str, str]:
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
-    *(("map_thorough", thorough_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_slow_path", thorough_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
     ("map_fastq", {}),
     ("bgzf", {}),
@@ -131,6 +131,6 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
-    thorough = (("map_thorough", thorough_defines(False)), ("map_chains", chain_defines(False)))
+    thorough = (("map_slow_path", thorough_defines(False)), ("map_chains", chain_defines(False)))
     modules = (("map", map_shape(longest).defines), *thorough, *writing, *parsing)
     return replace(work, modules=modules)

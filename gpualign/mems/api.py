@@ -94,7 +94,7 @@ def _rows(search: Search, job: Job) -> Table[Row]:
         columns = search.keep_unique(job.piece.source, columns)
     starts, references, lengths = (column.astype(np.int64) for column in columns)
     strands = search.blocks_a_record
-    sizes = np.repeat(text.lengths().astype(np.int64), strands)  # of strand sequences, with a position before each
+    sizes = np.repeat(text.lengths().astype(np.int64), strands)  # of strand sequences, each after a break
     begins = np.cumsum(sizes + 1) - sizes
     block = np.searchsorted(begins, starts, "right") - 1
     reverse = block % 2 == 1 if strands == 2 else np.full(len(block), search.params.strands == "reverse")

@@ -28,7 +28,7 @@ def _kind(name: str, text: str) -> Callable[[F], F]:
 
 
 class _EitherDash(click.Command):
-    """Takes one-letter options with two dashes too; the longer ones name both spellings."""
+    """Accepts one-letter options with two dashes; the longer ones name both spellings."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [re.sub("^--([A-Za-z])$", r"-\1", word) for word in args])

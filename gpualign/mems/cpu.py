@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
@@ -25,7 +25,7 @@ _PAUSE_BYTES = 8 << 20
 _PAUSE_MATCHES = 1 << 20
 #: matches that a picture shows
 MAX_DOTS = 20_000
-#: what match_mems takes for "never pause"
+#: value of match_mems that means "never pause"
 _UNLIMITED = 2**62
 
 
@@ -86,12 +86,12 @@ def join_columns(parts: list[Columns]) -> Columns:
 
 
 def sort_columns(columns: Columns) -> None:
-    """Put matches in order, in place."""
+    """Sort matches in place."""
     _native.sort_mems(columns, np.array([0, len(columns.starts)], np.int64))
 
 
 def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
-    """Put the matches of each tile in order, in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
+    """Sort the matches of each tile in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
     shares = np.linspace(0, offsets[-1], 4 * threads + 1)
     edges = np.unique(np.searchsorted(offsets, shares)).tolist()
     parts = [offsets[first : last + 1] for first, last in pairwise(edges)]
@@ -109,7 +109,7 @@ class Piece:
 
     @property
     def last(self) -> bool:
-        """Of its batch."""
+        """The text's batch."""
         return bool(self.stop == self.source.text.length)
 
     @property
@@ -152,7 +152,7 @@ class Search:
         self.index, self.params, self.threads = index, params, threads
         self.max_occurrences = params.max_occurrences
         # matches that come from a device are still to be reduced to those that occur so often; 0: they are not
-        self.max_occurrences_left = 0 if isinstance(index, SortedPositions) else self.max_occurrences
+        self.max_occurrences_left = 0 if isinstance(index, SuffixArray) else self.max_occurrences
         self.unique_in_query = params.kind == "mum"
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
@@ -182,14 +182,14 @@ class Search:
     @staticmethod
     def native_of(index: MemsIndex) -> _native.MemIndex:
         """The native view of an index."""
-        if isinstance(index, SortedPositions):
+        if isinstance(index, SuffixArray):
             return _native.MemIndex(
                 index.reference.native, index.offsets, index.positions, index.k, index.reference.shown_names
             )
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
     def prepare(self, batch: Batch, deferred: bool = False) -> QueryText:
-        """As :func:`pack_batch`."""
+        """Pack a batch that is read from a file, like :func:`pack_batch`."""
         return pack_batch(batch, self.strands, deferred)
 
     @STEPS.at("compute")
@@ -209,7 +209,7 @@ class Search:
     @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``maximum`` those whose string occurs at most so often in
-        the reference; of sorted positions always those that are unique in it.
+        the reference; with a suffix array always those that are unique in it.
         """
         columns, reached = _native.find_mems(
             self.native,
@@ -233,7 +233,7 @@ class Search:
     def matches_by_chance(self) -> float:
         """Matches a text position gives where the sequences have nothing in common."""
         chance = float(self.index.reference.bases * 0.25**self.params.min_length)
-        return min(chance, 1.0) if isinstance(self.index, SortedPositions) else chance
+        return min(chance, 1.0) if isinstance(self.index, SuffixArray) else chance
 
     @staticmethod
     def all_of(matches: Matches, search: Callable[[Piece], Matches]) -> Iterator[Matches]:
@@ -244,7 +244,7 @@ class Search:
             yield matches
 
     def keep_rare(self, piece: Piece, columns: Columns, maximum: int) -> Columns:
-        """Of all matches that start in a piece, those whose string occurs at most so often in the reference."""
+        """Filter all matches that start in a piece by the number of occurrences of their string."""
         return Columns(
             *_native.keep_rare(
                 self.native,
@@ -257,7 +257,7 @@ class Search:
         )
 
     def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
-        """Of matches that are unique in the reference, those that are so in their strand of their record."""
+        """Filter matches that are unique in the reference to those that are unique in their strand of their record."""
         return Columns(*_native.keep_unique(source.text, columns, threads=self.threads))
 
 

@@ -36,20 +36,20 @@ from gpualign.mems.scan import LEFT_OVER_HEAD, Scan
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
-#: what a search leaves besides its matches, and of that what the host reads; parts of tiles with many hits
+#: what a search leaves besides its matches, and the maximum number of parts of tiles with many hits
 LEFT_OVER = struct("LeftOver")
 _MAX_PARTS = LEFT_OVER["parts"].shape[0]
-#: bytes of a match: before and after it is put in order, and as it is written down while they are counted
+#: bytes of a match: in the output, and as it is written while matches are counted
 _FILLED_BYTES, FOUND_BYTES = struct("Mem").itemsize, struct("FoundMem").itemsize
-#: of the kernel that moves matches to where they belong
+#: of the kernel that moves matches to their final positions
 _SCATTER_THREADS = 256
-#: blocks of kernels whose work only the device knows
+#: blocks of kernels whose amount of work only the device knows
 _PART_BLOCKS, _SCATTER_BLOCKS = 1024, 1024
 #: more matches than there are
 _ALL = np.uint64(2**64 - 1)
-#: of the device's memory, what an index may take that stays
+#: share of the device's memory that a resident index may take
 RESIDENT_SHARE = 0.6
-#: and, as a divisor, what the matches written at a time may take
+#: share for the matches written at a time, as a divisor
 _SLICE_SHARE = 16
 
 #: positions of a text that a thread of mems_strands makes, and its threads
@@ -277,14 +277,14 @@ class MemsKernel:
         return self._download(slot, total), item.stop
 
     def _download(self, slot: Slot, count: int, name: str = "ordered") -> Columns:
-        """The matches in order, in page-locked memory that is the slot's no more. Waits for the device."""
+        """The matches in order, in pinned memory that the slot no longer uses. Waits for the device."""
         columns = slot.download(name, (len(Columns._fields), count), np.uint32)
         slot.finish()
         slot.part_with(name)
         return Columns(*columns)
 
     def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
-        """As :meth:`_fetch`, of more matches than there was space for: search again, a part of them at a time."""
+        """Fetch more matches than there was space for: search again, a part of the tiles at a time."""
         first, last = self._tiles(item)
         offsets = slot.download("offsets", last - first + 1, np.uint64)
         slot.finish()
@@ -350,7 +350,7 @@ class MemsKernel:
 
     def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
         """Without the starts of neighbouring pieces that share a tile."""
-        # of the columns' own type: NumPy would turn all of them into what the two have in common
+        # in the columns' own type: NumPy would convert all of them to the common type
         bounds = np.array([item.start, complete_to], columns.starts.dtype)
         begin, end = np.searchsorted(columns.starts, bounds, "left").tolist()
         return Matches(item, complete_to, columns=columns.part(begin, end))

@@ -88,6 +88,6 @@ class LinePrinter:
 
     @staticmethod
     def _names(slot: Slot, source: QueryText) -> dict[str, int]:
-        """Where the names of a text's records are, which are copied once for all of its pieces."""
+        """Device addresses of the names of a text's records, copied once for all of its pieces."""
         arrays = zip(_NAMES, source.records_printed, strict=True)
         return {name: int(slot.upload_once(f"query {name}", array, source)) for name, array in arrays}

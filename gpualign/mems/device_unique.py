@@ -7,7 +7,7 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems import device as mems
 from gpualign.mems.cpu import Matches, Piece, Search, join_columns
 from gpualign.mems.device import MemsKernel
@@ -16,15 +16,15 @@ from gpualign.mems.tuning import choose_mems_shape
 
 
 def kernel_for(device: Device, search: Search, printing: bool = False) -> MemsKernel:
-    """What searches the index that a search has; arguments as of :class:`MemsKernel`."""
-    return (UniqueMemsKernel if isinstance(search.index, SortedPositions) else MemsKernel)(device, search, printing)
+    """The kernel for the index of a search; arguments as of :class:`MemsKernel`."""
+    return (UniqueMemsKernel if isinstance(search.index, SuffixArray) else MemsKernel)(device, search, printing)
 
 
 class UniqueMemsKernel(MemsKernel):
-    """As :class:`MemsKernel`, in sorted positions. A device that cannot hold them leaves the search to the CPU."""
+    """Searches a suffix array. If a device cannot hold it, the search runs on the CPU."""
 
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
-        assert isinstance(search.index, SortedPositions)
+        assert isinstance(search.index, SuffixArray)
         self.device, self.search, self.index = device, search, search.index
         self.shape = choose_mems_shape(device.info.capability, 1)
         self.load(lambda name: device.function("mems", name, self.shape.defines))
@@ -62,7 +62,7 @@ class UniqueMemsKernel(MemsKernel):
         return self._result(item, columns, item.stop)
 
     def _reference(self) -> tuple[np.generic, ...]:
-        """The sorted positions on the device and the least length, as the kernel's arguments."""
+        """The suffix array on the device and the minimum length, as the kernel's arguments."""
         native, reference = self.search.native, self.index.reference
         arrays = (
             self.index.offsets,

@@ -18,7 +18,7 @@ from gpualign.sequences.reference import Reference
 MAX_BORDERS = 500
 #: records are named that take at least this share of a side
 MIN_NAMED = 0.03
-#: of the strands; told apart by colour-blind readers too
+#: colours of the strands, which colour-blind readers can tell apart
 COLOURS = {"forward": "#0072b2", "reverse": "#d55e00"}
 
 

@@ -8,7 +8,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import open_index
-from gpualign.index.sorted_positions import SortedPositions, choose_prefix, sort_positions
+from gpualign.index.suffix_array import SuffixArray, build_suffix_array, choose_prefix
 from gpualign.io.references import read_reference
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.sequences.reference import Reference
@@ -17,21 +17,21 @@ from gpualign.sequences.reference import Reference
 #: its length
 _WORTH_SORTING = 1 / 64
 
-#: what a search looks matches up in
-MemsIndex = MinimizerIndex | SortedPositions
+#: index of a search
+MemsIndex = MinimizerIndex | SuffixArray
 
 
 def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> MemsIndex:
     """Build what suits the matches that are looked for."""
-    if params.by_sorted_positions:
-        return sort_positions(reference, choose_prefix(params.min_length, reference.bases), threads)
+    if params.by_suffix_array:
+        return build_suffix_array(reference, choose_prefix(params.min_length, reference.bases), threads)
     return build_index(reference, choose_index(params.min_length, reference.bases), threads)
 
 
 def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int = 0) -> MemsIndex:
     """The index of a reference file: loaded, or built and perhaps saved.
 
-    Where that is better for queries of so many bytes, it is the reference's sorted positions.
+    Where that is better for queries of so many bytes, it is a suffix array of the reference.
 
     Raises:
         InputError: a file that cannot be read, or an index of another reference.
@@ -53,7 +53,7 @@ def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int 
         _check_same_reference(index, reference, threads)
     if params.save_index is not None:
         save_index(index, params.save_index)
-    if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
+    if params.by_suffix_array and query_bytes > _WORTH_SORTING * index.reference.bases:
         return index_for(index.reference, params, threads)
     return index
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign.engine.cuda import lender_of
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
@@ -25,7 +25,7 @@ from gpualign.streaming.ordered import run_ordered
 
 
 class PieceSize(NamedTuple):
-    """How large pieces are.
+    """Sizes of pieces.
 
     Attributes:
         matches: that a piece should give, about.
@@ -39,21 +39,20 @@ class PieceSize(NamedTuple):
     guess: float
 
 
-#: of threads, which write text: of 2 MB, about
+#: for threads, which write text of about 2 MB
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
 #: of devices, to which a batch's text goes for each of its pieces: both strands of one are a piece, but of sorted
 #: positions, each with space for a match; positions are a multiple of the step: whole tiles
 DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 26, 2)
-SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
+SUFFIX_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
 #: a device wants batches this much larger: its thread has as much to do for each, whatever their size
 _DEVICE_BATCH = 4
-#: threads that put texts where devices copy from; there are twice as many such texts, as page-locked memory is slow to
-#: get
+#: threads that copy texts to pinned memory; there are twice as many such texts, as pinned memory is slow to allocate
 _STAGERS = 2
 #: bytes of a match's line, about
 _LINE_BYTES = 30
-#: matches printed at a time: workers that begin and end small parts wait for the interpreter's lock
+#: matches printed at a time: many small tasks would wait for the GIL
 _REPORTED = 1 << 17
 
 
@@ -65,7 +64,7 @@ def batch_bases(options: RunOptions, on_gpu: bool) -> int:
 
 
 class Counts:
-    """What has been searched, for the report, the progress bar and the picture."""
+    """Totals of the search, for the report, the progress bar and the picture."""
 
     def __init__(self, search: Search, progress: Progress, quiet: bool = False) -> None:
         self.records = self.bases = 0
@@ -129,10 +128,10 @@ class Run:
         self._threads = options.threads if self._by_columns else 1
         self._sizes = CPU_PIECES
         if backend.on_gpu:
-            self._sizes = SORTED_PIECES if isinstance(search.index, SortedPositions) else DEVICE_PIECES
+            self._sizes = SUFFIX_PIECES if isinstance(search.index, SuffixArray) else DEVICE_PIECES
         self._limit = self._sizes.first
         self._density = search.matches_by_chance + self._sizes.guess  # matches a position, as seen of late
-        self._max = search.max_occurrences_left if backend.on_gpu else 0  # of matches that come as columns
+        self._max = search.max_occurrences_left if backend.on_gpu else 0  # for matches that are returned as columns
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
         """The output in order."""
@@ -142,7 +141,7 @@ class Run:
             yield printed
 
     def finished(self, batches: Iterable[Batch]) -> Iterator[tuple[Any, int]]:
-        """What is made of the matches, in order, and the bases of the queries before their batches."""
+        """The output of the matches, in order, and the bases of the queries before their batches."""
 
         def work(job: Job | tuple[Printed, int]) -> tuple[Any, int]:
             return (self._finish(job), job.bases_before) if isinstance(job, Job) else job
@@ -217,7 +216,7 @@ class Run:
 
     @property
     def _max_positions(self) -> int:
-        """Of the next piece."""
+        """The next piece."""
         by_matches = int(self._sizes.matches / (self._density + 0.01)) & -_STEP
         return min(max(by_matches, _STEP), self._limit)
 
@@ -230,7 +229,7 @@ class Run:
         return self.search.find(piece, 0 if self.backend.on_gpu else self.search.max_occurrences)
 
     def _parts(self, matches: Matches) -> Iterator[Printed | Columns | Job]:
-        """What was found in a piece; where the search paused it goes on, on the CPU."""
+        """The matches found in a piece; if the search paused, it continues on the CPU."""
         start = matches.piece.start
         for some in self.search.all_of(matches, self._find if self._by_columns else self.search.match):
             piece = Piece(matches.piece.source, start, some.reached)

@@ -1,4 +1,4 @@
-"""What `mems` looks for and how it prints it, and the index that suits it."""
+"""Parameters of `mems`, and the choice of an index for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_SORTED = 31
 
 @dataclass(frozen=True)
 class MemsParams:
-    """What a run of `mems` looks for and prints.
+    """Parameters of a run of `mems`.
 
     Attributes:
         min_length: shortest match in bases, at least 1.
@@ -71,12 +71,12 @@ class MemsParams:
 
     @property
     def max_occurrences(self) -> int:
-        """Of a match's string in the reference; 0: any number."""
+        """Maximum occurrences of a match's string in the reference; 0: unlimited."""
         return (self.max_occ or 0) if self.kind == "maxmatch" else 1
 
     @property
-    def by_sorted_positions(self) -> bool:
-        """Whether the search is better done in sorted positions than by seeds that are looked up in an index."""
+    def by_suffix_array(self) -> bool:
+        """Whether a suffix array suits the search better than a minimizer index."""
         return self.max_occurrences == 1 and self.min_length <= _LONGEST_SORTED
 
     @property

@@ -31,7 +31,7 @@ _PART_BYTES = 1 << 18
 
 
 class BatchSize(NamedTuple):
-    """Of a batch of queries.
+    """Target size of a batch of queries.
 
     Attributes:
         records, bases: numbers of them.
@@ -51,8 +51,8 @@ class QueryText:
         names, name_offsets: as in :class:`SequenceBatch`.
         bases: of all records.
         text: native packed text; its positions number the strands one after the other.
-        lent: copies of what a device takes in page-locked memory, or None.
-        lent_records: the same of :attr:`records_printed`.
+        pinned: copies of a device's input in pinned memory, or None.
+        pinned_records: the same for :attr:`records_printed`.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -60,31 +60,31 @@ class QueryText:
     name_offsets: NDArray[np.int64]
     bases: int
     text: _native.MemText
-    lent: tuple[NDArray[np.uint64], ...] | None = None
-    lent_records: tuple[NDArray[Any], ...] | None = None
+    pinned: tuple[NDArray[np.uint64], ...] | None = None
+    pinned_records: tuple[NDArray[Any], ...] | None = None
 
     @property
     def packed(self) -> tuple[NDArray[Any], ...]:
-        """What a device takes, from where it copies it fastest: words and breaks; of a deferred text those of the
+        """The input of a device, in pinned memory if there is any: words and breaks; for a deferred text those of the
         forward strands, and where records begin in them.
         """
-        return self.lent or self.text.forward or (self.text.words, self.text.breaks)
+        return self.pinned or self.text.forward or (self.text.words, self.text.breaks)
 
     @property
     def records_printed(self) -> tuple[NDArray[Any], ...]:
-        """What a device that prints matches takes besides: names, where they begin, and where records do."""
-        return self.lent_records or (self.names, self.name_offsets, self.text.begins)
+        """Further input of a device that prints matches: names, where they begin, and where records do."""
+        return self.pinned_records or (self.names, self.name_offsets, self.text.begins)
 
     def staged(self, lend: Lend, printed: bool) -> QueryText:
-        """The same in page-locked memory, so that the device's thread copies nothing.
+        """The input of a device in pinned memory, so that the device's thread copies nothing.
 
         Args:
             printed: the device prints its matches.
         """
         return replace(
             self,
-            lent=tuple(in_lent_memory(array, lend) for array in self.packed),
-            lent_records=tuple(in_lent_memory(array, lend) for array in self.records_printed) if printed else None,
+            pinned=tuple(in_lent_memory(array, lend) for array in self.packed),
+            pinned_records=tuple(in_lent_memory(array, lend) for array in self.records_printed) if printed else None,
         )
 
     @property
@@ -115,7 +115,7 @@ def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
         return batch
     if isinstance(batch, Chunk) and (packed := _packed(batch, strands, deferred)) is not None:
         return packed
-    records = parse(batch) if isinstance(batch, Chunk) else batch  # which says what is wrong with it
+    records = parse(batch) if isinstance(batch, Chunk) else batch  # the parser reports what is wrong with it
     longest = int(records.lengths.max(initial=0))
     if longest > _native.LONGEST_MEM_QUERY:
         raise InputError(_too_long(longest))
@@ -166,7 +166,7 @@ def bases_of(batch: Chunk | SequenceBatch) -> int:
 
 @dataclass(frozen=True)
 class QueryFiles:
-    """What to read.
+    """Inputs of the queries.
 
     Attributes:
         paths: "-" is standard input.

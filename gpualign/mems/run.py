@@ -10,7 +10,7 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, check_count, counted
-from gpualign.index.sorted_positions import SortedPositions
+from gpualign.index.suffix_array import SuffixArray
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import is_regular
 from gpualign.io.sizes import product, symbols_in_files
@@ -109,7 +109,7 @@ def _batches(
 
 
 def _facts(index: MemsIndex) -> dict[str, int]:
-    if isinstance(index, SortedPositions):
+    if isinstance(index, SuffixArray):
         return {"k": index.k, "w": 1, "index_entries": len(index.positions)}
     return {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
 

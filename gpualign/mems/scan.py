@@ -1,4 +1,4 @@
-"""Where what is counted begins: sums of all counts before each, on a GPU (``mems_sum`` and ``mems_number``)."""
+"""Exclusive prefix sums of counts, on a GPU (``mems_sum`` and ``mems_number``)."""
 
 from __future__ import annotations
 

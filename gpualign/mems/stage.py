@@ -1,4 +1,4 @@
-"""What threads do with an item of `mems`, and a cluster's workers."""
+"""The stage of `mems`: items for threads and a cluster's workers, and their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.queries import BatchSize
 from gpualign.sequences.batch import SequenceBatch
 
-#: what a thread or a worker takes
+#: item of a thread or a worker
 Item = Chunk | SequenceBatch | Piece
 
 
@@ -60,7 +60,7 @@ def _match_all(search: Search, item: Item) -> Found:
 
 
 def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
-    """What a device found, as :func:`_match_all` would give it."""
+    """The matches that a device found, as :func:`_match_all` returns them."""
     if matches.printed is not None:
         return Found([matches.printed], piece.source.size)
     parts = search.all_of(matches, search.find)

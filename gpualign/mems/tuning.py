@@ -10,7 +10,7 @@ from gpualign.engine.work import Kernels, Work
 
 @dataclass(frozen=True)
 class MemsShape:
-    """How `mems` spreads over a device.
+    """Shapes of `mems` on a device.
 
     Attributes:
         tile: query starts a warp takes at a time; larger tiles hash fewer positions twice (w - 1 after each), smaller

@@ -1,4 +1,4 @@
-// NumPy arrays in and out of the bindings.
+// NumPy arrays as arguments and results of the bindings.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,8 +13,8 @@
 namespace gpualign {
 namespace nb = nanobind;
 
-// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are welcome. One whose elements
-// are not aligned, as in the middle of a message from another machine, is copied.
+// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are accepted. An array with
+// unaligned elements, such as a slice of a message from another machine, is copied.
 template <class T>
 class Input : public nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> {
 public:
@@ -36,7 +36,7 @@ nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... values) {
     return nb::make_tuple(std::forward<T>(values)...);
 }
 
-// An array that is written to where it is.
+// An array that is modified in place.
 template <class T>
 using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -46,6 +46,14 @@ Output<T> to_numpy(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return Output<T>(owned->data(), {owned->size()}, owner);
+}
+
+// Hands a vector of structs over as an array of their 64-bit words.
+template <class Item>
+Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
+    auto* owned = new std::vector<Item>(std::move(items));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
+    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
 }
 
 }  // namespace gpualign

@@ -1,11 +1,11 @@
-// Build levels: which of them this processor can run. CMake asks as well, for editable installations.
+// Instruction-set levels that this processor supports; CMake uses it, too, for editable installations.
 #pragma once
 #include <string>
 
 namespace gpualign {
 
 inline bool cpu_supports(const std::string& level) {
-    if (level == "generic") return true;  // names no instructions; built for x86-64 only when asked for
+    if (level == "generic") return true;  // needs no particular instructions
 #if defined(__x86_64__)
     __builtin_cpu_init();
     const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");

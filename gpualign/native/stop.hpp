@@ -1,4 +1,4 @@
-// Work that takes minutes is given up where the command is to end, or a signal's handler raises.
+// Ends long computations early, if the command ends or a signal handler raises.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -8,15 +8,15 @@
 
 namespace gpualign {
 
-// Thrown by what was given up. Where Python's error is set, that is why.
+// Thrown by computations that end early; Python's error is set if it is the reason.
 struct Stopped : std::exception {
     const char* what() const noexcept override { return "given up"; }
 };
 
-// Set once for all, by the command line's handlers of signals: what runs in other threads than the main one sees none itself.
+// Set once by the command's signal handlers, since other threads than the main one do not see signals.
 inline std::atomic<bool> all_work_is_to_stop{false};
 
-// Whether to give up, asked as often as one likes, without the interpreter's lock, by one thread.
+// Whether to stop; cheap to ask, without the GIL, by one thread.
 class StopAsked {
 public:
     bool operator()() {
@@ -25,7 +25,7 @@ public:
         if (now < next_look_) return false;
         next_look_ = now + std::chrono::milliseconds(100);
         nanobind::gil_scoped_acquire acquire;
-        return PyErr_CheckSignals() != 0;  // runs the handlers, in the main thread alone
+        return PyErr_CheckSignals() != 0;  // runs the handlers; only in the main thread
     }
 
 private:

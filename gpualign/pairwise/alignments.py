@@ -1,4 +1,4 @@
-"""What aligning a block of pairs gives, and the columns that follow from it."""
+"""Alignments of a block of pairs, and the columns derived from them."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def iter_pairwise(
     progress: OnProgress | None = None,
     **parameters: Any,
 ) -> Iterator[Table[Row]]:
-    """As :func:`pairwise`, block by block, so that the result never has to fit the memory.
+    """Like :func:`pairwise`, block by block, so that the result never has to fit in memory.
 
     >>> sum(len(block) for block in iter_pairwise(["ACGT"] * 30, score_only=True))
     435

@@ -1,4 +1,4 @@
-"""A block of pairs to alignments, filtered by identity: the problem, and the CPU's way."""
+"""Alignment of a block of pairs, filtered by identity: the problem, and its computation on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 
 @dataclass(frozen=True)
 class PairProblem:
-    """What every block of a run has in common.
+    """Parameters that all blocks have in common.
 
     Attributes:
         queries: plus strands, and for both strands the reverse complements after them.
@@ -82,7 +82,7 @@ class PairProblem:
 
     @property
     def bound(self) -> IdentityBound | None:
-        """What the threshold proves beforehand, or None without one."""
+        """The bounds that follow from the identity threshold, or None without one."""
         if self.identity is None or self.identity <= 0:
             return None
         return IdentityBound(self.identity, self.definition, self.mode == "local")
@@ -133,7 +133,7 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
 
 
 def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
-    """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
+    """The better-scoring strand of each pair, plus for ties; both inputs have pairs in block order."""
     both = Alignments.join(plus, minus)
     pair_key = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
@@ -150,7 +150,7 @@ def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What is left of a block on one strand after the filters, and where its alignments can run.
+    """The pairs of a block on one strand that passed the filters, and the limits of their alignments.
 
     Attributes:
         block: the pairs that are left.
@@ -219,7 +219,7 @@ def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int6
 
 
 def score_lines(problem: PairProblem) -> tuple[float, float, float, float] | None:
-    """What a score proves of a pair's identity (``IdentityBound.score_lines``); None for nothing."""
+    """The score bound that follows from the identity (``IdentityBound.score_lines``), or None."""
     if not problem.traced or problem.mode != "global" or problem.bound is None:
         return None
     return problem.bound.score_lines(problem.scoring, problem.gap_open)

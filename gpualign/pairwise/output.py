@@ -40,7 +40,7 @@ def names_of(output: PairwiseOutput, params: PairwiseParams) -> tuple[str, ...]:
 
 
 def columns_of(output: PairwiseOutput, params: PairwiseParams) -> dict[str, Kind]:
-    """The same, and what they hold."""
+    """The lines and their number."""
     return {name: _KINDS.get(column_of(name), "integer") for name in names_of(output, params)}
 
 

@@ -87,7 +87,7 @@ _NO_IDENTITY = "--score-only finds no identity: leave out --id and --plot"
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseParams(PairParams):
-    """What is computed of each pair. In semi-global mode all four ends are free unless ``free_ends`` says otherwise.
+    """Parameters of the alignments. In semi-global mode all four ends are free unless ``free_ends`` says otherwise.
 
     Attributes:
         end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high: one, or one for each
@@ -176,14 +176,14 @@ def take_params(
         raise UsageError("--strand both does not go with --max-gaps")
     if [fields.pop(name, None) for name in ("end_gap_open", "end_gap_extend")] != [None, None]:
         raise UsageError("--max-gaps has one penalty for all gaps: leave out those of end gaps")
-    for name in ("identity_definition", "kernel", "max_memory"):  # which change nothing here
+    for name in ("identity_definition", "kernel", "max_memory"):  # these do not affect the result
         fields.pop(name, None)
     return GapsParams(max_gaps=max_gaps, free_start=free_start, best=best, **fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseOutput:
-    """What is written.
+    """Output options.
 
     Attributes:
         layout: "tsv", "paf", "blast6" or "matrix".

@@ -147,7 +147,7 @@ def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutpu
 def _drawn(
     path: str, params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]
 ) -> Iterator[Alignments]:
-    """The same alignments; the heat map is written after the last of them."""
+    """Pass the alignments on; write the heat map after the last of them."""
     names = (inputs.queries.names, inputs.targets.names)
     heatmap = Heatmap(*names, inputs.one_set, params.mode, params.identity_definition)
     for block in alignments:

@@ -27,7 +27,7 @@ class ScoreTile:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many queries and targets."""
+        """Numbers of queries and targets."""
         return self.last - self.first, self.last_target - self.first_target
 
     @property

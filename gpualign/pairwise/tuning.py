@@ -10,7 +10,7 @@ from gpualign.engine.work import Kernels, Work
 
 @dataclass(frozen=True)
 class PairwiseShape:
-    """How `pairwise` spreads over a device, and how fast each kernel is, for the planner.
+    """Shapes of `pairwise` on a device, and the rate of each kernel for the planner.
 
     Attributes:
         shared_bytes: shared memory of a multiprocessor that blocks may share.
@@ -84,7 +84,7 @@ FEW_VARIANTS: tuple[Variant, ...] = tuple(
 
 @dataclass(frozen=True)
 class LaneShape:
-    """How ``cuda/pairwise_lanes.cu`` spreads a query: lanes of a group, rows of a lane in registers."""
+    """Shape of ``cuda/pairwise_lanes.cu``: lanes of a group, rows of a lane in registers."""
 
     lanes: int
     rows: int

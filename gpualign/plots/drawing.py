@@ -1,4 +1,4 @@
-"""What all pictures share: the check before a run, an empty figure, and the file at the end."""
+"""Shared by all pictures: the check before a run, an empty figure, and the file at the end."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class EncodedSequences:
         return self.codes[self.offsets[i] : self.offsets[i + 1]]
 
     def reverse_complement(self, scoring: Scoring) -> EncodedSequences:
-        """The same sequences read from the other strand.
+        """The sequences read from the other strand.
 
         Raises:
             UsageError: the scoring is not of nucleotides.

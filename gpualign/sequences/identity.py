@@ -58,8 +58,8 @@ def reaches(fractions: NDArray[np.float64], identity: float) -> NDArray[np.bool_
 
 @dataclass(frozen=True)
 class IdentityBound:
-    """What ``identity`` under a definition proves of a pair. Each method is a necessary condition: a pair that fails it
-    cannot reach the identity in any alignment, so it may be dropped unseen.
+    """Bounds that ``identity`` implies for a pair. Each method is a necessary condition: a pair that fails it cannot
+    reach the identity in any alignment, so it may be dropped without alignment.
 
     Attributes:
         identity: the threshold, 0 to 1.

@@ -1,4 +1,4 @@
-"""Which pairs to align, in output order, cut into blocks of bounded work."""
+"""Selects the pairs to align, in output order, cut into blocks of bounded work."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PairBlock:
 
 
 class PairRuns(PairBlock):
-    """The same as runs of one query with targets that follow each other; single pairs are written out when asked for.
+    """The pairs as runs of one query with consecutive targets; single pairs are expanded on demand.
 
     Args:
         query, first: int32 (r,), a run's query and its first target.

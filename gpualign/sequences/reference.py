@@ -40,7 +40,7 @@ class Reference:
 
     @cached_property
     def shown_name_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The same in UTF-8, one after the other, and where each begins."""
+        """The names in UTF-8, concatenated, and where each begins."""
         return join_bytes([name.encode() for name in self.shown_names])
 
     @property

@@ -87,7 +87,7 @@ class TextColumn:
     def array(self) -> NDArray[Any]:
         """object (n,): str or bytes, None where there is none."""
         values = np.empty(len(self), object)
-        if self._lines is not None:  # which Python splits fastest
+        if self._lines is not None:  # Python splits lists fastest
             values[:] = self._lines.decode().split("\n")[:-1]
             return values
         start = int(self.offsets[0])

@@ -1,4 +1,4 @@
-"""What the Python functions return: columns side by side."""
+"""Result tables of the Python functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class Look:
-    """What rows of a table have besides their columns.
+    """Attributes of rows besides the columns of the table.
 
     Attributes:
         row: their class.

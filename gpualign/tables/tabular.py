@@ -21,15 +21,15 @@ class Tabular:
         raise NotImplementedError
 
     def to_arrow(self) -> pyarrow.Table:
-        """As :meth:`gpualign.Table.to_arrow`."""
+        """See :meth:`gpualign.Table.to_arrow`."""
         return self.table.to_arrow()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """As :meth:`gpualign.Table.to_pandas`."""
+        """See :meth:`gpualign.Table.to_pandas`."""
         return self.table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """As :meth:`gpualign.Table.to_polars`."""
+        """See :meth:`gpualign.Table.to_polars`."""
         return self.table.to_polars()
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Between candidates and output lines: windows and strands on the way in, the better strand and ranks after."""
+"""Windows and strands of candidates before verification, and the better strand and ranks after it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch
 def prepare_lines(
     params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: NameIndex, targets: NameIndex
 ) -> Batch:
-    """The same of lines, as they are parsed; ``queries`` and ``targets`` are the names' ``NameIndex``.
+    """Windows of candidate lines, as they are parsed; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
 
     Raises:
         InputError: a malformed line or an unknown name, with its line.
@@ -130,7 +130,7 @@ def prepare_lines(
 
 
 def _batch(params: VerifyParams, texts: Texts, windows: Any) -> Batch:
-    """What the native code has made of candidates."""
+    """Convert the native windows of candidates."""
     query, target, first, local, begin, end, strand, bases, offsets, limits, clipped, cells = windows
     pairs = VerifyPairs(
         reference=texts.reference,

@@ -78,7 +78,7 @@ class CandidateChunk:
 
 @contextlib.contextmanager
 def lines_named(chunk: CandidateChunk) -> Iterator[None]:
-    """What the native parser says of a line of a chunk becomes an :class:`InputError` with its number in the file."""
+    """Convert the native parser's error about a line to an :class:`InputError` with its number in the file."""
     try:
         yield
     except ValueError as error:
@@ -182,7 +182,7 @@ def _row(record: Any, numbers: dict[str, int], queries: Any, path: str) -> tuple
         raise InputError(f"no target is named '{record.reference_name}'", path)
     query = queries.find(record.query_name)
     if query < 0:
-        mates = (1, 2) if not record.is_paired else (2,) if record.is_read2 else (1,)  # single reads lose theirs, too
+        mates = (1, 2) if not record.is_paired else (2,) if record.is_read2 else (1,)  # names lose them in single reads
         found = [number for number in (queries.find(f"{record.query_name}/{mate}") for mate in mates) if number >= 0]
         if len(found) != 1:
             what = "two queries are" if found else "no query is"

@@ -61,7 +61,7 @@ class VerifyPairs:
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """What became of ``n`` pairs.
+    """Result of ``n`` pairs.
 
     Attributes:
         distance: int32 (n,), errors; -1 beyond the query's limit.

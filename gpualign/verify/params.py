@@ -1,4 +1,4 @@
-"""What ``verify`` computes: its parameters."""
+"""Parameters of ``verify``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_LIMIT = 2**31 - 2
 
 @dataclass(frozen=True)
 class VerifyParams:
-    """How to verify pairs, and which of them count.
+    """Parameters of verification, and the pairs that count.
 
     Attributes:
         max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
@@ -58,7 +58,7 @@ class VerifyParams:
 
 @dataclass(frozen=True)
 class VerifyFiles:
-    """What a run reads, and how its output begins.
+    """Inputs of a run, and the header of its output.
 
     Attributes:
         reference: file of the targets.

@@ -56,7 +56,7 @@ _CORE_SHARE = 4
 _GPU_FACTOR = 2
 #: bases of queries that a thread parses at once
 _QUERY_BASES = 1 << 23
-#: what one step of the input gives: unparsed lines, candidates, or paired records
+#: an item of the input: unparsed lines, candidates, or paired records
 Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
 
 
@@ -97,7 +97,7 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
 
 
 def work_of(files: VerifyFiles) -> Work:
-    """What is to be computed, as far as the files show it before they are read."""
+    """The computation, as far as the files show it before they are read."""
     length = mean_length(files.queries[0])
     if files.candidates is None:
         return Work.of(KERNELS, product((symbols_in_files(*files.queries), length)))

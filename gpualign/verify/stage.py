@@ -15,12 +15,12 @@ from gpualign.verify.device.plan import plan
 
 @STEPS.at("parse")
 def planned(pairs: VerifyPairs) -> VerifyPairs:
-    """The same batch with its device plan, so that the device's thread need not make it."""
+    """The batch with its device plan, so that the device's thread need not make it."""
     return replace(pairs, plan=plan(pairs))
 
 
 def staged(pairs: VerifyPairs, lend: Lend) -> VerifyPairs:
-    """The same with what is large in page-locked memory, so that the device's thread copies nothing."""
+    """The batch with its large arrays in pinned memory, so that the device's thread copies nothing."""
     if pairs.plan is None:
         return pairs
     made = pairs.plan

@@ -10,7 +10,7 @@ from gpualign.engine.work import Kernels
 
 @dataclass(frozen=True)
 class VerifyShape:
-    """How many threads share a pair in ``cuda/verify.cu`` and how many 32-row words each of them holds.
+    """Shape of ``cuda/verify.cu``: threads that share a pair, and 32-row words that each of them holds.
 
     Attributes:
         lanes: threads a pair, 1 to 32.

@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
 from gpualign import scores
-from gpualign.distances import ways
+from gpualign.distances import backends
 from gpualign.engine.cuda import CudaBackend
 from gpualign.errors import InputError, UsageError
 from tests.helpers.distance_cases import CODE_POINTS, DNA, related_sets
@@ -90,8 +90,8 @@ def test_a_device_that_is_asked_for_computes(monkeypatch: pytest.MonkeyPatch) ->
 
     backend = CudaBackend.__new__(CudaBackend)
     backend.devices = [object()]  # type: ignore[list-item]
-    monkeypatch.setattr(ways, "backend_for", lambda options, work: backend)
-    monkeypatch.setattr(ways, "scores_on", on_devices)
+    monkeypatch.setattr(backends, "backend_for", lambda options, work: backend)
+    monkeypatch.setattr(backends, "scores_on", on_devices)
     assert np.asarray(scores(["ACGT"], ["A", "CC"], device="cuda:0")).tolist() == [[7, 7]]
     assert asked == [(1, 2)]
 

@@ -20,7 +20,7 @@ from tests.helpers.emulated import Emulated
 @dataclass(frozen=True)
 class Found:
     batch: SequenceBatch
-    draws: NDArray[np.uint32]
+    tie_breaks: NDArray[np.uint32]
     templates: NDArray[np.uint32]
     longest: int
 
@@ -79,5 +79,5 @@ def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText
         column("qualities", bases),
         mates=column("mates", count) if reads.paired else None,
     )
-    draws, templates = column("draws", count, np.uint32), column("templates", reads.count + 1, np.uint32)
-    return Found(found, draws, templates, found_longest)
+    tie_breaks, templates = column("tie_breaks", count, np.uint32), column("templates", reads.count + 1, np.uint32)
+    return Found(found, tie_breaks, templates, found_longest)

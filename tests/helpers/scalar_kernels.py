@@ -56,14 +56,14 @@ def map_scalar(
             target=target,
             rules=rules,
             records=at[1],
-            next_further=at[3] + 4 * given.further,
+            next_overflow=at[3] + 4 * given.further,
             workspace=at[2],
             state=array("reads", state),
-            doubtful=array("doubtful", 4 * item.templates),
+            slow_templates=array("slow_templates", 4 * item.templates),
         )
         everything = all_templates(item)
         if params.seeding.full:
-            packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
+            packed["slow_count"], packed["slow_templates"] = _addresses(everything, everything[1:])
         else:
             native.map_scalar(packed.tobytes(), workspace.words)
         group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])

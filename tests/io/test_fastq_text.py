@@ -56,9 +56,9 @@ def check(reads: UnparsedReads) -> bool:
     count = len(expected)
     at = 8 * (count + 1)
     templates = staged.block[at : at + 4 * (staged.templates + 1)].view(np.uint32)
-    draws = staged.block[at + 4 * (count + 1) :][: 4 * count].view(np.uint32)
+    tie_breaks = staged.block[at + 4 * (count + 1) :][: 4 * count].view(np.uint32)
     assert found.templates.tolist() == templates.tolist()
-    assert found.draws.tolist() == draws.tolist()
+    assert found.tie_breaks.tolist() == tie_breaks.tolist()
     assert found.longest == max(expected.lengths)
     return True
 

@@ -86,7 +86,7 @@ class MapReads(NoKernel):
 
 
 class MapThoroughly(NoKernel):
-    """All kernels of map_thorough.cu in place of the last one; a warp's memory is as large as a lane's or larger."""
+    """All kernels of map_slow_path.cu in place of the last one; a warp's memory is as large as a lane's or larger."""
 
     def __call__(self, launch, grid, block, shared, stream):
         super().__call__(launch, grid, block, shared, stream)

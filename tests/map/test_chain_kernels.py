@@ -34,7 +34,7 @@ def kernels(
     """Of a device that has few of each class of memory, so that every pass has work."""
     passes = []
     for step, maximum in zip(tuning.ALIGN_PASSES, (8000, 8000, 12_000, 40_000, 100_000, 160 << 20), strict=True):
-        minimum = 0 if step.minimum == 0 else 12_000 if step.kernel == "align_stretches" else 40_000
+        minimum = 0 if step.minimum == 0 else 12_000 if step.kernel == "align_segments" else 40_000
         memory = step.memory if step.memory < 1 << 20 else 4 << 20
         warps = LANES.get(step.kernel, 32) // 32
         passes.append(tuning.AlignPass(step.kernel, minimum, maximum, memory, warps, step.at_once))

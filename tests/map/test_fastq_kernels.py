@@ -41,7 +41,7 @@ def fastq_records(count: int, end: int) -> list[str]:
 def same(found: Found | None, expected: Found | None) -> bool:
     if found is None or expected is None:
         return found is expected
-    pairs = [*zip(found.batch.native, expected.batch.native, strict=True), (found.draws, expected.draws)]
+    pairs = [*zip(found.batch.native, expected.batch.native, strict=True), (found.tie_breaks, expected.tie_breaks)]
     return found.longest == expected.longest and all(
         (a is None and b is None) or np.array_equal(a, b) for a, b in [*pairs, (found.templates, expected.templates)]
     )

@@ -243,15 +243,15 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    mutated, qualities, starts, draws, templates, doubtful_count, counters = item.addresses(0).values()
+    mutated, qualities, starts, tie_breaks, templates, slow_count, counters = item.addresses(0).values()
     assert found(mutated, len(bases), np.uint8) == bases.tolist()
     assert found(qualities, len(bases), np.uint8) == (bases + 1).tolist()
     assert MapBatch.of(replace(batch, qualities=None), False).addresses(0)["qualities"] == 0
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
-    assert found(doubtful_count, 1 + int(_native.MAP_COUNTERS), np.uint32) == [0] * (1 + int(_native.MAP_COUNTERS))
-    assert (mutated % 256, starts % 8, draws % 4, templates % 4, counters - doubtful_count) == (0, 0, 0, 0, 4)
-    assert len(set(found(draws, len(lengths), np.uint32))) == len({batch.sequence(i) for i in range(len(lengths))})
+    assert found(slow_count, 1 + int(_native.MAP_COUNTERS), np.uint32) == [0] * (1 + int(_native.MAP_COUNTERS))
+    assert (mutated % 256, starts % 8, tie_breaks % 4, templates % 4, counters - slow_count) == (0, 0, 0, 0, 4)
+    assert len(set(found(tie_breaks, len(lengths), np.uint32))) == len({batch.sequence(i) for i in range(len(lengths))})
     assert item.templates == len(lengths)
     longest = [max([1, *(length for length in lengths if length <= maximum)]) for maximum in (512, 1000, 1 << 40)]
     assert list(item.longest) == longest

@@ -1,4 +1,4 @@
-"""The kernels of ``cuda/map_thorough.cu``, compiled for the host, with all lanes of a warp: the CPU's records."""
+"""The kernels of ``cuda/map_slow_path.cu``, compiled for the host, with all lanes of a warp: the CPU's records."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
     folder, defines = tmp_path_factory.mktemp("kernels"), {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
-    return {module: emulated_library(folder, module, defines) for module in ("map_thorough", "map_chains")}
+    return {module: emulated_library(folder, module, defines) for module in ("map_slow_path", "map_chains")}
 
 
 @pytest.fixture
 def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeDriver]) -> dict[str, Emulated]:
     of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1))
-    kernels = {name: Emulated(libraries["map_thorough"], name) for name in KERNELS}
+    kernels = {name: Emulated(libraries["map_slow_path"], name) for name in KERNELS}
     kernels |= {name: Emulated(libraries["map_chains"], name) for name in of_chains}
     use(FakeDriver()).functions |= kernels
     return kernels

@@ -66,7 +66,7 @@ def test_the_longest_matches_are_kept_at_their_positions(
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
     monkeypatch.setattr(mems_search, "MAX_DOTS", maximum)
     monkeypatch.setattr(dotplot, "MAX_DOTS", maximum)
-    for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SORTED_PIECES", 64)):
+    for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SUFFIX_PIECES", 64)):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, maximum=positions))
     if on_device:
         monkeypatch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(2))

@@ -288,12 +288,12 @@ def test_same_bytes_as_the_cpu(
     monkeypatch.setattr(Search, "slice_matches", slice_matches)
     monkeypatch.setattr(Search, "max_matches", max_matches)
     assert run(files, tmp_path, "cuda:0", params) == expected
-    for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+    for sizes in ("DEVICE_PIECES", "SUFFIX_PIECES"):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 12))
     monkeypatch.setattr(loop, "_REPORTED", 100)
     assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 10) == expected
     assert kernels.turned > 1
-    if params.by_sorted_positions:
+    if params.by_suffix_array:
         assert kernels.unique > 20
         return
     assert kernels.parts > 0
@@ -302,7 +302,7 @@ def test_same_bytes_as_the_cpu(
 
 
 @pytest.mark.parametrize("kind", ["mumreference", "mum"])
-def test_a_device_without_space_for_the_sorted_positions_leaves_the_search_to_the_cpu(
+def test_a_device_without_space_for_the_suffix_array_leaves_the_search_to_the_cpu(
     files: tuple[str, ...], tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     params = MemsParams(min_length=12, kind=kind, strands="both", only_acgt=True)
@@ -370,7 +370,7 @@ def test_a_device_prints(
     expected = printed(contigs, queries, params)
     assert run(files, tmp_path, "cuda:0", params) == expected
     assert kernels.text["write_lines"].calls == kernels.text["measure_lines"].calls > 0
-    for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+    for sizes in ("DEVICE_PIECES", "SUFFIX_PIECES"):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 10, maximum=1 << 10))
     monkeypatch.setattr(loop, "_STEP", 1 << 10)
     before = kernels.text["write_lines"].calls

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpualign import _native
 from gpualign.engine import opening
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.index.sorted_positions import SortedPositions, sort_positions
+from gpualign.index.suffix_array import SuffixArray, build_suffix_array
 from gpualign.mems import loop
 from gpualign.mems.cpu import Columns, Piece, Search, sort_tiles
 from gpualign.mems.index import index_for
@@ -110,13 +110,13 @@ def test_pieces_and_pauses_change_nothing(
 
 def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
     search = Search(index_for(make_reference(*contigs), params), params)
-    assert isinstance(search.index, SortedPositions)
+    assert isinstance(search.index, SuffixArray)
     return search
 
 
 @settings(max_examples=600, deadline=None)
 @given(problems(), st.sampled_from(sorted(SIGNS)), st.integers(1, 70), st.integers(1, 5))
-def test_sorted_positions_give_the_unique_matches(
+def test_a_suffix_array_give_the_unique_matches(
     problem: tuple[list[str], list[str], int, int, int], strands: str, step: int, limit: int
 ) -> None:
     contigs, queries, minimum, _, _ = problem
@@ -149,12 +149,12 @@ def check_by_start(search: Search, queries: list[str]) -> None:
     assert np.array_equal(np.stack(by_start), np.stack(expected))
 
 
-def test_sorted_positions_do_not_depend_on_threads() -> None:
+def test_a_suffix_array_do_not_depend_on_threads() -> None:
     generator = np.random.default_rng(4)
     text = "".join(generator.choice(list("ACGT"), 300_000))
     reference = make_reference(text, "N" * 9, text[:2000] * 3, "ACGT")
     for k in (1, 4, 9):
-        one, three = sort_positions(reference, k, 1), sort_positions(reference, k, 3)
+        one, three = build_suffix_array(reference, k, 1), build_suffix_array(reference, k, 3)
         assert np.array_equal(one.offsets, three.offsets)
         assert np.array_equal(one.positions, three.positions)
 
@@ -312,7 +312,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(limit))
         patch.setattr(loop, "_REPORTED", 3)
-        for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+        for sizes in ("DEVICE_PIECES", "SUFFIX_PIECES"):
             patch.setattr(loop, sizes, loop.DEVICE_PIECES._replace(first=1 << 6, maximum=1 << 6))
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected

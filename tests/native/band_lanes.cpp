@@ -1,7 +1,7 @@
 // cuda/algo/map/chain/band.hpp on as many lanes as a device has, without one: each lane is a context of its own, and all of
-// them wait for each other wherever lanes exchange something. Random stretches, against the recurrence row by row.
+// them wait for each other wherever lanes exchange something. Random intervals, against the recurrence row by row.
 //
-// Prints how many stretches were alike, how many a narrower band held, and each that was not alike.
+// Prints how many intervals were alike, how many a narrower band held, and each that was not alike.
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -142,7 +142,7 @@ Result expected(const Case& it) {
     const BandTask& task = it.task;
     const AffineScores& s = it.batch.rules.scores;
     constexpr int32_t kLowest = -(1 << 29);
-    const GapPrices<int32_t> prices{s.gap_open + s.gap_extend, s.gap_extend, s.long_gap_open + s.long_gap_extend, s.long_gap_extend};
+    const GapCosts<int32_t> costs{s.gap_open + s.gap_extend, s.gap_extend, s.long_gap_open + s.long_gap_extend, s.long_gap_extend};
     const ChainQuery query = query_of(it.batch, 0);
     std::vector<int32_t> best(size_t(task.band) + 1, kLowest);
     std::vector<GapScores<int32_t>> insertion(size_t(task.band) + 1, {kLowest, kLowest});
@@ -160,7 +160,7 @@ Result expected(const Case& it) {
             const uint8_t met = task.swapped ? query.code(int32_t(at), task.reverse) : it.text.code(at);
             return met == base && base < kNoBase ? s.match : -s.mismatch;
         };
-        affine_row<true>(substitution, task.band, prices, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest, best.data(),
+        affine_row<true>(substitution, task.band, costs, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest, best.data(),
                          insertion.data(), [&](int32_t b, int32_t value, int32_t from) {
                              trace.push_back(uint8_t(from));
                              const bool last = i == task.rows - 1;

@@ -329,7 +329,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),
           "(hits a cluster that is left out has less of, strand << 61 | (diagonal + 2**27) << 27 | position of the others).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
-          nb::kw_only(), nb::arg("min_length"), "As find_mems in sorted positions, as a device's threads do it.");
+          nb::kw_only(), nb::arg("min_length"), "As find_mems with a suffix array, as a device's threads do it.");
     m.def("set_bgzf_tasks", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
           "What the kernels do with a BgzfBatch before the deflating, on this thread and in this process's memory.");
     m.def("write_bgzf", &write_bgzf_in_scalar_code, nb::arg("batch"), "The same after the deflating.");

@@ -9,7 +9,7 @@
 #include "algo/map/choose_step.hpp"
 #include "algo/map/find_step.hpp"
 #include "algo/map/report_step.hpp"
-#include "algo/map/thorough/mapper.hpp"
+#include "algo/map/slow_path/mapper.hpp"
 #include "algo/text/bam_form.hpp"
 #include "algo/text/group_text.hpp"
 #include "algo/text/sam_form.hpp"
@@ -104,12 +104,12 @@ void map_chains_scalar(const nb::bytes& given) {
 }
 
 template <bool LongGaps>
-void map_doubtful(ThoroughLaunch launch) {
-    using Mapper = ThoroughMapper<LongGaps, OneLane>;
+void map_slow(SlowPathLaunch launch) {
+    using Mapper = SlowPathMapper<LongGaps, OneLane>;
     const OneLane lane;
     uint8_t* end = nullptr;
-    const ThoroughMemory memory =
-        thorough_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
+    const SlowPathMemory memory =
+        slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
     const auto each = [&](auto&& step) {
         for (uint32_t t = 0; t < templates_of(launch); t++) {
             Mapper mapper(lane, launch, memory, t);
@@ -121,7 +121,7 @@ void map_doubtful(ThoroughLaunch launch) {
             for (int mate = 0; mate < 2; mate++) step(mapper, mate);
         });
     };
-    *launch.wanted_templates = *launch.batch.doubtful_count;
+    *launch.wanted_templates = *launch.batch.slow_count;
     each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
     for (launch.round = 0; launch.round < 2; launch.round++) {
         const ChainBatch& chains = launch.chains[launch.round];
@@ -140,10 +140,10 @@ void map_doubtful(ThoroughLaunch launch) {
 }
 
 void map_thoroughly_scalar(const nb::bytes& bytes) {
-    const auto launch = given_in<ThoroughLaunch>(bytes);
+    const auto launch = given_in<SlowPathLaunch>(bytes);
     nb::gil_scoped_release release;
-    if (has_long_gaps(launch.batch.rules.scores)) map_doubtful<true>(launch);
-    else map_doubtful<false>(launch);
+    if (has_long_gaps(launch.batch.rules.scores)) map_slow<true>(launch);
+    else map_slow<false>(launch);
 }
 
 
@@ -174,7 +174,7 @@ void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
 void bind_scalar_kernels(nb::module_& m) {
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"), "The kernels of cuda/map.cu with a MapBatch.");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
-          "Those of cuda/map_thorough.cu with a ThoroughLaunch: the templates that map_scalar leaves.");
+          "Those of cuda/map_slow_path.cu with a SlowPathLaunch: the templates that map_scalar leaves.");
     m.def("map_chains_scalar", &map_chains_scalar, nb::arg("launch"), "Those of cuda/map_chains.cu with a ChainLaunch.");
     m.def("write_records", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
           "Those of cuda/map_text.cu with a TextBatch.");

@@ -10,7 +10,7 @@ namespace gpualign {
 constexpr uint8_t kNoBase = 4;
 constexpr int kBasesPerWord = 32;
 
-// Without branches: bits 1 and 2 of the bases A, C, T, G count from 0 to 3.
+// Branch-free: bits 1 and 2 of A, C, T, G count from 0 to 3.
 GPUALIGN_HD uint8_t base_code(uint8_t symbol) {
     const uint8_t upper = symbol & 0xDF, order = upper >> 1 & 3, code = order ^ order >> 1;
     const bool base = upper == uint8_t(0x54474341u >> (8 * code)) || upper == 'U';  // "ACGT" from the lowest byte on
@@ -40,7 +40,7 @@ GPUALIGN_HD uint64_t every_second_bit(uint32_t bits) {
     return (x | x << 1) & 0x5555555555555555u;
 }
 
-// A bit for each of two windows' 32 bases, the even ones: they differ.
+// A bit at the even position of each of the 32 bases that differ.
 GPUALIGN_HD uint64_t differing_bases(uint64_t a, uint64_t b) {
     const uint64_t x = a ^ b;
     return (x | x >> 1) & 0x5555555555555555u;

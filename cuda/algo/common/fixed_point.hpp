@@ -1,12 +1,12 @@
-// Logarithms and powers in whole numbers: host and device agree on them to the last bit, as they do not on floating point.
+// Logarithms and powers in integer arithmetic, so that host and device agree on every bit, unlike with floating point.
 #pragma once
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
 
-constexpr int kLogBits = 16;                           // after the point of a logarithm
+constexpr int kLogBits = 16;                           // fractional bits of a logarithm
 constexpr int32_t kLogOne = 1 << kLogBits;
-constexpr int kShareBits = 40;                         // after the point of a number from 0 to 1 and of sums of such
+constexpr int kShareBits = 40;                         // fractional bits of a number from 0 to 1, and of sums of such
 constexpr uint64_t kShareOne = uint64_t(1) << kShareBits;
 
 // The logarithm to base 2 of x >= 1, rounded down: a bit for each squaring of the mantissa.

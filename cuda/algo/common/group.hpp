@@ -1,8 +1,8 @@
-// Lanes that work on one thing together. An algorithm that takes a Group runs on the 32 lanes of a warp (device/warp.cuh)
-// and, with this one, on a single thread of the CPU, where the tests compare it with the mapper of the CPU.
+// Lanes that work together. An algorithm that takes a Group runs on the 32 lanes of a warp (device/warp.cuh), and with
+// OneLane on a single CPU thread.
 //
-// All lanes call each function together; what it returns is the same in all of them unless it says otherwise. Work is
-// shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read after sync().
+// All lanes call each function together and get the same result unless stated otherwise. Work is shared by index:
+// lane() takes lane(), lane() + kLanes, ... Memory that a lane has written is visible to the others after sync().
 #pragma once
 #include "algo/common/hd.hpp"
 #if !defined(__CUDACC__)
@@ -16,13 +16,13 @@ struct OneLane {
 
     GPUALIGN_HD uint32_t lane() const { return 0; }
     GPUALIGN_HD void sync() const {}
-    // sync(), and whether any lane says yes.
+    // sync(), and whether any lane's predicate holds.
     GPUALIGN_HD bool sync_any(bool mine) const { return mine; }
     // Bit i: lane i's predicate.
     GPUALIGN_HD uint32_t ballot(bool predicate) const { return predicate; }
-    // Differs between lanes: the lanes before this one that said yes.
+    // Number of earlier lanes whose predicate holds; differs between lanes.
     GPUALIGN_HD uint32_t before(uint32_t) const { return 0; }
-    // Differs between lanes: the sum of the values of the lanes before this one; `total` is the same in all.
+    // Sum over the earlier lanes; differs between lanes. `total` is the sum over all.
     GPUALIGN_HD uint32_t sum_before(uint32_t value, uint32_t& total) const {
         total = value;
         return 0;
@@ -32,36 +32,36 @@ struct OneLane {
     GPUALIGN_HD T largest(T value) const {
         return value;
     }
-    // Differs between lanes: the largest value of the lanes up to this one.
+    // Maximum over the lanes up to this one; differs between lanes.
     GPUALIGN_HD int32_t largest_up_to(int32_t value) const { return value; }
-    // The value that a lane has.
+    // The value of one lane.
     template <class T>
     GPUALIGN_HD T from(T value, uint32_t) const {
         return value;
     }
-    // Differs between lanes: the value of the lane whose number has these bits the other way round.
+    // The value of the lane with the bit-reversed number; differs between lanes.
     template <class T>
     GPUALIGN_HD T across(T value, uint32_t) const {
         return value;
     }
-    // Differs between lanes: the value of the lane before this one, `first` in the first.
+    // The value of the previous lane, `first` in the first lane; differs between lanes.
     template <class T>
     GPUALIGN_HD T from_before(T, T first) const {
         return first;
     }
-    // As from_before, of a record of T::kWords words.
+    // The record of T::kWords words of the previous lane, `first` in the first lane.
     template <class T>
     GPUALIGN_HD T record_before(const T&, const T& first) const {
         return first;
     }
-    // Differs between lanes: the value of the lane after this one, `last` in the last.
+    // The value of the next lane, `last` in the last lane; differs between lanes.
     template <class T>
     GPUALIGN_HD T from_after(T, T last) const {
         return last;
     }
-    // Differs between lanes, as not all need call it: the counter before it was raised by one.
+    // Atomically increments a counter and returns its old value; may be called by some lanes only.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
-    // The counter before it was raised by n, once for all lanes.
+    // Adds n to a counter once for all lanes; returns its old value.
     GPUALIGN_HD uint32_t take_together(uint32_t* counter, uint32_t n) const {
         const uint32_t before = *counter;
         *counter += n;
@@ -77,10 +77,10 @@ GPUALIGN_HD uint32_t count_bits(uint32_t bits) {
 #endif
 }
 
-// The first lane of a ballot that is not empty.
+// The first lane of a non-empty ballot.
 GPUALIGN_HD uint32_t first_lane(uint32_t bits) { return uint32_t(trailing_zeros(uint64_t(bits))); }
 
-// The last lane of a ballot that is not empty.
+// The last lane of a non-empty ballot.
 GPUALIGN_HD uint32_t last_lane(uint32_t bits) {
 #if defined(__CUDA_ARCH__)
     return 31 - uint32_t(__clz(int(bits)));
@@ -96,7 +96,7 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
-// An array that all lanes read one item after the other: they load as many at once as they are.
+// Reads an array item by item in all lanes, loading as many at once as there are lanes.
 template <class Group, class Item>
 class InTurn {
 public:
@@ -120,13 +120,13 @@ private:
     Item item_{};
 };
 
-// PerLane keys of each lane, in registers: key r of lane l is element r * kLanes + l of a block of PerLane * kLanes.
+// A block of PerLane * kLanes keys in registers: key r of lane l is element r * kLanes + l.
 template <int PerLane, class Group>
 class KeyBlock {
 public:
     static constexpr uint32_t kKeys = PerLane * Group::kLanes;
 
-    // Elements from `first` on; those at `count` and after are the largest there are.
+    // Loads the elements from `first` on; those from `count` on become the largest key.
     GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count)
         : group_(group), first_(first) {
         GPUALIGN_UNROLL
@@ -137,7 +137,7 @@ public:
         for (int r = 0; r < PerLane; r++)
             if (element(r) < count) keys[element(r)] = key_[r];
     }
-    // The steps of a bitonic merge of runs of `size` from `stride` on; runs go up and down in turn.
+    // The steps of a bitonic merge of sequences of `size`, from `stride` on, alternating in direction.
     GPUALIGN_HD void merge(uint32_t size, uint32_t stride) {
         GPUALIGN_UNROLL
         for (int apart = PerLane / 2; apart > 0; apart /= 2) {
@@ -169,8 +169,8 @@ private:
     uint64_t key_[PerLane];
 };
 
-// Sorts keys[0, n), which has space for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
-// as a block goes.
+// Sorts keys[0, n), which has space for power_of_two(n) keys and contains no ~0: a bitonic sort (Batcher 1968), in
+// registers within a block.
 template <int PerLane, int Together = 1, class Group>
 GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
     using Block = KeyBlock<PerLane, Group>;
@@ -220,15 +220,15 @@ GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
     else sort_by_blocks<4>(group, keys, n);
 }
 
-// As sort_keys, for thousands of keys: more registers, fewer ways to memory. A call: as part of its callers it would be most of
-// their code.
+// sort_keys for thousands of keys: more registers, fewer passes over memory. Not inlined, as it would dominate its
+// callers' code.
 template <class Group>
 GPUALIGN_HD_CALL void sort_many_keys(const Group& group, uint64_t* keys, uint32_t n) {
     if (Group::kLanes == 1 || n <= 512) sort_keys(group, keys, n);
     else sort_by_blocks<8, 8>(group, keys, n);
 }
 
-// Keeps the keys that `keep` wants, in their order; returns how many.
+// Keeps the keys that pass `keep`, in order; returns their number.
 template <class Group, class Keep>
 GPUALIGN_HD uint32_t keep_keys(const Group& group, uint64_t* keys, uint32_t n, Keep&& keep) {
     uint32_t kept = 0;
@@ -237,7 +237,7 @@ GPUALIGN_HD uint32_t keep_keys(const Group& group, uint64_t* keys, uint32_t n, K
         const uint64_t key = i < n ? keys[i] : 0;
         const bool wanted = i < n && keep(key);
         const uint32_t mask = group.ballot(wanted);
-        group.sync();  // keys move to the front: all of this round have been read
+        group.sync();  // all keys of this round have been read
         if (wanted) keys[kept + group.before(mask)] = key;
         kept += count_bits(mask);
     }

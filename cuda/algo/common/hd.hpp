@@ -1,4 +1,4 @@
-// What every algorithm header shares: the host/device macro and scalar forms of the lane-wise operations.
+// The host/device macros, and scalar forms of the lane-wise operations, for all algorithm headers.
 //
 // An algorithm header compiles with g++, clang++ and nvcc. It is a template on its word type: a plain integer on the
 // GPU (one lane is one thread), Vec<T> of gpualign/native/simd/vector.hpp on the CPU (one lane is one of several
@@ -13,9 +13,9 @@
 #define GPUALIGN_UNROLL _Pragma("unroll")
 #else
 #define GPUALIGN_HD inline __attribute__((always_inline))
-#define GPUALIGN_HD_CALL inline  // what shall not be part of its callers
-#define GPUALIGN_HOST_DEVICE inline  // what is long: the compiler decides
-#define GPUALIGN_UNROLL _Pragma("GCC unroll 8")  // arrays that shall live in registers want it
+#define GPUALIGN_HD_CALL inline  // not inlined into its callers
+#define GPUALIGN_HOST_DEVICE inline  // long functions: the compiler decides
+#define GPUALIGN_UNROLL _Pragma("GCC unroll 8")  // needed to keep arrays in registers
 #endif
 
 namespace gpualign {
@@ -29,7 +29,7 @@ GPUALIGN_HD int32_t max(int32_t a, int32_t b) { return a > b ? a : b; }
 GPUALIGN_HD int16_t max(int16_t a, int16_t b) { return a > b ? a : b; }
 GPUALIGN_HD int32_t min(int32_t a, int32_t b) { return a < b ? a : b; }
 
-// a | ~(b | c) and (a & ~b) | c: one instruction each where there are three-input ones, which compilers do not always see.
+// a | ~(b | c) and (a & ~b) | c: one three-input instruction each, which compilers do not always find.
 GPUALIGN_HD uint32_t or_nor(uint32_t a, uint32_t b, uint32_t c) { return a | ~(b | c); }
 GPUALIGN_HD uint64_t or_nor(uint64_t a, uint64_t b, uint64_t c) { return a | ~(b | c); }
 GPUALIGN_HD uint32_t andnot_or(uint32_t a, uint32_t b, uint32_t c) { return (a & ~b) | c; }

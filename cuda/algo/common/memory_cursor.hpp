@@ -1,10 +1,10 @@
-// Arrays out of one block of memory.
+// Lays out arrays in one block of memory.
 #pragma once
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
 
-// Takes arrays out of a block of memory, one after the other.
+// Takes consecutive arrays from a block of memory.
 class MemoryCursor {
 public:
     GPUALIGN_HD explicit MemoryCursor(uint8_t* memory) : at_(memory) {}

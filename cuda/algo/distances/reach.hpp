@@ -1,6 +1,6 @@
-// The distance of one long pair by the rows that its diagonals reach with 0, 1, 2, ... errors (Ukkonen 1985, Information and
-// Control 64:100; Myers 1986, Algorithmica 1:251), from both ends at once: half as many steps as there are errors, whatever the
-// length, and no limit to be known before. Without substitutions it is the distance of insertions and deletions alone.
+// The distance of one long pair by O(ND) (Ukkonen 1985, Information and Control 64:100; Myers 1986, Algorithmica
+// 1:251), from both ends at once: half as many steps as there are errors, whatever the length, and without a known
+// limit. Without substitutions it is the distance of insertions and deletions alone.
 //
 // Diagonal k = j - i of row i and column j; reached[k] is the last row i with D(i, i + k) <= e. From e - 1 to e errors a path
 // takes over the row of diagonal k - 1 (a symbol of the target more), or one row more than k or k + 1 had; then it follows
@@ -25,16 +25,16 @@
 namespace gpualign {
 namespace reach {
 
-// Diagonals that a tile computes, errors of a phase.
+// Diagonals that a tile computes, and errors of a phase.
 template <int32_t Width, int32_t Steps>
 struct Shape {
     static constexpr int32_t kWidth = Width, kSteps = Steps;
     static constexpr int32_t kOwned = Width - 2 * Steps;  // diagonals that a tile keeps
 };
 constexpr int32_t kUnreached = INT32_MIN / 2;
-constexpr int32_t kNone = -1;                       // no distance yet, or one beyond the limit
+constexpr int32_t kNone = -1;                       // no distance yet, or beyond the limit
 
-// Zero bits below the lowest one; 32 of 0.
+// Trailing zeros; 32 for 0.
 GPUALIGN_HD int32_t zeros_below(uint32_t x) {
 #if defined(__CUDA_ARCH__)
     return __clz(int(__brev(x)));
@@ -43,7 +43,7 @@ GPUALIGN_HD int32_t zeros_below(uint32_t x) {
 #endif
 }
 
-// The bits of two words from number i % 32 on.
+// 32 bits of two words from bit i % 32 on.
 GPUALIGN_HD uint32_t joined(uint32_t low, uint32_t high, uint32_t i) {
 #if defined(__CUDA_ARCH__)
     return __funnelshift_r(low, high, i);  // by so many bits modulo 32
@@ -90,7 +90,7 @@ struct Diagonal {
     GPUALIGN_HD Diagonal(int32_t k_, int32_t n, int32_t m)
         : k(k_), first_row(k_ < 0 ? -k_ : 0), last_row(min(n, m - k_)), errors(k_ < -n || k_ > m ? INT32_MAX : k_ < 0 ? -k_ : k_) {}
 
-    // The row that equal symbols lead to.
+    // The row that a run of equal symbols leads to.
     template <int Bits>
     GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
         using Text = Packed<Bits>;
@@ -106,7 +106,7 @@ struct Diagonal {
     }
 };
 
-// Which tiles a phase has: those with diagonals that its errors reach.
+// The tiles of a phase: those with diagonals that its errors reach.
 template <class Shape>
 struct Tiles {
     static constexpr int32_t kOwned = Shape::kOwned, kSteps = Shape::kSteps;
@@ -179,9 +179,9 @@ struct Shared {
 
 constexpr int32_t kKept = 3;  // phases whose rows are kept
 
-// One tile of a phase. rows.get(k) are the rows that the phase before left, rows.put(k, row) takes those of this one, and
-// rows.met(k) are those that are met. Returns the least sum of errors that is enough, if the tile has one, else kNone; the same
-// in all lanes.
+// Computes a tile of a phase. rows.get(k) are the rows of the previous phase, rows.put(k, row) stores those of this
+// one, and rows.met(k) are those of the other direction. Returns the lowest sum of errors that suffices, if the tile
+// has one, else kNone; the same in all lanes.
 template <int Bits, class Shape, class Group, class Rows>
 GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, Direction direction, int32_t phase, int32_t tile, int32_t limit,
                              const Rows& rows, Shared<Shape>& shared) {

@@ -17,19 +17,19 @@ namespace gpualign {
 struct PairSize {
     int64_t n, m;  // symbols of query and target
 
-    // The least that the way from (i, j) to the end costs.
+    // Lower bound on the cost of the path from (i, j) to the end.
     GPUALIGN_HD int64_t rest(int64_t i, int64_t j) const {
         const int64_t apart = (m - j) - (n - i);
         return apart < 0 ? -apart : apart;
     }
 };
 
-// Columns [first, last] of a row through which a path may come, with the distance in the last.
+// Columns [first, last] of a row through which a path may enter, and the distance in the last one.
 struct Entries {
     int64_t first, last, last_distance;
 };
 
-// The last column of a strip down to row `bottom`, where paths come into its row `top` through these.
+// Last column of a strip down to row `bottom`, if paths enter its row `top` through `above`.
 GPUALIGN_HD int64_t last_column(const PairSize& size, int64_t limit, const Entries& above, int64_t top, int64_t bottom) {
     const int64_t diagonal = above.last - top;
     const int64_t farthest = (limit + (size.m - size.n) + diagonal - above.last_distance) / 2;  // from the main diagonal

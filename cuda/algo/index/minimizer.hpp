@@ -1,4 +1,4 @@
-// Canonical k-mers, their hash, and what an index entry holds.
+// Canonical k-mers, their hash, and the layout of index entries.
 //
 // A minimizer (Schleimer et al. 2003; Roberts et al. 2004) of a window of w consecutive k-mers is a k-mer of smallest
 // hash in it; of equal smallest hashes ALL are minimizers. Picking one of them by side would differ between the strands,

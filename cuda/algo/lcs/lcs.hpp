@@ -1,6 +1,6 @@
 // Length of the longest common subsequence (LCS), one bit a cell.
 //
-// The row of the dynamic program after j subject symbols is the vector of increments
+// The DP row after j subject symbols is the vector of increments
 //     grows[i] = LCS(query[0..i], subject[0..j)) - LCS(query[0..i), subject[0..j))    (0 or 1)
 // spread over words, lowest query position in the lowest bit. One subject symbol c turns it into the next row, given
 // the mask M of the query positions that hold c. Both published formulations stand here as policies; a policy's Chain

@@ -1,10 +1,10 @@
-// The leftmost longest common subsequence (lcs_walk.hpp) of a query and a subject, by a group of lanes.
+// The leftmost longest common subsequence (walk.hpp) of a query and a subject, by a group of lanes.
 //
-// The matrix is cut into tiles of 128 query positions (four words) and 32 subject symbols. A pass over the matrix keeps
-// what enters each tile: the row in front of it and, packed in one word, the carries from the tile to its left. From
-// these any tile can be computed again by a single lane, and the traceback needs but the tiles that the path crosses:
-// the lanes compute those along a straight line from where it stands, two next to each other, and it walks through them
-// until it leaves them.
+// The matrix is cut into tiles of 128 query positions (four words) and 32 subject symbols. A first pass stores the
+// input of each tile: the row above it and, packed in one word, the carries from the tile on its left. From these a
+// single lane can recompute any tile, and the traceback only needs the tiles on its path: the lanes compute those
+// along a straight line from the current point, two next to each other, and the traceback follows them until it leaves
+// them.
 //
 // In the pass a lane has one tile's width and works eight symbols behind the lane before it, whose carries it gets
 // eight at a time. A query wider than all lanes takes several passes, each going on from the kept carries of the last.
@@ -69,7 +69,7 @@ private:
     const LcsTraceTask& task_;
     const uint32_t blocks_;  // of 32 symbols
 
-    // The subject's symbols to codes, the last block filled up with symbols that change nothing.
+    // Encodes the subject; the last block is padded with symbols that change nothing.
     GPUALIGN_HD void encode() {
         for (uint32_t at = group_.lane(); at < blocks_ * (kSymbols / 4); at += Group::kLanes) {
             uint32_t four = 0;

@@ -1,54 +1,54 @@
-// Banded affine-gap alignment of a whole query against a text window, with clipping and traceback.
+// Banded affine-gap alignment of a query, end to end or clipped, against a text window, with traceback.
 //
-// Gotoh's recurrences (1982) with bwa's scoring: match and mismatch, a gap of length l costs open + l * extend, and a
-// query end may be clipped for a fixed penalty, so that clipping has to earn it. Text ends are free.
+// Gotoh's recurrences (1982) with bwa's scoring: a gap of length l costs open + l * extend, and each clipped end of
+// the query costs a fixed penalty. Text ends are free.
 //
-// Rows are query bases, the band holds the diagonals [0, band): cell (i, b) pairs query base i with text base
-// i + b. The neighbour along the diagonal is (i - 1, b), an insertion (query base alone) comes from (i - 1, b + 1), a
-// deletion (text base alone) from (i, b - 1).
+// Rows are query bases, columns diagonals of the band: cell (i, b) pairs query base i with text base i + b, 0 <= b <
+// band. Its neighbour along the diagonal is (i - 1, b); an insertion (a query base alone) comes from (i - 1, b + 1), a
+// deletion (a text base alone) from (i, b - 1).
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
 
-// Codes of text columns that match no base: beyond the contig, and where it has no base.
+// Codes of text columns that match no base: outside the contig, and ambiguous.
 constexpr uint8_t kOutside = 7, kTextNoBase = 5;
 
-// What a cell's traceback byte says.
+// Traceback byte of a cell.
 enum : uint8_t {
-    kFromDiagonal = 0,   // low two bits: where the best value of the cell comes from
+    kFromDiagonal = 0,   // the low two bits: which move gives the cell's value
     kFromInsertion = 1,
     kFromDeletion = 2,
-    kFromStart = 3,      // the alignment begins after this cell: bases up to here are clipped
+    kFromStart = 3,      // the alignment begins after this cell; the bases up to it are clipped
     kFromMask = 3,
-    kFromLong = 4,          // the gap is one at the price of long ones
-    kInsertionExtends = 8,  // the insertion that ends here is longer than one base
+    kFromLong = 4,          // the gap has the costs of long gaps
+    kInsertionExtends = 8,  // the insertion that ends here has more than one base
     kDeletionExtends = 16,
     kLongInsertionExtends = 32,
     kLongDeletionExtends = 64,
 };
 
-// Prices of gaps: two of them, of which the lesser counts (Gotoh 1990; minimap2), or one.
+// Gap costs: two affine functions, of which the lower counts (Gotoh 1990; minimap2), or one.
 template <class Score>
-struct GapPrices {
+struct GapCosts {
     Score open_extend, extend, long_open_extend, long_extend;
 };
 
-// What gaps that end in a cell are worth.
+// Best scores of alignments that end in a gap.
 template <class Score>
 struct GapScores {
     Score gap, long_gap;
 };
 
-// One cell: its value, what gaps that end here are worth, and its traceback byte, the byte in a Score.
+// A DP cell; `from` is its traceback byte as a Score.
 template <class Score>
 struct AffineCell {
     Score value, from;
     GapScores<Score> insertion, deletion;
 };
 
-// A gap that ends here: from the cell before it, or longer than the one that ends there; `extends` tells which.
+// Extends a gap or opens one, whichever scores more; sets `extends` in `from` if it extends.
 template <class Score>
 GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score extend, Score extends, Score& from) {
     const Score opened = best - open_extend, longer = gap - extend;
@@ -56,26 +56,26 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
     return max(longer, opened);
 }
 
-// `above`: the cell where an insertion that ends here came from, `left`: a deletion's.
+// `above` is the cell that an insertion comes from, `left` the one that a deletion comes from.
 //
-// Ties prefer the diagonal, then the insertion, then the deletion, the price of short gaps, and a longer gap over a new one:
-// read from the end of the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping
-// all of it is clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the
-// value of an alignment that begins after it; without `Clips` none does.
+// Ties prefer the diagonal, then the insertion, then the deletion, the costs of short gaps, and extending over
+// opening, so that the traceback from the end places gaps as far left as possible. An alignment that scores no more
+// than clipping all of it is clipped, as in bwa: a gap next to the end of a read is no evidence. `clipped` is the
+// score of an alignment that begins after the cell, its lower bound; without `Clips` no alignment begins there.
 template <bool LongGaps, class Score, bool Clips = true>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above, Score left_best,
-                                          const GapScores<Score>& left, const GapPrices<Score>& prices, Score clipped) {
+                                          const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
     AffineCell<Score> cell{};
     Score extends(0);
-    cell.insertion.gap = longer_gap(above_best, above.gap, prices.open_extend, prices.extend, Score(kInsertionExtends), extends);
-    cell.deletion.gap = longer_gap(left_best, left.gap, prices.open_extend, prices.extend, Score(kDeletionExtends), extends);
+    cell.insertion.gap = longer_gap(above_best, above.gap, costs.open_extend, costs.extend, Score(kInsertionExtends), extends);
+    cell.deletion.gap = longer_gap(left_best, left.gap, costs.open_extend, costs.extend, Score(kDeletionExtends), extends);
     Score gap = max(cell.insertion.gap, cell.deletion.gap);
     Score from = select(cell.deletion.gap > cell.insertion.gap, Score(kFromDeletion), Score(kFromInsertion));
     if (LongGaps) {
-        cell.insertion.long_gap = longer_gap(above_best, above.long_gap, prices.long_open_extend, prices.long_extend,
+        cell.insertion.long_gap = longer_gap(above_best, above.long_gap, costs.long_open_extend, costs.long_extend,
                                              Score(kLongInsertionExtends), extends);
         cell.deletion.long_gap =
-            longer_gap(left_best, left.long_gap, prices.long_open_extend, prices.long_extend, Score(kLongDeletionExtends), extends);
+            longer_gap(left_best, left.long_gap, costs.long_open_extend, costs.long_extend, Score(kLongDeletionExtends), extends);
         const Score long_gap = max(cell.insertion.long_gap, cell.deletion.long_gap);
         const Score from_long = select(cell.deletion.long_gap > cell.insertion.long_gap, Score(kFromDeletion | kFromLong),
                                        Score(kFromInsertion | kFromLong));
@@ -90,17 +90,17 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
     return cell;
 }
 
-// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one the lowest score) and row i
-// on return. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b, value, from)
-// sees every cell's value and traceback byte.
+// One row of the band. On entry `best` and `insertion` hold row i - 1 (band + 1 cells, the last one the lowest score),
+// on return row i. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b,
+// value, from) receives every cell's value and traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score clipped, Score lowest,
+GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score clipped, Score lowest,
                             Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
         const AffineCell<Score> cell =
-            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, prices, clipped);
+            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, costs, clipped);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
         insertion[b].gap = cell.insertion.gap;
@@ -110,18 +110,18 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPric
     }
 }
 
-// The same row where no base is clipped, in differences between neighbours, which 8 bits hold however long the rows are (Suzuki &
-// Kasahara 2018): a cell counts from its neighbour along the diagonal. `best` holds each cell less the one to its left,
-// `insertion` likewise. store(b, from) sees every cell's traceback byte.
+// One row without clipping, in differences between neighbouring cells, which fit 8 bits for any length (Suzuki &
+// Kasahara 2018): a cell is relative to its neighbour along the diagonal. `best` and `insertion` hold each cell minus
+// the one to its left. store(b, from) receives every cell's traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score lowest,
+GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score lowest,
                                        Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
         const Score above_best = best[b + 1];
         const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(substitution(b), above_best, insertion[b + 1], left_best,
-                                                                           left, prices, lowest);
+                                                                           left, costs, lowest);
         store(b, cell.from);
         best[b] = cell.value - left_best;
         insertion[b].gap = cell.insertion.gap - left_best;
@@ -134,10 +134,10 @@ GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, co
     }
 }
 
-// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i, b) the
-// number of cells from (i, b) up its diagonal, one after the other, that come from the diagonal. emit(op, n) takes runs of
-// 'M', 'I' or 'D', the last one first. Returns the first query base that is aligned in `row` and the diagonal of the first
-// column in `diagonal`.
+// Follows the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i,
+// b) the number of consecutive cells up its diagonal that come from the diagonal. emit(op, n) receives operations 'M',
+// 'I' and 'D', the last one first. On return `row` is the first aligned query base, `diagonal` that of the first
+// column.
 template <class From, class Matches, class Emit>
 GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int& diagonal, Emit&& emit) {
     int i = row, b = diagonal;

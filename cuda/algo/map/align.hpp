@@ -1,27 +1,27 @@
-// The alignment of a read at one of its loci: banded, affine, by anti-diagonals of the band (algo/map/affine.hpp).
+// Alignment of a read at one locus: banded, affine (algo/map/affine.hpp), one anti-diagonal after the other.
 //
-// Cell (i, b) needs (i - 1, b), (i - 1, b + 1) and (i, b - 1). With step t = 2 i + b the first lies two steps back, the
-// others one: the cells of a step, every second diagonal of the band, are computed side by side. A lane keeps columns of
-// two diagonals, 2 j and 2 j + 1, in registers: a step's neighbours are its own or one lane away.
+// Cell (i, b) needs (i - 1, b), (i - 1, b + 1) and (i, b - 1). With step t = 2 i + b the first is two steps back, the
+// others one, so the cells of a step, every second diagonal of the band, are computed in parallel. A lane holds
+// columns of two diagonals, 2 j and 2 j + 1, in registers; a cell's neighbours are in the same lane or the next one.
 #pragma once
 #include "algo/map/ungapped.hpp"
 #include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
 
-constexpr int32_t kLowestScore = -(1 << 29);  // below every score, far enough from the end to subtract many penalties
+constexpr int32_t kLowestScore = -(1 << 29);  // below every score, with room to subtract many penalties
 
 struct AffineBand {
-    int32_t band, width;  // diagonals, an odd number, and columns
+    int32_t band, width;  // `band` is odd; width: columns of two diagonals
     int32_t length;       // of the read
-    uint8_t *read, *text; // codes: base i of the read meets the bases i + [0, band) of the text
+    uint8_t *read, *text; // encoded; base i of the read meets the text bases i + [0, band)
     uint8_t* trace;
 
     GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
     GPUALIGN_HD uint8_t& traced(int32_t i, int32_t b) const { return trace[(2 * i + b) * width + (b >> 1)]; }
 };
 
-// Unpacks the read, and the reference from `begin` on, as far as it lies in the contig [left, right).
+// Encodes the read, and the reference from `begin` on; bases outside the contig [left, right) become kOutside.
 template <class Group>
 GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                               int64_t left, int64_t right, const AffineBand& band) {
@@ -34,12 +34,12 @@ GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool revers
     group.sync();
 }
 
-// Where the best alignment ends. Of equal ones the first row, then the first diagonal.
+// End of the best alignment; ties go to the first row, then to the first diagonal.
 struct AffineEnd {
     int32_t value, row, diagonal;
 };
 
-// Columns [first, first + Columns) of the band in one lane: what the next steps need of the last row on each diagonal.
+// Columns [first, first + Columns) of the band in one lane: the cells of the last row on each diagonal.
 template <int Columns>
 class BandColumns {
 public:
@@ -54,7 +54,7 @@ public:
             }
     }
 
-    // The cells of steps 2 * half and 2 * half + 1.
+    // Computes the cells of steps 2 * half and 2 * half + 1.
     template <class Group>
     GPUALIGN_HD void step(const Group& group, int32_t half) {
         const int32_t left_best = group.from_before(best_[1][Columns - 1], kLowestScore);
@@ -71,7 +71,7 @@ public:
                  c + 1 < Columns ? insertion_[0][c + 1] : above_insertion, best_[0][c], deletion_[0][c]);
     }
 
-    // Of these columns.
+    // Best end within these columns.
     GPUALIGN_HD const AffineEnd& end() const { return end_; }
 
 private:
@@ -89,7 +89,7 @@ private:
         insertion_[parity][c] = cell.insertion.gap;
         deletion_[parity][c] = cell.deletion.gap;
         const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip_penalty;
-        // within a column cells come in order; a column further right is some rows back
+        // a column's cells come in order, but columns further right are some rows behind
         const bool earlier = Columns > 1 && (i < end_.row || (i == end_.row && b < end_.diagonal));
         if (value > end_.value || (value == end_.value && earlier)) end_ = {value, i, b};
     }
@@ -101,11 +101,11 @@ private:
     AffineEnd end_{kLowestScore, 0, 0};
 };
 
-// Fills the trace and returns the end.
+// Fills the traceback and returns the end.
 template <int Columns, class Group>
 GPUALIGN_HD AffineEnd fill_band(const Group& group, const AffineScores& scores, const AffineBand& band) {
     BandColumns<Columns> mine(band, scores, int32_t(group.lane()) * Columns);
-    const int32_t halves = band.length + band.width - 1;  // the last column's last row is done
+    const int32_t halves = band.length + band.width - 1;  // until the last column's last row is done
     for (int32_t half = 0; half < halves; half++) mine.step(group, half);
     group.sync();
     const AffineEnd end = mine.end();
@@ -115,7 +115,7 @@ GPUALIGN_HD AffineEnd fill_band(const Group& group, const AffineScores& scores, 
     return {value, first / band.band, first % band.band};
 }
 
-// A CIGAR as it comes out of the traceback, from its end. More operations than there is space for are counted, not kept.
+// A CIGAR built from its end. Operations beyond the capacity are counted, not stored.
 struct CigarEnd {
     uint16_t* operations;
     uint32_t capacity;
@@ -137,7 +137,7 @@ struct CigarEnd {
     }
 };
 
-// Follows the trace back from the end; sets where the alignment begins.
+// Traceback from the end; `row` and `diagonal` return where the alignment begins.
 template <class Group>
 GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const AffineEnd& end, CigarEnd& cigar, int32_t& row,
                             int32_t& diagonal) {
@@ -159,8 +159,8 @@ GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const Af
     cigar.flush();
 }
 
-// The alignment within `limit` diagonals of where the locus begins. `longer(operations)` gives space for a long CIGAR,
-// or null: then the result is false.
+// The best alignment within `limit` diagonals of the locus. longer(operations) returns space for a long CIGAR, or
+// null: then the result is false.
 template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
@@ -184,14 +184,15 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
     return true;
 }
 
-// What the record of an alignment without gaps says.
+// Fills the record of an alignment without gaps.
 GPUALIGN_HD void set_ungapped(int32_t length, uint64_t locus, int64_t left, const AffineScores& scores, MapFacts& record) {
     const int32_t distance = int32_t(locus_distance(locus));
     record.position = uint32_t(locus_end(locus) - length - left);
     record.score = ungapped_score(scores, length, distance);
 }
 
-// Fills what the alignment says in the record, and shared.cigar from its end, or what `longer` gave; false where that is null.
+// Fills the alignment's fields in the record, and its CIGAR, last operation first, in shared.cigar or in what `longer`
+// returned; false if that is null.
 template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
                              const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record,

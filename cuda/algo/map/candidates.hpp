@@ -1,7 +1,7 @@
-// From seed hits to the windows of the reference that are worth a verification.
+// From seed hits to candidates: windows of the reference to verify.
 //
-// A candidate is one integer, so that sorting puts the best first: fewest seed hits missing (13 bits) | first diagonal
-// (33) | strand (1) | number of its window (17). Windows lie in MapWorkspace's window_begin and window_columns.
+// A candidate is one integer, so that sorting puts the best first: missing seed hits (13 bits) | first diagonal (33) |
+// strand (1) | window number (17). Windows are in MapWorkspace's window_begin and window_columns.
 #pragma once
 #include "algo/map/seeds.hpp"
 
@@ -9,11 +9,12 @@ namespace gpualign {
 
 constexpr int kWindowBits = 17;
 constexpr uint32_t kMaxWindows = 1 << kWindowBits;
-constexpr uint32_t kMaxSeedHits = 0x1FFF;  // that count
-constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in the columns of a window that ends where its contig does
-constexpr int64_t kCandidateBias = 1 << 24;  // diagonals may be negative, by a read's length
+constexpr uint32_t kMaxSeedHits = 0x1FFF;  // that are counted
+constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in a window's columns: it was clipped at an end of its contig
+constexpr int64_t kCandidateBias = 1 << 24;  // a diagonal may be negative, by up to a read's length
 
-// The order of candidates. Those of a cluster on two contigs may be equal: the left contig's comes first, and has the lower window number.
+// Sort key of candidates. Candidates of one cluster on two contigs may be equal; the left contig then has the lower
+// window number.
 GPUALIGN_HD uint64_t candidate_order(uint32_t seed_hits, int64_t diagonal, bool reverse) {
     return uint64_t(kMaxSeedHits - seed_hits) << 34 | uint64_t(diagonal + kCandidateBias) << 1 | uint64_t(reverse);
 }
@@ -27,7 +28,7 @@ GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
 GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> kWindowBits & 1; }
 GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMaxWindows - 1); }
 
-// Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
+// Adds the window [begin, end), clipped to the contig, unless it is empty.
 template <class Group>
 GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapWorkspace& workspace, uint32_t* counter,
                             uint32_t contig, bool reverse, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
@@ -41,9 +42,9 @@ GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const M
     workspace.candidates[window] = make_candidate(seed_hits, diagonal, reverse, window);
 }
 
-// emit(contig, seed hits, first diagonal, begin, end) for the candidates that the hits [from, to) share, one for each contig they
-// touch, in order of their first hits; called by one lane. A path within the limit strays from the diagonal of a seed that it meets
-// by no more than the limit: the window [begin, end) holds the paths that meet any of the candidate's seeds.
+// Calls emit(contig, seed hits, first diagonal, begin, end) for the candidates of the hits [from, to), one per contig,
+// in order of their first hits; called by one lane. A path within the limit strays at most `limit` diagonals from a
+// seed on it, so the window [begin, end) holds every path through any of the candidate's seeds.
 template <class Emit>
 GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int32_t limit, const uint64_t* hits, uint32_t from,
                                     uint32_t to, Emit&& emit) {
@@ -56,7 +57,7 @@ GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int
         return add(usual, to - from, lowest, highest);
     for (uint32_t first = from, others = 1; first < to && others; first++) {
         const uint32_t contig = contig_of(target, hit_position(hits[first]));
-        bool seen = false;  // a contig counts from its first hit on
+        bool seen = false;  // a contig is handled at its first hit
         for (uint32_t h = from; h < first && !seen; h++) seen = contig_of(target, hit_position(hits[h])) == contig;
         if (seen) continue;
         const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
@@ -76,7 +77,7 @@ GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int
     }
 }
 
-// The first hit after `from`, which is not, that lies beyond a line; most often it is the next.
+// Index of the first hit after `from` beyond a line, by galloping search; most often it is the next.
 GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t count, uint64_t line) {
     uint32_t step = 1;
     while (from + step < count && hit_line(hits[from + step]) <= line) step *= 2;
@@ -89,13 +90,13 @@ GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t 
     return high;
 }
 
-// visit(from, to), by one lane each, for the sorted hits that belong together: from the left, those on diagonals no further than the
-// limit from the first one's, beyond which no path within the limit meets it.
+// Calls visit(from, to), from one lane each, for the clusters of sorted hits: from the left, the hits whose diagonals
+// are at most `limit` from the first one's; no path within the limit meets hits further apart.
 template <class Group, class Visit>
 GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint32_t count, int32_t limit, Visit&& visit) {
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         if (i > 0 && hit_line(hits[i]) - hit_line(hits[i - 1]) <= uint64_t(limit)) continue;
-        // a gap wider than the limit before hit i: clusters begin here, whatever lies to the left
+        // a gap wider than the limit precedes hit i, so clusters begin here
         uint32_t from = i;
         do {
             const uint32_t to = first_beyond(hits, from, count, hit_line(hits[from]) + uint64_t(limit));
@@ -106,7 +107,7 @@ GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint
     }
 }
 
-// Fills the workspace with the candidates of sorted hits, after those that there are; returns their number.
+// Appends the candidates of sorted hits to the first `before` ones of the workspace; returns their number.
 template <class Group>
 GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                                      uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t before = 0) {
@@ -123,7 +124,7 @@ GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, co
     return *counter;
 }
 
-// Most of the sorted hits that lie within a long gap of each other.
+// Maximum number of sorted hits within a long gap of each other.
 template <class Group>
 GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
     uint32_t maximum = 0;
@@ -134,48 +135,49 @@ GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uin
     return group.largest(maximum);
 }
 
-// A heuristic, for speed: loci with far fewer seed hits than the best one need more edits, as each edit spoils the seeds over it.
+// A heuristic, for speed: each edit spoils the seeds that cover it, so loci with far fewer seed hits than the best one
+// need more edits.
 GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t maximum) { return seed_hits * uint32_t(kSeedHitShare) >= maximum; }
 
-// Candidates in the order in which a read takes them where there are too many: those with equally many seed hits at random. Its own
-// inverse but for the factor.
-constexpr uint64_t kCandidateLoci = (uint64_t(1) << 34) - 1;  // diagonal and strand
+// Tie-break among too many candidates: those with equally many seed hits are ordered by a bijective hash of diagonal
+// and strand.
+constexpr uint64_t kCandidateLoci = (uint64_t(1) << 34) - 1;  // bits of diagonal and strand
 GPUALIGN_HD uint64_t times_locus(uint64_t order, uint64_t factor) {
     return (order & ~kCandidateLoci) | ((order & kCandidateLoci) * factor & kCandidateLoci);
 }
-GPUALIGN_HD uint64_t scattered_order(uint64_t order, uint32_t draw) {
-    return times_locus(order, 0x9E3779B97F4A7C15u) ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2;
+GPUALIGN_HD uint64_t tie_break_order(uint64_t order, uint32_t tie_break) {
+    return times_locus(order, 0x9E3779B97F4A7C15u) ^ uint64_t(tie_break_for(tie_break, TieBreakFor::candidates)) << 2;
 }
-GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
-    return times_locus(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
+GPUALIGN_HD uint64_t candidate_order_of(uint64_t order, uint32_t tie_break) {
+    return times_locus(order ^ uint64_t(tie_break_for(tie_break, TieBreakFor::candidates)) << 2, 0xF1DE83E19937733Du);
 }
 
-// A read's candidates in the workspace, to choose from.
+// A read's candidates in the workspace, as choose_candidates takes them.
 struct WindowCandidates {
     uint64_t* list;
 
     GPUALIGN_HD uint32_t seed_hits(uint32_t i) const { return candidate_seed_hits(list[i]); }
-    // Moves those with so many seed hits as are wanted to the front; returns their number.
+    // Moves the candidates whose seed hits pass `wanted` to the front; returns their number.
     template <class Group, class Wanted>
     GPUALIGN_HD uint32_t keep(const Group& group, uint32_t count, Wanted&& wanted) const {
         return keep_keys(group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
     }
-    // Moves the first ones in scattered_order to the front.
+    // Moves the first ones in tie_break_order to the front.
     template <class Group>
-    GPUALIGN_HD void scatter(const Group& group, uint32_t draw, uint32_t count, uint32_t first) const {
+    GPUALIGN_HD void scatter(const Group& group, uint32_t tie_break, uint32_t count, uint32_t first) const {
         const auto each = [&](uint32_t n, auto&& changed) {
             for (uint32_t i = group.lane(); i < n; i += Group::kLanes)
-                list[i] = changed(list[i] >> kWindowBits, draw) << kWindowBits | candidate_window(list[i]);
+                list[i] = changed(list[i] >> kWindowBits, tie_break) << kWindowBits | candidate_window(list[i]);
             group.sync();
         };
-        each(count, [](uint64_t order, uint32_t drawn) { return scattered_order(order, drawn); });
+        each(count, [](uint64_t order, uint32_t tie_break_for) { return tie_break_order(order, tie_break_for); });
         sort_keys(group, list, count);
-        each(first, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
+        each(first, [](uint64_t order, uint32_t tie_break_for) { return candidate_order_of(order, tie_break_for); });
     }
 };
 
 template <class Group, class Candidates>
-GPUALIGN_HD uint32_t most_seed_hits(const Group& group, const Candidates& candidates, uint32_t count) {
+GPUALIGN_HD uint32_t max_seed_hits(const Group& group, const Candidates& candidates, uint32_t count) {
     uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t seed_hits = candidates.seed_hits(i);
@@ -184,18 +186,18 @@ GPUALIGN_HD uint32_t most_seed_hits(const Group& group, const Candidates& candid
     return group.largest(maximum);
 }
 
-// The candidates worth a verification, moved to the front. Returns their number. `Candidates` as WindowCandidates.
+// Moves the candidates worth verifying to the front; returns their number. `Candidates` is like WindowCandidates.
 template <class Group, class Candidates>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t draw, uint32_t count,
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t tie_break, uint32_t count,
                                        uint32_t max_candidates) {
-    const uint32_t maximum = most_seed_hits(group, candidates, count);
+    const uint32_t maximum = max_seed_hits(group, candidates, count);
     count = candidates.keep(group, count, [&](uint32_t seed_hits) { return worth_verifying(seed_hits, maximum); });
     if (count <= max_candidates) return count;
-    candidates.scatter(group, draw, count, max_candidates);
+    candidates.scatter(group, tie_break, count, max_candidates);
     return max_candidates;
 }
 
-// Moves the windows of the first candidates, which are at most half of kMaxWindows, to the front.
+// Moves the windows of the first candidates, at most kMaxWindows / 2, to the front.
 template <class Group>
 GPUALIGN_HD void move_windows(const Group& group, const MapWorkspace& workspace, uint32_t count) {
     uint32_t *const begin = workspace.window_begin + kMaxWindows, *const columns = workspace.window_columns + kMaxWindows;
@@ -213,8 +215,8 @@ GPUALIGN_HD void move_windows(const Group& group, const MapWorkspace& workspace,
     group.sync();
 }
 
-// The candidates worth a verification of more hits than there can be windows, for which the workspace has space: cluster by cluster,
-// of which the best stay. `max_candidates` is at most half of kMaxWindows.
+// Candidates worth verifying if there may be more hits than windows: takes clusters in batches and keeps the best so
+// far. `max_candidates` is at most kMaxWindows / 2; the workspace has space for the hits.
 template <class Group>
 GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                                          uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t max_candidates) {
@@ -223,7 +225,7 @@ GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read
     for (uint32_t from = 0, to = 0; from < count; from = to) {
         while (to < count && to - from < kHitsAtOnce) to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
         const uint32_t found = find_candidates(group, read, target, workspace, counter, hits + from, to - from, kept);
-        kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, found, max_candidates);
+        kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, found, max_candidates);
         move_windows(group, workspace, kept);
     }
     return kept;

@@ -1,5 +1,5 @@
-// Which of their loci the reads of a template are reported at: the second step of `map`. A lane takes a template; those with many
-// loci, or a mate to be looked for near the other one, are left to a group of lanes.
+// Second step of `map`: at which loci the reads of a template are reported. A lane takes a template; those with many
+// loci, or with a mate to rescue, are left to a group of lanes.
 #pragma once
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/mixed_loci.hpp"
@@ -23,7 +23,7 @@ public:
         else choose_among(all_.loci_of(batch_, first_), all_.loci_of(batch_, first_ + uint32_t(mates_ - 1)));
     }
 
-    // By a group: mates are looked for near each other's loci first.
+    // By a group, after mate rescue.
     GPUALIGN_HD void rescue(const MapWorkspace& workspace, MapShared<Words>& shared) {
         if (mates_ == 1) return choose_among(all_.loci_of(batch_, first_), all_.loci_of(batch_, first_));
         Finder finder{group_, batch_, workspace, shared, first_, {}, {}};
@@ -40,9 +40,9 @@ public:
     }
 
 private:
-    static constexpr uint32_t kFewPairs = 4;  // of loci, that a lane tries
+    static constexpr uint32_t kFewPairs = 4;  // pairs of loci that a lane tries
 
-    // The loci of both mates, for MateRescue.
+    // Access to the loci of both mates, for MateRescue.
     struct Finder {
         const Group& group;
         const MapBatch& batch;
@@ -55,7 +55,7 @@ private:
         GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
         GPUALIGN_HD PackedLoci loci(int mate) const {
             const MapRead& read = reads[mate];
-            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.unknown,
+            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.ambiguous,
                     found[mate].hits_truncated, {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
@@ -66,13 +66,13 @@ private:
         }
     };
 
-    // Whether the seeds of a mate say enough of it.
+    // Whether the fast path suffices for a mate.
     GPUALIGN_HD bool stays(int mate) const {
         const ReadState& state = all_.states[first_ + uint32_t(mate)];
         if (state.left) return false;
         const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
         const MapRules& rules = batch_.rules;
-        if (neighbours_for(rules, loci, mates_ == 2) != NeighboursFor::nothing) return false;
+        if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
         return !wants_chaining(rules, loci, state.found);
     }
 
@@ -83,16 +83,16 @@ private:
         if (mine.count * uint64_t(other.count) > kFewPairs || max(int32_t(mine.count), int32_t(other.count)) > int32_t(kFewPairs)) return true;
         return wants_windows(mine, other, 1) || wants_windows(other, mine, 0);
     }
-    // Whether a mate would be looked for near the loci of the other one.
+    // Whether mate rescue would search any window.
     GPUALIGN_HD bool wants_windows(const PackedLoci& anchors, const PackedLoci& mate, int number) const {
         bool wanted = false;
         if (is_looked_for(batch_.rules, mate.length, limit_near_mate(mate.length, mate.limit, batch_.rules.pairs.max)))
-            for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.draws[first_],
+            for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.tie_breaks[first_],
                                  [&](uint32_t, bool, int64_t, int64_t) { wanted = true; });
         return wanted;
     }
 
-    // The loci that a mate has now; false where there is no space for more.
+    // Stores the loci of a mate; false if there is no space.
     GPUALIGN_HD bool keep(const Finder& finder, int mate) {
         ReadState& state = all_.states[first_ + uint32_t(mate)];
         const uint32_t count = finder.found[mate].loci;
@@ -110,24 +110,24 @@ private:
 
     GPUALIGN_HD void choose_among(const PackedLoci& mine, const PackedLoci& other) {
         MapChoice choices[2];
-        if (mates_ == 2) choose_pair(group_, batch_.rules, mine, other, batch_.draws[first_], choices);
-        else choices[0] = choose_single(group_, batch_.rules, mine, batch_.draws[first_]);
+        if (mates_ == 2) choose_pair(group_, batch_.rules, mine, other, batch_.tie_breaks[first_], choices);
+        else choices[0] = choose_single(group_, batch_.rules, mine, batch_.tie_breaks[first_]);
         if (mates_ == 2 && wants_clipped(mine, other)) return leave();
         for (int mate = 0; mate < mates_; mate++)
             if (group_.lane() == 0) all_.states[first_ + uint32_t(mate)].choice = choices[mate];
     }
 
-    // Whether one mate alone has a locus, and the other may be near it with clipped ends.
+    // Whether exactly one mate has a locus, and the other may lie near it with clipped ends.
     GPUALIGN_HD bool wants_clipped(const PackedLoci& mine, const PackedLoci& other) const {
         if (!batch_.rules.local || (mine.count == 0) == (other.count == 0)) return false;
         const PackedLoci& missing = mine.count == 0 ? mine : other;
         return wants_clipped_mate(batch_.rules, 0, missing.length, missing.limit);
     }
 
-    // To be mapped thoroughly.
+    // Leaves the template to the slow path.
     GPUALIGN_HD void leave() {
         if (group_.lane() == 0) {
-            batch_.doubtful[group_.take(batch_.doubtful_count)] = number_;
+            batch_.slow_templates[group_.take(batch_.slow_count)] = number_;
             for (int mate = 0; mate < mates_; mate++) all_.states[first_ + uint32_t(mate)].left = true;
         }
         group_.sync();

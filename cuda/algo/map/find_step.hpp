@@ -1,4 +1,4 @@
-// The loci of a read by itself: the first step of `map`, a group of lanes a read.
+// First step of `map`: the loci of each read by itself, a group of lanes per read.
 #pragma once
 #include "algo/map/read_state.hpp"
 
@@ -21,26 +21,26 @@ public:
         }
         state.length = read.length;
         state.limit = read.limit;
-        state.unknown = read.unknown;
+        state.ambiguous = read.ambiguous;
         state.clean = read.clean;
         if (group_.lane() == 0) all_.states[r] = state;
         group_.sync();
     }
 
 private:
-    // False where the read is longer than there is space for, or any locus would do.
+    // False if the read is too long for this kernel, or its limit allows any locus.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
-        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.draws[r]};
+        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r]};
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
         read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
-        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_unknown(read));
+        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);
     }
 
-    // False where there is no space for them.
+    // False if there is no space for them.
     GPUALIGN_HD bool keep_loci(ReadState& state) {
         const uint32_t count = state.found.loci;
         if (count == 0) return true;

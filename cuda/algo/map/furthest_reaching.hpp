@@ -1,24 +1,24 @@
-// A read with few edits at the only locus where it can lie: the rows that each diagonal reaches with 0, 1, 2, ... edits
-// (Ukkonen 1985, Information and Control 64:100; Myers 1986, Algorithmica 1:251), a lane a diagonal. Most reads end here, and
-// need no search of the window.
+// O(ND) verification of a read with few edits and a single candidate: the furthest-reaching rows of each diagonal with
+// 0, 1, 2, ... edits (Ukkonen 1985, Information and Control 64:100; Myers 1986, Algorithmica 1:251), a lane per
+// diagonal. It replaces the search of the window for most reads.
 //
-// A read with e edits is e + 1 pieces without, the longest of which has w + k - 1 bases or more as long as e is small enough:
-// its minimizers are those of the reference, wherever that is, so that one of the read's seeds lies on its diagonal, provided
-// that all hits were followed. So where no other hits lie around the candidate's, every path with so few edits through its
-// window crosses a diagonal of its seeds, and stays within e of them: the least distance on these diagonals is that of the
+// A read with e edits has e + 1 pieces without, the longest of which has at least w + k - 1 bases if e is small: its
+// minimizers are also minimizers of the reference, so one of the read's seeds is on its diagonal, provided that all
+// hits were followed. If there are no other hits around the candidate's, every path with at most e edits in its window
+// crosses a diagonal of its seeds and stays within e of them: the lowest distance on these diagonals is that of the
 // whole window, and its leftmost end is there.
 #pragma once
 #include "algo/map/candidates.hpp"
 
 namespace gpualign {
 
-// The most edits that leave a piece of a read with a minimizer of the reference; negative where none do.
+// Maximum number of edits that leave a piece of the read with a minimizer of the reference; negative if there is none.
 GPUALIGN_HD int32_t edits_with_seed(int32_t length, const MapRules& rules) {
-    const int32_t shorter = rules.w + rules.k - 2;  // the longest piece without
+    const int32_t shorter = rules.w + rules.k - 2;  // longest piece without a minimizer
     return length > shorter ? (length - shorter - 1) / (shorter + 1) : -1;
 }
 
-// Whether hits on the candidate's strand lie no further than `margin` diagonals from its own, [first, last].
+// Whether hits on the candidate's strand lie within `margin` diagonals of its own, [first, last].
 template <class Group>
 GPUALIGN_HD bool other_hits(const Group& group, const uint64_t* hits, uint32_t count, bool reverse, int64_t first, int64_t last,
                             int64_t margin) {
@@ -36,7 +36,7 @@ struct ReachedLocus {
     int64_t end;
 };
 
-// The locus of the read in the window of its only candidate, where it has few edits there.
+// The read's locus in the window of its only candidate, if it has few edits there.
 template <int Words, class Group>
 GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                            const MapWorkspace& workspace, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
@@ -47,12 +47,12 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
     if ((columns & kClippedWindow) || !read.clean || maximum < 0) return false;
     const bool reverse = candidate_reverse(candidate);
     const int64_t first = candidate_diagonal(candidate);
-    const int32_t seed_diagonals = int32_t(columns) - read.length - 2 * read.limit;  // less one
+    const int32_t seed_diagonals = int32_t(columns) - read.length - 2 * read.limit;  // number minus one
     if (other_hits(group, hits, count, reverse, first, first + seed_diagonals, read.limit + maximum)) return false;
 
     const uint64_t from = uint64_t(first - maximum);
     const int32_t diagonals = seed_diagonals + 2 * maximum + 1, skew = int32_t(from % kBasesPerWord);
-    const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // of the last base's, the next one too
+    const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // including the word after the last base's
     bool all_acgt = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
         shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];

@@ -1,4 +1,4 @@
-// The loci of a read: windows searched by Myers' algorithm, where its seeds are.
+// Loci of a read: windows around its seeds, searched with Myers' algorithm.
 #pragma once
 #include "algo/map/furthest_reaching.hpp"
 #include "algo/map/locus.hpp"
@@ -6,17 +6,17 @@
 
 namespace gpualign {
 
-// What is known of a read once its windows have been searched.
+// Summary of a read after its windows have been searched.
 struct FoundRead {
     uint32_t loci;
-    uint32_t failed;     // most seed hits of a candidate that is beyond the limit
-    uint32_t near_hits;  // most seed hits a long gap apart, where the best locus has so many edits that it matters
-    bool hits_truncated;            // hits were left out
+    uint32_t failed;     // maximum seed hits of a candidate beyond the limit
+    uint32_t near_hits;  // maximum seed hits within a long gap, computed only if the best locus has many edits
+    bool hits_truncated;            // some hits were not followed
     bool any_hits;
-    bool too_many;       // more hits than there is space for
+    bool too_many;       // more hits than the workspace holds
 };
 
-// The profile of both strands as StripedColumn wants it, padding matching every base.
+// Builds the profile of both strands for StripedColumn; padding rows match every base.
 template <int Words, class Group>
 GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t (*profile)[5][Words]) {
     const int32_t pad = 32 * Words - read.length;
@@ -42,7 +42,7 @@ struct WindowBest {
 GPUALIGN_HD uint64_t packed(const WindowBest& best) { return uint64_t(best.distance) << 32 | best.end; }
 GPUALIGN_HD WindowBest unpacked(uint64_t best) { return {uint32_t(best >> 32), uint32_t(best)}; }
 
-// Called by one lane: the smallest distance of the read to a substring of the window, and the first end that has it.
+// Minimum distance of the read to a substring of the window, and the first end that has it. Called by one lane.
 template <int Words>
 GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, uint32_t begin, uint32_t columns,
                                      const uint32_t (*bases)[Words]) {
@@ -68,8 +68,8 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
     return best;
 }
 
-// Adds the loci of the windows [from, to) that are within the limit to `loci`, of which there are found.loci. `best_of`, or null,
-// takes what is best in each window.
+// Searches the windows [from, to) and appends the loci within the limit to `loci`. `best_of`, or null, receives the
+// best of each window.
 template <int Words, class Group>
 GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                                 MapShared<Words>& shared, uint32_t from, uint32_t to, int32_t limit, uint64_t* loci,
@@ -87,7 +87,7 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
             const bool reverse = candidate_reverse(candidate);
             const uint32_t seed_hits = candidate_seed_hits(candidate);
             const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
-            within = aligns_whole(read.length, int32_t(best.distance), limit);
+            within = aligns_end_to_end(read.length, int32_t(best.distance), limit);
             if (best_of) best_of[c] = packed(best);
             if (within) locus = make_locus(best.distance, int64_t(begin) + best.end, reverse, seed_hits);
             else failed = seed_hits > failed ? seed_hits : failed;
@@ -101,25 +101,25 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     group.sync();
 }
 
-// A read's sorted hits.
+// Sorted hits of a read.
 struct SeedHits {
     uint64_t* list;
     uint32_t count;
 };
 
-// The candidates of a read, with `depth` times as many hits and candidates as the rules say, or those of its neighbours; returns their
-// number, none where there is not enough room.
+// Finds the candidates of a read, or of its one-substitution variants, with `depth` times the usual limits on hits and
+// candidates; returns their number, 0 if the workspace is too small.
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                    const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
-                                   uint32_t total, int32_t depth, bool of_neighbours, SeedHits& hits, FoundRead& found) {
+                                   uint32_t total, int32_t depth, bool of_variants, SeedHits& hits, FoundRead& found) {
     const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
     const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
-    const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_neighbours);
-    const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // there may be too few windows
+    const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_variants);
+    const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // the windows may not suffice
     found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
     expand_hits(group, read, target, rules.k, chosen, hits.count, shared, hits.list);
@@ -127,16 +127,16 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     if constexpr (Memory::kFewHits == 0)
         if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
     const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.draw, candidates, max_candidates);
+    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, candidates, max_candidates);
 }
 
-// The loci found so far.
+// View of the loci found so far.
 GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci,
                                    const FoundRead& found) {
-    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, found.hits_truncated, {}};
+    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.ambiguous, found.hits_truncated, {}};
 }
 
-// Candidates of a read and their loci.
+// Finds candidates of a read and their loci.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
@@ -161,7 +161,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
         found.near_hits = max_near_hits(group, hits.list, hits.count);
 }
 
-// The loci of a read by itself, best first.
+// Finds the loci of a read by itself, best first.
 template <int Words, class Group>
 GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                   const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t* loci) {

@@ -1,8 +1,8 @@
-// A locus of a read, and lists of them: `Loci` are those of a read, best first, the device's (PackedLoci) or the CPU's
-// (native/map/locus.hpp).
+// A locus of a read. `Loci` are those of a read, best first: PackedLoci on the device's fast path, else MixedLoci
+// (algo/map/mixed_loci.hpp).
 //
-// A locus of the device is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) |
-// strand (1) | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
+// A packed locus is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) |
+// strand (1) | missing seed hits (20). Ties go to the leftmost, then to the forward strand.
 #pragma once
 #include "algo/common/group.hpp"
 #include "algo/map/base_quality.hpp"
@@ -20,12 +20,12 @@ GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
 GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
 GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
 
-// An unknown base that is forgiven costs what it does in bwa: where it cost a mismatch, reads would be clipped at a few of them.
-GPUALIGN_HD int32_t unknown_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
+// Cost of a forgiven ambiguous base, as in bwa. At the cost of a mismatch, reads would be clipped at a few of them.
+GPUALIGN_HD int32_t ambiguous_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
 
-// What a whole read with so many edits scores if they are mismatches.
-GPUALIGN_HD int32_t whole_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t unknown) {
-    return ungapped_score(scores, length, distance) + min(unknown, distance) * (scores.mismatch - unknown_cost(scores));
+// Score of an end-to-end alignment whose edits are all mismatches.
+GPUALIGN_HD int32_t end_to_end_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t ambiguous) {
+    return ungapped_score(scores, length, distance) + min(ambiguous, distance) * (scores.mismatch - ambiguous_cost(scores));
 }
 
 struct PackedLoci {
@@ -33,26 +33,26 @@ struct PackedLoci {
     const AffineScores& scores;
     const uint64_t* list;
     uint32_t count;
-    int32_t length, limit, unknown;  // of the read
+    int32_t length, limit, ambiguous;  // of the read
     bool hits_truncated;
     PackedBases bases;
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
     GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }
-    GPUALIGN_HD int32_t score(uint32_t i) const { return whole_score(scores, length, distance(i), unknown); }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return end_to_end_score(scores, length, distance(i), ambiguous); }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
     GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }
     GPUALIGN_HD uint32_t contig(uint32_t i) const { return locus_contig(target, list[i]); }
-    // A local alignment has a quality of its own.
+    // only a local alignment has a quality of its own
     GPUALIGN_HD bool local(uint32_t) const { return false; }
     GPUALIGN_HD uint8_t local_quality(uint32_t) const { return 0; }
 };
 
-// Whether a read aligns end to end with so many edits. No read is aligned of which no base need be right.
-GPUALIGN_HD bool aligns_whole(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
+// Whether a read aligns end to end within the limit; a distance of its whole length does not count.
+GPUALIGN_HD bool aligns_end_to_end(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
 
-// How many loci are as good as the best one.
+// Number of loci as good as the best one.
 template <class Loci>
 GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
     uint32_t n = loci.count ? 1 : 0;
@@ -60,7 +60,7 @@ GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
     return n;
 }
 
-// Whether more hits of a read that has too many are worth following: its best locus may be another.
+// Whether to follow more hits of a read that has too many, as another locus may be better.
 template <class Loci>
 GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
     if (!loci.hits_truncated) return false;
@@ -68,23 +68,24 @@ GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
 }
 
-// Whether the best locus of a read that has so many candidates has so many edits that loci a long gap apart may be better.
+// Whether the best of several candidates has so many edits that an alignment with a long gap may be better.
 template <class Loci>
 GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {
     return candidates > 1 && loci.count && long_gap_costs_less(scores, loci.limit, loci.distance(0));
 }
 
-// What the neighbours of a read (neighbours.hpp) are looked up for: its locus, which its own seeds may not show, or loci beside its
-// own.
-enum class NeighboursFor { nothing, locus, rivals };
+// Why the one-substitution variants of a read (variants.hpp) are looked up: to find its locus, which its own seeds may
+// miss, or to find suboptimal ones.
+enum class VariantsFor { nothing, locus, suboptimal };
 template <class Loci>
-GPUALIGN_HD NeighboursFor neighbours_for(const MapRules& rules, const Loci& loci, bool paired) {
+GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
     const int32_t distance = loci.count ? loci.distance(0) : -1;
-    if (wants_rivals(loci.length, rules.k, distance, paired)) return NeighboursFor::rivals;
-    return wants_neighbours(loci.length, loci.unknown, rules.k, rules.w, distance) ? NeighboursFor::locus : NeighboursFor::nothing;
+    if (wants_suboptimal_variants(loci.length, rules.k, distance, paired)) return VariantsFor::suboptimal;
+    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus : VariantsFor::nothing;
 }
 
-// Whether a read is chained, as it does not align end to end, or not well; `Found` as FoundRead (algo/map/loci.hpp).
+// Whether to chain a read, as it does not align end to end, or not well; `Found` is like FoundRead
+// (algo/map/loci.hpp).
 template <class Loci, class Found>
 GPUALIGN_HD bool wants_chaining(const MapRules& rules, const Loci& loci, const Found& found) {
     if (!rules.local || maps_as_long(rules, loci.length)) return false;
@@ -93,7 +94,7 @@ GPUALIGN_HD bool wants_chaining(const MapRules& rules, const Loci& loci, const F
                                   int32_t(found.near_hits));
 }
 
-// The mates' outer distance at loci i of R1 and j of R2, -1 where they are not a proper pair.
+// Insert size of the mates at loci i of R1 and j of R2, -1 if they are not a proper pair.
 template <class Loci>
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
     const int64_t size = insert_size(pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j),
@@ -101,12 +102,12 @@ GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uin
     return size >= 0 && first.contig(i) == second.contig(j) ? size : -1;
 }
 
-// Of two loci so close only the better one stays.
+// Loci this close count as one; only the better one is kept.
 GPUALIGN_HD bool same_locus(int64_t end, bool reverse, int64_t other_end, bool other_reverse, int32_t limit) {
     return reverse == other_reverse && end - other_end >= -limit && end - other_end <= limit;
 }
 
-// Best first; each locus that stays rules out those after it that are the same.
+// Sorts loci, best first; each removes the later ones that are the same.
 template <class Group>
 GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* loci, uint32_t count) {
     if (count < 2) return count;

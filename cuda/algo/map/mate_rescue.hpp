@@ -1,4 +1,4 @@
-// Mates looked for where the other mate says that they should lie, which needs no seed.
+// Mate rescue: a mate is searched for, without seeds, where the other mate implies that it lies.
 #pragma once
 #include "algo/map/chain/short_reads.hpp"
 #include "algo/map/loci.hpp"
@@ -6,13 +6,14 @@
 
 namespace gpualign {
 
-// add(contig, reverse, begin, end) for the windows of a mate, seen from a few of the best loci of the other one, `anchors`: those
-// without a locus of the mate, of a short one all, as it has others there that no seed shows.
+// Calls add(contig, reverse, begin, end) for the windows of a mate implied by some of the best loci of the other one,
+// `anchors`. Anchors that already pair with a locus of the mate are skipped, unless the mate is short: it may have
+// others nearby that no seed shows.
 template <class Group, class Loci, class Add>
 GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors, const Loci& mate,
-                                      bool anchor_is_first, uint32_t draw, Add&& add) {
+                                      bool anchor_is_first, uint32_t tie_break, Add&& add) {
     const uint32_t best = equally_good(anchors);
-    const uint32_t first = best > kMaxAnchors ? drawn_below(draw, DrawFor::anchors, best) : 0;
+    const uint32_t first = best > kMaxAnchors ? tie_break_below(tie_break, TieBreakFor::anchors, best) : 0;
     for (uint32_t n = 0; n < best && n < kMaxAnchors; n++) {
         const uint32_t i = first + n < best ? first + n : first + n - best;
         bool fits = false;
@@ -25,22 +26,22 @@ GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pai
     }
 }
 
-// add(begin, end) for what is left of the window [begin, after) on both sides of its best locus, which ends at `end`: a window gives
-// only one locus, the first of equal ones, and a short mate has others.
+// Calls add(begin, end) for the two parts of the window [begin, after) beside its best locus, which ends at `end`: a
+// search reports one locus per window, and a short mate may have several.
 template <class Add>
 GPUALIGN_HD void for_each_side(int64_t begin, int64_t after, int64_t end, int32_t length, int32_t limit, Add&& add) {
     add(begin, end - limit - 1);
     add(end - length + limit + 1, after);
 }
 
-// Whether a mate is looked for near the other one's loci, within so many edits.
+// Whether a mate is searched for near the other one's loci, within `limit` edits.
 GPUALIGN_HD bool is_looked_for(const MapRules& rules, int32_t length, int32_t limit) {
     return length && limit >= 0 && !maps_as_long(rules, length);
 }
 
-// Both mates of a pair, a group's lanes together. A Finder has the mates' loci, and windows to look for more in: read(mate),
-// loci(mate) as pairing wants them, counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds what
-// the windows [from, to) have within the limit; `best`, or null, takes what is best in each.
+// Rescues both mates of a pair, by all lanes of a group. A Finder holds the mates' loci and the windows: read(mate),
+// loci(mate), counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds the loci of
+// the windows [from, to) within the limit; `best`, or null, receives the best of each.
 template <class Group, class Finder>
 class MateRescue {
 public:
@@ -59,11 +60,11 @@ public:
         if (group_.lane() == 0) *finder_.counter() = 0;
         group_.sync();
     }
-    // Windows for a mate within so many edits; returns how many there are now.
+    // Adds windows for a mate; returns their number so far.
     GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
         const MapRead& read = finder_.read(mate);
         if (is_looked_for(rules_, read.length, limit))
-            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).draw,
+            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).tie_break,
                                  [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
         return windows();
     }
@@ -82,7 +83,7 @@ private:
         return all;
     }
 
-    // The windows [from, to) of a mate, and what a short one finds near their best loci.
+    // Searches the windows [from, to) for a mate; for a short one also beside their best loci.
     GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to) {
         if (from == to) return;
         const MapRead& read = finder_.read(mate);

@@ -1,4 +1,4 @@
-// Loci of a read where it aligns end to end, together with those of local alignments, which chaining found.
+// Loci of end-to-end alignments together with those of local alignments found by chaining.
 #pragma once
 #include "abi/chains.hpp"
 #include "algo/common/group.hpp"
@@ -10,17 +10,17 @@
 namespace gpualign {
 
 struct Locus {
-    uint32_t read;  // of the block
+    uint32_t read;  // index in the block
     uint32_t contig : 31, reverse : 1;
-    int32_t seed_hits;  // seed hits on its diagonals; 0 where it was found through the mate
-    int32_t distance;  // Levenshtein, of the whole read; of a local alignment its edits
-    int32_t score;  // as of so many mismatches and no other edit, or the local alignment's
-    int32_t local;  // which of the read's local alignments, -1 where the whole read is aligned
-    int64_t begin, end;  // about the first base of the read and after its last one, on the reference
+    int32_t seed_hits;  // on its diagonals; 0 if it was rescued through the mate
+    int32_t distance;  // Levenshtein distance of the end-to-end alignment, or edits of the local one
+    int32_t score;  // with all edits as mismatches, or the local alignment's
+    int32_t local;  // index among the read's local alignments; -1: end to end
+    int64_t begin, end;  // about where the whole read begins and ends on the reference
 };
 static_assert(sizeof(Locus) == 40, "without padding, which nobody would have written when loci are copied");
 
-// Best first; of equal ones the leftmost, then the forward strand.
+// Best first; ties go to the leftmost, then to the forward strand.
 GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
     if (a.score != b.score) return a.score > b.score;
     if (a.end != b.end) return a.end < b.end;
@@ -29,14 +29,14 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
     return a.local < b.local;
 }
 
-// Of a whole read that ends at `end` with so many edits.
-GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, int32_t unknown, const AffineScores& scores, uint32_t contig, bool reverse,
+// Locus of an end-to-end alignment.
+GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambiguous, const AffineScores& scores, uint32_t contig, bool reverse,
                               int32_t seed_hits, int32_t distance, int64_t end) {
-    return {read, contig, reverse, seed_hits, distance, whole_score(scores, length, distance, unknown), -1, end - length, end};
+    return {read, contig, reverse, seed_hits, distance, end_to_end_score(scores, length, distance, ambiguous), -1, end - length, end};
 }
 
-// Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on. One of another part of the read
-// than the best one is not as good: where the best one is left out that part's record covers nothing.
+// Locus of the local alignment `number` of a read, which spans `span` bases of the reference. It ranks below the best
+// one if it covers another part of the read: its record would leave the best one's part uncovered.
 template <class Local>
 GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& best, const Local& local, int32_t number, int64_t begin, int64_t span) {
     const int32_t shared = min(local.query_end, best.query_end) - max(local.query_begin, best.query_begin);
@@ -47,12 +47,13 @@ GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& best, 
     return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, number, begin - front, begin + span + back};
 }
 
-// A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones; `Bases` as PackedBases.
+// A read's loci, best first; `Locals` holds its local alignments: best, supplementary, secondary; `Bases` is like
+// PackedBases.
 template <class Locals, class Bases>
 struct MixedLoci {
     const Locus* list;
     uint32_t count;
-    int32_t length, limit, unknown;
+    int32_t length, limit, ambiguous;
     bool hits_truncated;
     const Locals* locals;
     const MapRules* rules;
@@ -67,10 +68,10 @@ struct MixedLoci {
     GPUALIGN_HD uint32_t contig(uint32_t i) const { return list[i].contig; }
     GPUALIGN_HD bool local(uint32_t i) const { return list[i].local >= 0; }
 
-    // A read of which all split alignments together explain so little is rather one with many errors that was not found where it
-    // belongs.
+    // If all split alignments of a read together explain little of it, its true locus was probably missed because of
+    // many errors.
     GPUALIGN_HD uint8_t local_quality(uint32_t i) const {
-        constexpr int kMinExplained = 30;  // per cent
+        constexpr int kMinExplained = 30;  // %
         constexpr uint8_t kMaxUnexplained = 10;
         const auto& own = (*locals)[size_t(list[i].local)];
         if (maps_as_long(*rules, length)) return own.mapq;
@@ -82,7 +83,8 @@ struct MixedLoci {
         return enough || quality < kMaxUnexplained ? quality : kMaxUnexplained;
     }
 
-    // Two edits are hidden in a short clipped end. Short reads of repeats of which not all hits were followed belong elsewhere as a rule.
+    // A short clipped end counts as two edits. Short clipped reads in repeats whose hits were truncated usually belong
+    // elsewhere.
     template <class Local>
     GPUALIGN_HD uint8_t surest(const Local& own) const {
         constexpr uint8_t kClippedInRepeat = 6;
@@ -98,33 +100,33 @@ struct MixedLoci {
     }
 };
 
-// A mate without a locus is looked for near the other with more edits, and then aligned with clipped ends as a chain would be, in the
-// whole window if need be; it is kept where that is no chance.
+// A mate without a locus is searched for near the other one with more edits, then aligned with clipped ends, in the
+// whole window if necessary, and kept if it is not due to chance.
 GPUALIGN_HD bool wants_clipped_mate(const MapRules& rules, uint32_t loci, int32_t length, int32_t limit) {
     return loci == 0 && length * rules.scores.match >= kMinLocalScore && limit_near_mate(length, limit, rules.pairs.max) >= 0;
 }
 GPUALIGN_HD bool clipped_mate_is_better(const AffineScores& scores, int32_t score, int32_t best_score) {
     return score >= kMinMateScore * scores.match && score > best_score;
 }
-// Mismatches that so many aligned bases lose.
+// Mismatches that explain a score.
 GPUALIGN_HD int32_t edits_of_clipped(const AffineScores& scores, int32_t bases, int32_t score) {
     return (bases * scores.match - score) / (scores.match + scores.mismatch);
 }
-constexpr int64_t kWidestWindow = 2000;  // of a mate of which any part is looked for
-// Diagonals of such a window: few widths, so that lanes fill.
+constexpr int64_t kWidestWindow = 2000;  // widest window in which a mate is aligned locally
+// Diagonals of such a window: few different widths, so that vector lanes fill.
 GPUALIGN_HD int32_t window_band(int64_t columns, int32_t length) { return (int32_t(columns) + length + 15) / 16 * 16; }
-// Diagonals on which a mate is aligned.
+// Band in which a mate is aligned.
 struct MateBand {
     int64_t diagonal;
-    int32_t band;  // how many; 0: it is not aligned
+    int32_t band;  // number of diagonals; 0: it is not aligned
 };
-// In the window [begin, after): around the best end of the read there, if within `limit` edits, otherwise any part of it.
+// Within the window [begin, after): around the read's best end if it is within `limit` edits, else all of the window.
 GPUALIGN_HD MateBand clipped_mate_band(int32_t length, int32_t limit, int64_t begin, int64_t after, int32_t distance, int64_t end) {
     if (distance <= limit) return {end - length - limit, 2 * limit + 1};
     if (after - begin > kWidestWindow) return {0, 0};
     return {begin - length, window_band(after - begin, length)};
 }
-// A local alignment of such a mate by its CIGAR's first and last operation and its score.
+// Sets a clipped mate's fields from the first and last operation of its CIGAR and its score.
 template <class Local>
 GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first, uint32_t last, int32_t score,
                                   Local& local) {
@@ -137,13 +139,13 @@ GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bo
     local.reverse = reverse;
 }
 
-// Memory to settle loci in: `by_position` for a power of two of them.
+// Scratch of settle_mixed; `by_position` has space for a power of two.
 struct SettleMemory {
     uint64_t* by_position;
     uint32_t* rank;
 };
 
-// Sorts so that better ones come first: a bitonic network whose elements at `n` and after are missing (Batcher 1968).
+// Sorts by operator<, by a bitonic network whose elements from `n` on are absent (Batcher 1968).
 template <class Group, class Item>
 GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n) {
 #if !defined(__CUDACC__)
@@ -157,7 +159,7 @@ GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n
         items[high] = other;
     };
     for (uint32_t size = 2; size <= padded; size *= 2) {
-        for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {  // each run against the next one, read backwards
+        for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {  // each sorted sequence against the next one, read backwards
             const uint32_t run = i / (size / 2) * size, at = i % (size / 2);
             order(run + at, run + size - 1 - at);
         }
@@ -172,13 +174,13 @@ GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n
     }
 }
 
-// Best first; of one locus found twice only the better. Each locus that stays rules out its neighbours in order of position. Returns
-// how many stay.
+// Sorts loci, best first, and keeps the better of duplicates: each locus that is kept removes its neighbours in
+// position order. Returns the number kept.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Locus* loci, uint32_t count, const SettleMemory& memory) {
     if (count < 2) return count;
     constexpr uint64_t kOtherStrand = uint64_t(1) << 63;
-    constexpr int kNumberBits = 29;  // positions after the end of a reference of 2^32 bases have space as well
+    constexpr int kNumberBits = 29;  // also enough for positions after the end of a reference of 2^32 bases
     constexpr uint32_t kRuledOut = ~0u;
     sort_items(group, loci, count);
     for (uint32_t p = group.lane(); p < count; p += Group::kLanes)

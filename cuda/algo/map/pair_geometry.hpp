@@ -1,4 +1,4 @@
-// How mates face each other, how long inserts may be, and what their sizes cost.
+// Orientation and distance of mates, and the penalties of insert sizes.
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
@@ -10,26 +10,26 @@ struct MateWindow {
     bool reverse;
 };
 
-// The outer distance of two loci [start, end) of R1 and R2 on one contig; -1 where they do not face
-// each other as the library's or their insert size is not within [min, max].
+// Outer distance of the loci [start, end) of R1 and R2 on one contig; -1 if the orientation is not the library's or
+// the distance is not within [min, max].
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1, int64_t start2,
                                 int64_t end2, bool reverse2) {
     if ((reverse1 == reverse2) != (pairs.orientation == Orientation::same_strand)) return -1;
-    // the mate that lies on the left of a proper pair; on one strand that is R1, seen along the strand
+    // whether R1 is on the left in a proper pair; with both on one strand, along that strand
     const bool first_left = pairs.orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
     const int64_t size = first_left ? end2 - start1 : end1 - start2;
     return size >= pairs.min && size <= pairs.max ? size : -1;
 }
 
-// Insert sizes [nearest, farthest] at which a mate is looked for: where bounds are wide, as of one size given for all, those next to
-// the lower one, so that the work for a pair is limited whatever the bounds.
+// Mate rescue searches insert sizes [nearest, farthest]. If the bounds are wide, only kMaxMateWindow next to the lower
+// one, so that the work per pair is bounded.
 constexpr int64_t kMaxMateWindow = 1 << 15;
 GPUALIGN_HD int64_t nearest_mate(const PairLibrary& pairs) {
     const int64_t beyond = pairs.max - kMaxMateWindow;
     return beyond < 0 ? 0 : beyond < pairs.min ? beyond : pairs.min;
 }
 
-// Where the other mate lies on a proper pair, given one mate's locus [start, end).
+// Where the other mate of a proper pair lies, given one mate's locus [start, end).
 GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
     const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
     const int64_t nearest = nearest_mate(pairs);
@@ -44,11 +44,11 @@ GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int6
                        : MateWindow{end - farthest, end - nearest, mate_reverse};
 }
 
-// Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations, in units of
-// log 4, one match of a base that would fit by chance one time in four. `mean`, `sd`: 16 bits after the point, sd at least 1.
+// Penalty of an insert size: half its squared deviation in standard deviations, in units of log 4, as a match is one
+// base in four by chance. `mean` and `sd` have 16 fractional bits; sd is at least 1.
 GPUALIGN_HD int32_t insert_penalty(int64_t insert, int64_t mean, int64_t sd) {
-    constexpr int64_t kMaxPenalty = 1000, kFarthest = 53;  // beyond so many deviations
-    constexpr int64_t kUnit = 189097;                // 1 / (2 log 4), 19 bits after the point
+    constexpr int64_t kMaxPenalty = 1000, kFarthest = 53;  // in standard deviations
+    constexpr int64_t kUnit = 189097;                // 1 / (2 log 4), 19 fractional bits
     const int64_t away = (insert << 16) - mean, deviation = away < 0 ? -away : away;
     if (deviation / sd >= kFarthest) return kMaxPenalty;
     const int64_t z = (deviation / sd << 16) + (deviation % sd << 16) / sd;

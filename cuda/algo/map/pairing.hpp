@@ -1,13 +1,13 @@
-// At which of its loci a read is reported, and how sure that is: of a pair the best two together.
+// At which locus a read is reported, and with which mapping quality; mates of a pair together.
 #pragma once
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/map/locus.hpp"
 #include "algo/map/mapping_quality.hpp"
 #include "algo/map/weighed_choice.hpp"
 
 namespace gpualign {
 
-// Of all lanes together.
+// Combines the lanes' suboptimal alignments.
 template <class Group>
 GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     const int32_t far = 1 << 30;
@@ -19,7 +19,7 @@ GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     return all;
 }
 
-// What the loci of a read but the best one lose.
+// Suboptimal loci of a read by itself.
 template <class Group, class Loci>
 GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     Suboptimal suboptimal;
@@ -28,9 +28,9 @@ GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     return together(group, suboptimal);
 }
 
-// What those of the whole read lose against a local alignment, which chaining compared with its likes alone.
+// Suboptimal end-to-end loci next to a chosen local alignment, whose own quality considers only other chains.
 template <class Group, class Loci>
-GPUALIGN_HD Suboptimal suboptimal_whole(const Group& group, const Loci& loci, uint32_t chosen) {
+GPUALIGN_HD Suboptimal suboptimal_end_to_end(const Group& group, const Loci& loci, uint32_t chosen) {
     Suboptimal suboptimal;
     for (uint32_t i = group.lane(); i < loci.count; i += Group::kLanes)
         if (!loci.local(i)) suboptimal.add(loci.score(chosen) - loci.score(i));
@@ -39,34 +39,34 @@ GPUALIGN_HD Suboptimal suboptimal_whole(const Group& group, const Loci& loci, ui
 
 template <class Loci>
 GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
-    const int32_t spoilt = loci.unknown > 0;  // where bases are unknown, seeds are too few to tell loci apart
-    return {loci.length - loci.unknown, loci.hits_truncated, max(0, loci.distance(i) - loci.unknown), max(0, loci.seed_hits(i) - spoilt)};
+    const int32_t spoilt = loci.ambiguous > 0;  // ambiguous bases leave too few seeds to tell loci apart
+    return {loci.length - loci.ambiguous, loci.hits_truncated, max(0, loci.distance(i) - loci.ambiguous), max(0, loci.seed_hits(i) - spoilt)};
 }
 
 template <class Group, class Loci>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t draw) {
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
     if (loci.count == 0) return {0, false, 0};
-    const uint32_t best = equally_good(loci), chosen = best > 1 ? drawn_below(draw, DrawFor::locus, best) : 0;
+    const uint32_t best = equally_good(loci), chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
     if (!loci.local(chosen)) {
         const Suboptimal suboptimal = suboptimal_alone(group, loci);
         const MapChoice choice{chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal)};
-        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, draw, choice) : choice;
+        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, tie_break, choice) : choice;
     }
-    const Suboptimal whole = suboptimal_whole(group, loci, chosen);
+    const Suboptimal whole = suboptimal_end_to_end(group, loci, chosen);
     const uint8_t quality = loci.local_quality(chosen);
     return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
 }
 
-// The loci of both mates together.
+// Chooses a locus for each mate of a pair.
 template <class Group, class Loci>
 class Pairing {
 public:
-    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw)
-        : group_(group), rules_(rules), first_(first), second_(second), draw_(drawn(draw, DrawFor::pair)),
+    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break)
+        : group_(group), rules_(rules), first_(first), second_(second), tie_break_(tie_break_for(tie_break, TieBreakFor::pair)),
             rows_(at_most(first.count)),
           columns_(at_most(second.count)) {}
 
-    // Both mates: as a proper pair where that is worth as much as each mate's best locus without. There are loci of both.
+    // Chooses a proper pair if it scores as much as the mates' best loci without pairing. Both have loci.
     GPUALIGN_HD bool choose(MapChoice& first, MapChoice& second) const {
         int32_t best = 0;
         const uint32_t combination = best_combination(best);
@@ -77,18 +77,18 @@ public:
         first = choose_mate(first_, i, second_, j, best, bits, nearest, [&](uint32_t row, uint32_t) { return row; });
         second = choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
         if (nearest > edit_of(rules_.scores)) return true;
-        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, drawn(draw_, DrawFor::quality), best, {first, second});
+        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
         first = both.first;
         second = both.second;
         return true;
     }
 
 private:
-    static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // a mask
+    static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // mask
 
     static GPUALIGN_HD uint32_t at_most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
-    // visit(i, j, score) for the proper pairs of this lane.
+    // Calls visit(i, j, score) for the proper pairs of this lane.
     template <class Visit>
     GPUALIGN_HD void for_each_pair(Visit&& visit) const {
         for (uint32_t c = group_.lane(); c < rows_ * columns_; c += Group::kLanes) {
@@ -100,11 +100,11 @@ private:
 
     GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
 
-    // The combination with the best score, of equal ones any; ~0 where none is a proper pair.
+    // The combination with the best score, ties by the tie-break hash; ~0 if there is no proper pair.
     GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
-        uint64_t mine = 0;  // score, made positive | random bits | combination
+        uint64_t mine = 0;  // score, offset to be positive | tie-break | combination
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
-            const uint32_t combination = i * columns_ + j, random = scattered(draw_ ^ combination) & ~kCombinations;
+            const uint32_t combination = i * columns_ + j, random = mix_bits(tie_break_ ^ combination) & ~kCombinations;
             const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | random | combination;
             mine = key > mine ? key : mine;
         });
@@ -114,7 +114,7 @@ private:
         return uint32_t(mine) & kCombinations;
     }
 
-    // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
+    // One mate of the best pair. Suboptimal are pairs, or unpaired choices, with this mate at another locus.
     template <class Own>
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other, int32_t best, int64_t bits,
                                       int32_t& nearest, Own&& own) const {
@@ -132,7 +132,7 @@ private:
         return {chosen, true, MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
     }
 
-    // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.
+    // Information of a pair beyond what it takes to find its less informative mate near the other one by chance.
     GPUALIGN_HD int64_t bits_of(const Loci& mate, uint32_t i, int64_t maximum) const {
         if (mate.length >= kShortMate || mate.local(i)) return maximum;
         const int64_t bits = bits_near_mate(mate.length, mate.limit, mate.distance(i), rules_.pairs.max);
@@ -142,26 +142,26 @@ private:
     const Group& group_;
     const MapRules& rules_;
     const Loci &first_, &second_;
-    const uint32_t draw_;
+    const uint32_t tie_break_;
     const uint32_t rows_, columns_;
 };
 
 template <class Group, class Loci>
-GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw,
+GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break,
                              MapChoice* choices) {
-    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, draw).choose(choices[0], choices[1])) return;
-    choices[0] = choose_single(group, rules, first, draw);
-    choices[1] = choose_single(group, rules, second, draw);
+    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1])) return;
+    choices[0] = choose_single(group, rules, first, tie_break);
+    choices[1] = choose_single(group, rules, second, tie_break);
 }
 
-// The first locus from `from` on that is reported as a secondary alignment of the chosen one; the number of loci where none is.
+// The first locus from `from` on that is reported as secondary to the chosen one; loci.count if there is none.
 template <class Loci>
 GPUALIGN_HD uint32_t next_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, uint32_t from) {
     while (from < loci.count && (from == chosen || loci.distance(from) - loci.distance(chosen) > rules.strata)) from++;
     return from;
 }
 
-// visit(locus) for each of those, as many as are asked for; returns how many.
+// Calls visit(locus) for the secondary loci, at most rules.max_secondary; returns their number.
 template <class Loci, class Visit>
 GPUALIGN_HD uint32_t for_each_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, Visit&& visit) {
     uint32_t count = 0;

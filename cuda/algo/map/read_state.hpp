@@ -1,4 +1,4 @@
-// What the kernels of `map` (cuda/map.cu) know of the reads of a batch, from one step to the next.
+// State of a batch's reads between the kernels of cuda/map.cu.
 #pragma once
 #include "algo/common/memory_cursor.hpp"
 #include "algo/map/loci.hpp"
@@ -8,27 +8,27 @@ namespace gpualign {
 
 struct ReadState {
     FoundRead found;
-    int32_t length, limit, unknown;  // as MapRead
+    int32_t length, limit, ambiguous;  // as MapRead
     uint32_t first_locus;            // of found.loci
     MapChoice choice;
     bool clean;
-    bool left;  // the template is mapped thoroughly
+    bool left;  // the slow path maps the template
 };
 
 template <int Words>
 struct ReadStates {
     static constexpr uint32_t kWords = Words + 2;
-    static constexpr uint32_t kLociARead = 8, kMoreLoci = 1 << 12;  // that there is space for
+    static constexpr uint32_t kLociARead = 8, kMoreLoci = 1 << 12;  // space for loci: per read, and in addition
 
     ReadState* states;
-    uint64_t* words;       // kWords of each read, packed
+    uint64_t* words;       // kWords per read, packed
     uint32_t* not_acgt;    // likewise
     uint64_t* loci;
-    uint32_t* templates;   // that warps take after lanes
-    uint32_t* reads;       // likewise
+    uint32_t* templates;   // left to warps by lanes
+    uint32_t* reads;       // left to warps by lanes
     uint32_t max_loci;
 
-    // The memory that begins at an address; `end` is where it ends.
+    // Lays the arrays out from `address` on; `end` is where they end.
     static GPUALIGN_HD ReadStates at(uint8_t* address, uint32_t reads, uint8_t*& end) {
         MemoryCursor cursor(address);
         ReadStates all{};
@@ -49,17 +49,17 @@ struct ReadStates {
 
     GPUALIGN_HD MapRead read(const MapBatch& batch, uint32_t r) const {
         const ReadState& state = states[r];
-        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.unknown, state.clean,
-                batch.draws[r]};
+        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.ambiguous, state.clean,
+                batch.tie_breaks[r]};
     }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};
     }
-    // The loci of a read, which lie here or in `list`.
+    // The loci of a read, stored here or in `list`.
     GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
         const ReadState& state = states[r];
         return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci, state.length, state.limit,
-                state.unknown, state.found.hits_truncated, bases(batch, r)};
+                state.ambiguous, state.found.hits_truncated, bases(batch, r)};
     }
 };
 

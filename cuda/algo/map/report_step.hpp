@@ -1,5 +1,5 @@
-// The records of a read: the third step of `map`. A lane takes a read; those with secondary alignments, or whose alignment is not
-// plain, are left to a group of lanes.
+// Third step of `map`: the records of a read. A lane takes a read; reads with secondary alignments or with an
+// alignment that needs DP are left to a group of lanes.
 #pragma once
 #include "algo/map/align.hpp"
 #include "algo/map/read_state.hpp"
@@ -31,13 +31,13 @@ public:
     GPUALIGN_HD void align(const MapWorkspace& workspace, MapShared<Words>& shared) {
         const Memory memory{workspace, shared};
         if (add_records(memory)) return;
-        MapFacts record{};  // there are not enough further ones
+        MapFacts record{};  // there are not enough overflow records
         record.flag = MapRecord::kNoSpace;
         write(memory, batch_.records[r_], record);
     }
 
 private:
-    static constexpr uint32_t kFewLoci = 4;  // that a lane looks through
+    static constexpr uint32_t kFewLoci = 4;  // that a lane handles
 
     struct Memory {
         const MapWorkspace& workspace;
@@ -64,13 +64,13 @@ private:
         MapFacts record{};
         record.mapq = choice.mapq;
         record.secondary = count_secondary(list, choice.locus);
-        if (record.secondary && !take_further(record.secondary, record.first_secondary)) return false;
+        if (record.secondary && !take_overflow(record.secondary, record.first_secondary)) return false;
         record.flag = choice.proper ? kFlagProper : uint16_t(0);
         for (uint32_t i = 0, p = 0; i <= record.secondary; i++) {  // the primary one first
             MapFacts further{};
             further.flag = kFlagSecondary;
             if (i) p = next_secondary(batch_.rules, list, choice.locus, p);
-            MapRecord& to = i ? batch_.further[record.first_secondary + i - 1] : batch_.records[r_];
+            MapRecord& to = i ? batch_.overflow_records[record.first_secondary + i - 1] : batch_.records[r_];
             if (!add(memory, to, list.list[i ? p++ : choice.locus], i ? further : record)) return false;
         }
         return true;
@@ -80,17 +80,17 @@ private:
         return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
-    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) const {
-        first = group_.take_together(batch_.next_further, count);
-        return uint64_t(first) + count <= batch_.further_count;
+    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) const {
+        first = group_.take_together(batch_.next_overflow, count);
+        return uint64_t(first) + count <= batch_.overflow_count;
     }
 
     GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
         const auto longer = [&](uint32_t operations) {
             const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
-            const bool capacity = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
-            return capacity ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+            const bool capacity = take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return capacity ? reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar) : nullptr;
         };
         if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace, memory.shared, record,
                                 longer))
@@ -99,13 +99,13 @@ private:
         return true;
     }
 
-    // The CIGAR is the one in shared memory, from its end, unless it is long.
+    // Writes a record, with the CIGAR from shared memory, last operation first, unless it is long.
     GPUALIGN_HD void write(const Memory& memory, MapRecord& to, const MapFacts& record) {
         if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
         const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
             to.cigar[i] = i < operations ? memory.shared.cigar[operations - 1 - i] : uint16_t(0);
-        group_.sync();  // the next record's goes where this one's was
+        group_.sync();  // the next record's CIGAR overwrites this one
     }
 
     const Group& group_;

@@ -1,4 +1,4 @@
-// Flags and CIGAR operations of SAM records (specification, section 1.4), as numbers of the binary form.
+// Flags and CIGAR operations of SAM records (specification, section 1.4), as numbered in BAM.
 #pragma once
 #include <cstdint>
 

@@ -1,48 +1,48 @@
-// From a read to its seed hits: minimizers, look-ups, and the repeat rule (docs/algorithms.md).
+// From a read to its seed hits: minimizers, index look-ups, and the repeat rule (docs/algorithms.md).
 #pragma once
 #include "algo/common/group.hpp"
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
 
 namespace gpualign {
 
-// A read packed two bits a base, as it was given.
+// A packed read, two bits a base.
 struct MapRead {
-    const uint64_t* words;    // a word of padding after the last
-    const uint32_t* not_acgt;  // a bit a base: it is not A, C, G or T; padding after the last is set
-    int32_t length, limit, unknown;  // edits allowed; bases that are forgiven (thresholds.hpp)
+    const uint64_t* words;    // followed by a word of padding
+    const uint32_t* not_acgt;  // a bit a base: it is ambiguous; padding bits are set
+    int32_t length, limit, ambiguous;  // edits allowed; forgiven ambiguous bases (thresholds.hpp)
     bool clean;  // every base is A, C, G or T
-    uint32_t draw;  // of the template (algo/map/draw.hpp)
+    uint32_t tie_break;  // tie-break hash of the template (algo/map/tie_break.hpp)
 
-    // The code of base i of the read or of its reverse complement.
+    // Encoded base i of the read or of its reverse complement.
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
         const int32_t at = reverse ? length - 1 - i : i;
         if (not_acgt[at >> 5] >> (at & 31) & 1) return kNoBase;
         const uint8_t c = packed_base(words, uint64_t(at));
         return reverse ? uint8_t(3 - c) : c;
     }
-    // The bases from i on, of the read or of its reverse complement; what lies after the last is not said.
+    // 32 bases from i on, of the read or of its reverse complement; those after the last are undefined.
     GPUALIGN_HD uint64_t window(int32_t i, bool reverse) const {
         if (!reverse) return packed_window(words, uint64_t(i));
         const int32_t first = length - kBasesPerWord - i;
         return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
     }
-    // A bit for each of the bases that is not A, C, G or T; count < 32.
-    GPUALIGN_HD uint32_t unknown_bases(int32_t from, int32_t count) const {
+    // Mask of ambiguous bases among `count` < 32 from `from` on.
+    GPUALIGN_HD uint32_t ambiguous_bases(int32_t from, int32_t count) const {
         const uint64_t both = uint64_t(not_acgt[(from >> 5) + 1]) << 32 | not_acgt[from >> 5];
         return uint32_t(both >> (from & 31) & ((uint64_t(1) << count) - 1));
     }
-    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return unknown_bases(from, count) == 0; }
+    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return ambiguous_bases(from, count) == 0; }
 };
 
-GPUALIGN_HD int32_t count_unknown(const MapRead& read) {
+GPUALIGN_HD int32_t count_ambiguous(const MapRead& read) {
     int32_t n = 0;
     for (int32_t i = 0; i < read.length; i++) n += read.code(i, false) == kNoBase;
     return n;
 }
 
-// Returns whether all bases are A, C, G or T. Lanes take bases first, then words.
+// Packs a read; returns whether it has no ambiguous base. Lanes take bases first, then words.
 template <class Group>
 GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t length, int32_t words, uint64_t* packed,
                            uint32_t* not_acgt) {
@@ -51,7 +51,7 @@ GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t len
     const int32_t used = (length + kBasesPerWord - 1) / kBasesPerWord;
     bool clean = true;
     for (int32_t first = 0; first < words; first += kLanes) {
-        uint32_t low = 0, high = 0, acgt = 0;  // bits of the codes of word first + lane
+        uint32_t low = 0, high = 0, acgt = 0;  // bit planes of word first + lane
         for (int32_t w = first; w < used && w < first + kLanes; w++) {
             uint32_t lows = 0, highs = 0, valid = 0;
             for (int part = 0; part < kBasesPerWord; part += kLanes) {
@@ -76,7 +76,7 @@ GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t len
     return group.ballot(!clean) == 0;
 }
 
-// Hashes of a read's k-mers, kNoKmer where there is none; returns their number.
+// Hashes the k-mers of a read, kNoKmer for those with ambiguous bases; returns their number.
 constexpr uint64_t kNoKmer = ~uint64_t(0);
 
 template <class Group>
@@ -95,14 +95,14 @@ GPUALIGN_HD uint32_t hash_kmers(const Group& group, const MapRead& read, int k, 
 GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, int32_t w) {
     const uint64_t hash = hashes[i];
     if (hash == kNoKmer) return false;
-    int32_t first = i, last = i;  // around i no hash is smaller
+    int32_t first = i, last = i;  // widest interval around i without a smaller hash
     while (first > 0 && i - first < w - 1 && hashes[first - 1] >= hash) first--;
     while (last < kmers - 1 && last - first < w - 1 && hashes[last + 1] >= hash) last++;
     return last - first >= w - 1;
 }
 
-// The seeds that the index knows, of so many; returns their number. hash_of(s, at) returns the hash of seed s and sets `at` as MapShared's
-// seed_at.
+// Looks `seeds` hashes up and keeps the seeds that the index has; returns their number. hash_of(s, at) returns the
+// hash of seed s and sets `at` for MapShared::seed_at.
 template <class Group, class Memory, class HashOf>
 GPUALIGN_HD uint32_t look_up_seeds(const Group& group, const MapTarget& target, Memory& shared, uint32_t seeds, HashOf&& hash_of) {
     using Number = typename Memory::SeedNumber;
@@ -126,8 +126,7 @@ GPUALIGN_HD uint32_t look_up_seeds(const Group& group, const MapTarget& target, 
     return indexed;
 }
 
-// The minimizers that the index knows, in order of position; returns their number. `Memory` has space for a seed of each base, as
-// MapShared.
+// Finds the minimizers that the index has, in order of position; returns their number. `Memory` is like MapShared.
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 Memory& shared) {
@@ -151,10 +150,10 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
     });
 }
 
-// Hits of all seeds; saturates.
+// Total hits of the seeds; saturates.
 template <class Group>
 GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
-    constexpr uint32_t kMany = 1u << 26;  // times the lanes is no more than fits
+    constexpr uint32_t kMany = 1u << 26;  // kMany times the lanes does not overflow
     uint32_t total = 0;
     for (uint32_t base = 0; base < seeds && total < kMany; base += Group::kLanes) {
         const uint32_t s = base + group.lane();
@@ -164,17 +163,17 @@ GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint
     return total;
 }
 
-// The repeat rule: seeds are followed from the rarest to the most frequent, of equally frequent ones the first, until
-// `maximum` hits have been followed. The rarest is always followed, up to that number of its hits, so that a read made
-// of repeats alone is mapped.
+// The repeat rule: seeds are followed from the rarest to the most frequent, ties in order of position, until `maximum`
+// hits have been followed. The rarest is always followed, up to that number of its hits, so that a read within a
+// repeat is mapped.
 GPUALIGN_HD uint64_t rarity_rank(uint32_t count, uint32_t seed) { return uint64_t(count) << 32 | seed; }
-// Hits of the seed of that rank; it is not followed, nor are those after it, where these and the ones before are more than most.
+// Hits to follow of the seed of that rank; more than `maximum` if it is too frequent, which ends the list.
 GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t maximum) {
     return count <= maximum ? count : rank == 0 ? maximum : maximum + 1;
 }
 
-// Returns how many of the seeds in that order are followed and, in `hits`, how many hits. count_of(rank) returns the hits of a seed, and
-// place(rank, start) takes how many are followed before it.
+// Returns the number of seeds that are followed and, in `hits`, of their hits. count_of(rank) is a seed's number of
+// hits; place(rank, start) receives the number followed before it.
 template <class Group, class CountOf, class Place>
 GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t maximum, uint32_t& hits, CountOf&& count_of, Place&& place) {
     hits = 0;
@@ -196,13 +195,13 @@ GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t m
     return seeds;
 }
 
-// Where the followed hits of a seed begin: those of one that has too many are neighbours somewhere among its hits.
-GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t followed) {
-    return count > followed ? drawn_below(draw, DrawFor::hits, count - followed + 1) : 0;
+// First of the consecutive hits that are followed of a seed with too many.
+GPUALIGN_HD uint32_t first_followed(uint32_t tie_break, uint32_t count, uint32_t followed) {
+    return count > followed ? tie_break_below(tie_break, TieBreakFor::hits, count - followed + 1) : 0;
 }
 
-// Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
-// their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
+// Orders seeds from the rarest to the most frequent if hits must be left out; sets seed_order and seeds.start, the
+// number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated, Memory& shared,
                                   uint32_t& hits) {
@@ -222,20 +221,20 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
         [&](uint32_t r, uint32_t start) { shared.seeds.start[r] = start; });
 }
 
-// The hit of an index entry with the k-mer at a position of the read.
+// Seed hit of an index entry and a k-mer of the read.
 GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse, int32_t length, int k) {
     const bool reverse = entry_reverse(entry) != kmer_reverse;
     const int64_t at = reverse ? length - k - position : position;
     return make_hit(reverse, int64_t(entry_position(entry)) - at, at);
 }
 
-// The chosen seeds' hits, unsorted.
+// Writes the chosen seeds' hits, unsorted.
 template <class Group, class Memory>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
                              uint32_t count, const Memory& shared, uint64_t* hits) {
-    const uint32_t skipped = chosen == 1 ? first_followed(read.draw, shared.seeds.count[shared.seed_order[0]], count) : 0;
+    const uint32_t skipped = chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
-        uint32_t low = 0, high = chosen;  // the last seed that starts at or before hit h
+        uint32_t low = 0, high = chosen;  // binary search for the last seed that starts at or before hit h
         while (high - low > 1) {
             const uint32_t middle = (low + high) / 2;
             if (shared.seeds.start[middle] <= h) low = middle;

@@ -1,12 +1,12 @@
-// What suboptimal alignments lose against the one that is reported.
+// Score differences of suboptimal alignments to the reported one.
 #pragma once
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
 
-// In score units: the least, and how many lose that little.
+// The smallest difference, and how many alignments have it.
 struct Suboptimal {
-    int32_t minimum = -1;  // there are none
+    int32_t minimum = -1;  // negative: there are none
     uint32_t count = 0;
 
     GPUALIGN_HD void add(int32_t loss) {

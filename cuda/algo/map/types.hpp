@@ -1,4 +1,4 @@
-// What the device's mapper works on: the target (abi/map.hpp) and the workspace of a group of lanes.
+// Memory of the device's mapper: scratch of a group of lanes, in shared and in global memory.
 #pragma once
 #include "abi/map.hpp"
 #include "algo/map/affine.hpp"
@@ -10,7 +10,7 @@
 namespace gpualign {
 
 GPUALIGN_HD uint32_t contig_of(const MapTarget& target, int64_t position) {
-    int64_t low = 0, high = target.contigs;  // the last contig that begins at or before the position
+    int64_t low = 0, high = target.contigs;  // binary search for the last contig that begins at or before the position
     while (high - low > 1) {
         const int64_t middle = (low + high) / 2;
         if (target.contig_offsets[middle] <= position) low = middle;
@@ -18,7 +18,7 @@ GPUALIGN_HD uint32_t contig_of(const MapTarget& target, int64_t position) {
     }
     return uint32_t(low);
 }
-// What of [begin, end) lies in the contig; empty where begin >= end.
+// Clips [begin, end) to the contig; it is empty if begin >= end then.
 GPUALIGN_HD void clip_to_contig(const int64_t* contig_offsets, uint32_t contig, int64_t& begin, int64_t& end) {
     if (begin < contig_offsets[contig]) begin = contig_offsets[contig];
     if (end > contig_offsets[contig + 1]) end = contig_offsets[contig + 1];
@@ -26,41 +26,41 @@ GPUALIGN_HD void clip_to_contig(const int64_t* contig_offsets, uint32_t contig, 
 GPUALIGN_HD uint8_t code_at(const MapTarget& target, int64_t position) {
     return target.acgt_mask[position >> 5] >> (position & 31) & 1 ? packed_base(target.text, uint64_t(position)) : kNoBase;
 }
-// Bit i tells whether position + i is A, C, G or T.
+// ACGT mask of the 32 bases from `position` on.
 GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
     const uint64_t both = uint64_t(target.acgt_mask[(position >> 5) + 1]) << 32 | target.acgt_mask[position >> 5];
     return uint32_t(both >> (position & 31));
 }
 
-// Memory of one group. Shared between its lanes and quick to reach, for reads of up to so many words of 32 bases:
+// Shared memory of a group, for reads of up to Words words of 32 bases.
 template <int Words>
 struct MapShared {
     static constexpr int kRows = 32 * Words;              // the longest read
-    static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is space for
+    static constexpr int kMaxLimit = (kRows - 3) / 3;    // maximum number of edits for which the arrays suffice
     static constexpr uint32_t kFewHits = kRows;
 
     uint64_t read_words[Words + 2];
     union {
-        uint64_t hashes[kRows];   // while seeds are looked for,
-        uint64_t hits[kRows];     // few hits, and
-        int32_t reach[2 * kRows];  // two numbers for each diagonal around a locus
+        uint64_t hashes[kRows];   // while seeds are found
+        uint64_t hits[kRows];     // few hits
+        int32_t reach[2 * kRows];  // two rows per diagonal around a locus
     };
     union {
         struct {
-            uint32_t first[kRows], count[kRows], start[kRows];  // entries, and hits before the seed in the order chosen
+            uint32_t first[kRows], count[kRows], start[kRows];  // entries, their number, and hits before the seed in the chosen order
         } seeds;
-        uint64_t text[2 * Words + 4];  // of the reference around that candidate, or
-        uint8_t bases[12 * kRows];  // of read and reference, unpacked for the alignment
+        uint64_t text[2 * Words + 4];  // of the reference around the candidate
+        uint8_t bases[12 * kRows];  // encoded read and reference for the alignment
     };
     uint32_t read_not_acgt[Words + 2];
-    uint32_t profile[2][5][Words];  // strand and base (4: none) of the read whose windows are searched
+    uint32_t profile[2][5][Words];  // by strand and base (4: ambiguous) of the read whose windows are searched
     using SeedNumber = uint16_t;
-    SeedNumber seed_at[kRows], seed_order[kRows];  // position << 1 | 1 where the canonical k-mer is the reverse strand's
+    SeedNumber seed_at[kRows], seed_order[kRows];  // position << 1 | 1 if the canonical k-mer is the reverse strand's
     uint32_t counter;
     uint16_t cigar[MapRecord::kMaxOperations];
 };
 
-// and large:
+// Global memory of a group.
 struct MapWorkspace {
     uint64_t* hits;            // max_hits each
     uint64_t* candidates;

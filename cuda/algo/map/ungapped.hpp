@@ -1,64 +1,64 @@
-// Alignments that need no dynamic program: a read at a locus whose edits are substitutions, where nothing else in the band of
-// the locus loses as little.
+// Alignments without DP: a read at a locus whose edits are substitutions, if nothing else in the band costs as little.
 //
-// Measured is what an alignment loses against a read that fits: a substitution match + mismatch, a deleted base gap_extend, an
-// inserted or clipped one match more, each gap gap_open and each clipped end clip_penalty besides. All alignments but the one
-// without gaps, up to its loss: how far each diagonal of the band is reached with a loss of 0, 1, 2, ..., a lane a diagonal
-// (Marco-Sola et al. 2021, Bioinformatics 37:456). Where none of them reaches the end of the read, it is the only best one.
+// Costs are relative to a perfect match: a substitution costs match + mismatch, a deleted base gap_extend, an inserted
+// or clipped base `match` more, each gap gap_open and each clipped end clip_penalty in addition. All other alignments
+// are explored up to the cost of the ungapped one: the furthest-reaching row of each diagonal of the band with cost 0,
+// 1, 2, ..., a lane per diagonal (wavefront alignment: Marco-Sola et al. 2021, Bioinformatics 37:456). If none reaches
+// the end of the read, the ungapped alignment is the only best one.
 //
-// A single substitution needs not even that where it loses less than any gap or clipped end: nothing but other loci without gaps
-// loses as little, and the locus is the best of them.
+// A single substitution does not even need that if it costs less than any gap or clipped end: only other ungapped loci
+// cost as little, and the locus is the best of them.
 #pragma once
 #include "algo/map/locus.hpp"
 #include "algo/map/seeds.hpp"
 
 namespace gpualign {
 
-// Whether a substitution loses less than any gap or clipped end.
+// Whether a substitution costs less than any gap or clipped end.
 GPUALIGN_HD bool substitution_loses_least(const AffineScores& scores) {
     const int32_t substitution = scores.match + scores.mismatch;
     return substitution < scores.gap_open + scores.gap_extend && substitution < scores.clip_penalty + scores.match;
 }
 
-// What a read scores at a locus without gaps or clips, base by base, where an unknown base costs what it does for loci.
+// Score of a read at a locus without gaps or clips, base by base, with the costs of ambiguous bases as in loci.
 class UngappedScore {
 public:
     GPUALIGN_HD explicit UngappedScore(const AffineScores& scores) : scores_(scores) {}
 
     GPUALIGN_HD void add(uint8_t code, uint8_t met) {
         const bool equal = code == met && code != kNoBase;
-        unknown_ += code == kNoBase;
+        ambiguous_ += code == kNoBase;
         substitutions_ += !equal && code != kNoBase;
         run_ = code == kNoBase ? run_ + 1 : 0;
         longest_run_ = max(longest_run_, run_);
-        sum_ += equal ? scores_.match : -(code == kNoBase ? unknown_cost(scores_) : scores_.mismatch);
+        sum_ += equal ? scores_.match : -(code == kNoBase ? ambiguous_cost(scores_) : scores_.mismatch);
         lowest_ = min(lowest_, sum_);
         highest_ = max(highest_, sum_);
     }
-    // Whether all of so many edits are substitutions, no end is better clipped, and no gap is better: the known ones lose less than any,
-    // or a gap would take the place of a run of unknown ones.
+    // Whether all of `distance` edits are substitutions, no end is better clipped, and no gap is better: either the
+    // substitutions cost less than any gap, or a gap would have to replace a run of ambiguous bases.
     GPUALIGN_HD bool is_best(int32_t distance) const {
         const int32_t lost = scores_.match + scores_.mismatch, opened = scores_.gap_open + scores_.gap_extend;
         const int32_t gaps = 2 * scores_.gap_open + longest_run_ * (scores_.match + 2 * scores_.gap_extend);
-        return unknown_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
+        return ambiguous_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
                lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
     }
 
 private:
     const AffineScores& scores_;
-    int32_t substitutions_ = 0, unknown_ = 0, run_ = 0, longest_run_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
+    int32_t substitutions_ = 0, ambiguous_ = 0, run_ = 0, longest_run_ = 0, sum_ = 0, lowest_ = 0, highest_ = 0;
 };
 
-// Whether a read is aligned at its locus without gaps or clips, as is plain by its distance: it has no edit, or a single one that is
-// a substitution; or it has unknown bases that are forgiven, and `is_best`, where each of them costs less than a mismatch.
+// Whether it is clear from the distance that a read aligns without gaps or clips: it has no edit, or a single one that
+// is a substitution; or it has forgiven ambiguous bases, and `is_best`, as each of them costs less than a mismatch.
 template <class OneSubstitution, class Best>
-GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t unknown, OneSubstitution&& is_one_substitution,
+GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t ambiguous, OneSubstitution&& is_one_substitution,
                                      Best&& is_best) {
     if (distance == 0) return true;
-    return unknown ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
+    return ambiguous ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
 }
 
-// Bases of the read in front of the first one from `row` on that differs from the reference, which base 0 meets at `begin`.
+// The first row from `row` on whose base differs from the reference, with base 0 at `begin`.
 GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
     while (row < read.length) {
         const uint64_t differ = differing_bases(read.window(row, reverse), packed_window(target.text, uint64_t(begin + row)));
@@ -68,11 +68,11 @@ GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const Map
     return read.length;
 }
 
-// What a read at a locus loses in other ways than without gaps.
+// Explores the alternatives to the ungapped alignment of a read.
 template <class Group>
 class OtherAlignments {
 public:
-    // `memory` has space for kNumbers for each of `band` diagonals and one more.
+    // `memory` holds kNumbers values for each of `band` + 1 diagonals.
     GPUALIGN_HD OtherAlignments(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                 const AffineScores& scores, int16_t* memory)
         : group_(group), read_(read), reverse_(reverse), target_(target), first_(begin - read.limit), scores_(scores),
@@ -81,16 +81,16 @@ public:
 
     static constexpr int32_t kLevels = 16, kGapLevels = 4, kNumbers = kLevels + 2 * kGapLevels;
 
-    // Whether there is memory of enough losses.
+    // Whether the memory suffices for the costs involved.
     GPUALIGN_HD bool possible() const {
         return max(substitution(), scores_.gap_open + scores_.gap_extend + scores_.match) < kLevels &&
                scores_.gap_extend + scores_.match < kGapLevels;
     }
 
-    // Whether there are `substitutions` on the locus' own diagonal, and nothing else loses as little.
+    // Whether there are `substitutions` on the locus' own diagonal, and every other alignment costs more.
     GPUALIGN_HD bool all_lose_more(int32_t substitutions) {
         const int32_t lost = substitutions * substitution();
-        int32_t own = follow(read_.limit, 0);  // how far the alignment without gaps is with as many substitutions
+        int32_t own = follow(read_.limit, 0);  // row that the ungapped alignment reaches with the current cost
         for (int32_t loss = 0; loss <= lost; loss++) {
             const bool at_substitution = loss % substitution() == 0;
             if (loss && at_substitution) own = own < read_.length ? follow(read_.limit, own + 1) : own + 1;
@@ -98,7 +98,7 @@ public:
             bool ends = at_substitution && loss < lost && loss + clipped(read_.length - own) <= lost;
             for (int32_t b = int32_t(group_.lane()); b <= band_; b += int32_t(Group::kLanes))
                 ends = ends || (b < band_ ? reach(b, loss, lost) : set_own(at_substitution ? own : kNever, loss));
-            if (group_.sync_any(ends)) return false;  // what follows may write where others have read
+            if (group_.sync_any(ends)) return false;  // the next round may write where others have read
         }
         return true;
     }
@@ -114,19 +114,19 @@ private:
     GPUALIGN_HD int16_t& insertion(int32_t b, int32_t loss) const { return insertion_[(loss % kGapLevels) * (band_ + 1) + b]; }
     GPUALIGN_HD int16_t& deletion(int32_t b, int32_t loss) const { return deletion_[(loss % kGapLevels) * (band_ + 1) + b]; }
 
-    // The alignment without gaps, of which others may branch off, lies after the last diagonal.
+    // The ungapped alignment, from which others may branch off, is stored after the last diagonal.
     GPUALIGN_HD bool set_own(int32_t row, int32_t loss) const {
         reached(band_, loss) = int16_t(row);
         return false;
     }
-    // The row that a gap may begin after on a diagonal.
+    // Row after which a gap may begin on a diagonal.
     GPUALIGN_HD int32_t from(int32_t b, int32_t loss) const {
         if (loss < 0 || b < 0 || b >= band_) return kNever;
         const int32_t row = reached(b, loss);
         return b == read_.limit ? max(row, int32_t(reached(band_, loss))) : row;
     }
 
-    // How far diagonal b is reached with a loss; tells whether the read's end can be reached with no more than is lost without gaps.
+    // Extends diagonal b with the given cost; returns whether the end of the read can be reached for at most `lost`.
     GPUALIGN_HD bool reach(int32_t b, int32_t loss, int32_t lost) const {
         const int32_t extend = scores_.gap_extend, open = scores_.gap_open + extend, inserted = scores_.match;
         int32_t in = from(b + 1, loss - open - inserted), gap = from(b - 1, loss - open);
@@ -149,13 +149,13 @@ private:
     const MapRead& read_;
     const bool reverse_;
     const MapTarget& target_;
-    const int64_t first_;  // where base 0 of the read lies on the first diagonal
+    const int64_t first_;  // position of the read's base 0 on the first diagonal
     const AffineScores& scores_;
     const int32_t band_;
     int16_t *reached_, *insertion_, *deletion_;
 };
 
-// Whether the read, which is clean, is all bases on all diagonals of the band.
+// Whether the reference has no ambiguous base in [begin, end).
 template <class Group>
 GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64_t begin, int64_t end) {
     bool other = false;
@@ -166,7 +166,7 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
-// Whether all of a read's bases but one are those that its locus has on its own diagonal; an unknown base is none of them.
+// Whether all bases of a read but one match those on its locus' own diagonal; ambiguous bases never match.
 template <class Group>
 GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                      int64_t left) {
@@ -183,13 +183,13 @@ GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bo
     return group.sum(substitutions) == 1;
 }
 
-// Whether a read whose first base lies at `begin` is aligned without gaps or clips, as is plain; each lane looks at all bases of one
-// with unknown ones.
+// Whether it is clear that a read with base 0 at `begin` aligns without gaps or clips. Every lane looks at all bases
+// of a read with ambiguous ones.
 template <class Group>
 GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance, const MapTarget& target,
                                      int64_t begin, int64_t left, const AffineScores& scores) {
     return is_plainly_ungapped(
-        scores, distance, read.unknown, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
+        scores, distance, read.ambiguous, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
         [&] {
             if (begin < left) return false;
             UngappedScore score(scores);
@@ -205,7 +205,7 @@ GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const 
     return is_plainly_ungapped(OneLane(), read, locus_reverse(locus), int32_t(locus_distance(locus)), target, begin, left, scores);
 }
 
-// Whether the read is aligned at its locus without gaps or clips.
+// Whether the read aligns at its locus without gaps or clips.
 template <int Words, class Group>
 GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                              int64_t right, const AffineScores& scores, MapShared<Words>& shared) {

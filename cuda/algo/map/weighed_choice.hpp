@@ -1,12 +1,12 @@
-// The choice among loci or pairs, of which base qualities make one likelier than others that have an edit less.
+// Choice among loci or pairs of which base qualities make one likelier than others with one edit less.
 #pragma once
 #include "algo/map/base_quality.hpp"
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/map/locus.hpp"
 
 namespace gpualign {
 
-// A record to be.
+// The locus to report, with its mapping quality.
 struct MapChoice {
     uint32_t locus;
     bool proper;
@@ -18,28 +18,28 @@ struct PairChoice {
 
 GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + scores.mismatch; }
 
-// Calls of their own, as few reads want them.
+// Not inlined, as few reads need them.
 
-// Of the loci where the whole read is aligned with at most an edit more than at the best one.
+// Among the end-to-end loci with at most one edit more than the best one.
 template <class Group, class Loci>
-GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci& loci, uint32_t draw, const MapChoice usual) {
+GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci& loci, uint32_t tie_break, const MapChoice usual) {
     uint32_t near = 0;
-    while (near < loci.count && near <= kMostWeighed && loci.score(0) - loci.score(near) <= edit_of(scores)) near++;
-    if (near < 2 || near > kMostWeighed) return usual;
+    while (near < loci.count && near <= kMaxWeighed && loci.score(0) - loci.score(near) <= edit_of(scores)) near++;
+    if (near < 2 || near > kMaxWeighed) return usual;
     const auto loss_of = [&](uint32_t i) { return loci.local(i) ? -1 : phred_loss(loci, i, scores); };
     int32_t least;
-    const uint32_t chosen = least_loss(group, near, usual.locus, drawn(draw, DrawFor::quality), loss_of, least);
+    const uint32_t chosen = least_loss(group, near, usual.locus, tie_break_for(tie_break, TieBreakFor::quality), loss_of, least);
     uint32_t others = 0;
     for (uint32_t i = group.lane(); i < near; i += Group::kLanes)
         if (i != chosen && !loci.local(i)) others += Weights::of(loss_of(i) - least);
     return {chosen, usual.proper, uint8_t(min(usual.mapq, Weights::quality(group.sum(others))))};
 }
 
-// Of the proper pairs of so many loci of each mate that lose at most an edit against the usual one, whose score is `best`.
+// Among the proper pairs that score at most one edit less than the usual one, whose score is `best`.
 template <class Group, class Loci>
 GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t rows,
-                                    uint32_t columns, uint32_t draw, int32_t best, const PairChoice usual) {
-    constexpr int32_t kUnitLoss = 6;  // of a unit of an insert size's penalty
+                                    uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
+    constexpr int32_t kUnitLoss = 6;  // per unit of an insert-size penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
     const auto penalty_of = [&](uint32_t c) {
         const uint32_t i = c / columns, j = c % columns;
@@ -56,9 +56,9 @@ GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, c
     uint32_t near = 0, others[2] = {0, 0};
     for (uint32_t c = group.lane(); c < rows * columns; c += Group::kLanes) near += penalty_of(c) >= 0;
     near = group.sum(near);
-    if (near < 2 || near > kMostWeighed) return usual;
+    if (near < 2 || near > kMaxWeighed) return usual;
     int32_t least;
-    const uint32_t chosen = least_loss(group, rows * columns, usual.first.locus * columns + usual.second.locus, draw, loss_of, least);
+    const uint32_t chosen = least_loss(group, rows * columns, usual.first.locus * columns + usual.second.locus, tie_break, loss_of, least);
     const uint32_t row = chosen / columns, column = chosen % columns;
     for (uint32_t c = group.lane(); c < rows * columns; c += Group::kLanes) {
         const int32_t loss = c == chosen ? -1 : loss_of(c);

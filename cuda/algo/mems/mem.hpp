@@ -16,16 +16,16 @@
 
 namespace gpualign {
 
-// The query side: strand sequences one after the other. A set bit in `breaks` (one bit a position) marks what is no
-// base: the borders of records and anything but A, C, G, T. Position 0 and the position after the last base are
-// breaks; both arrays carry two words of padding.
+// The query: strand sequences one after the other. `breaks` has a bit per position that is not a base: borders of
+// records, and characters other than A, C, G and T. Position 0 and the position after the last base are breaks; both
+// arrays have two words of padding.
 struct TextView {
     const uint64_t* words;
     const uint64_t* breaks;
 };
 
-// The reference side. Segments are the maximal stretches of bases within a contig; `near_break` has one bit for each
-// block of kBreakBlock positions that holds a border of a segment.
+// The reference. Segments are the maximal intervals of bases within a contig; `near_break` has a bit per block of
+// kBreakBlock positions that contains the border of a segment.
 struct SegmentedReference {
     const uint64_t* words;
     const uint64_t* near_break;
@@ -48,7 +48,7 @@ struct MemSeed {
     uint16_t minimum, maximum;
 };
 
-// The 64 break bits from position i on.
+// The break bits of the 64 positions from i on.
 GPUALIGN_HD uint64_t break_window(const uint64_t* breaks, uint64_t i) {
     const int shift = int(i & 63);
     const uint64_t low = breaks[i >> 6] >> shift;
@@ -76,8 +76,8 @@ GPUALIGN_HD uint64_t spread_breaks(uint64_t breaks, int k) {
     return breaks;
 }
 
-// A k-mer's rank in the order of minimizers: its hash + 1, so that 0 is left for "no k-mer starts here". The k-mer is
-// the head of `window`; no branch, so that loops over positions vectorise.
+// Rank of a k-mer in the order of minimizers: its hash + 1, where 0 means that no k-mer starts here. The k-mer is the
+// head of `window`; branch-free, so that loops over positions vectorise.
 GPUALIGN_HD uint64_t seed_key(uint64_t window, int k) {
     const uint64_t forward = window & kmer_mask(k);
     const uint64_t reverse = reverse_complement(forward) >> (64 - 2 * k);
@@ -105,7 +105,7 @@ GPUALIGN_HD bool canonical_range(const uint64_t* keys, Position p, int w, int& m
     return minimum <= maximum;
 }
 
-// Equal bases from (q, r) on, at most `limit`; stops at a break of the text.
+// Number of equal bases from (q, r) on, at most `limit`; stops at a break of the text.
 GPUALIGN_HD uint32_t extend_right(const TextView& text, uint64_t q, const uint64_t* words, uint64_t r, uint32_t limit) {
     uint32_t n = 0;
     while (n < limit) {
@@ -119,7 +119,7 @@ GPUALIGN_HD uint32_t extend_right(const TextView& text, uint64_t q, const uint64
     return n < limit ? n : limit;
 }
 
-// Equal bases before (q, r), at most `limit`.
+// Number of equal bases before (q, r), at most `limit`.
 GPUALIGN_HD uint32_t extend_left(const TextView& text, uint64_t q, const uint64_t* words, uint64_t r, uint32_t limit) {
     uint32_t n = 0;
     while (n < limit) {
@@ -140,7 +140,7 @@ GPUALIGN_HD bool may_break(const SegmentedReference& reference, uint32_t begin, 
     return false;
 }
 
-// The segment that holds a position; the position must lie in one.
+// The segment that contains a position.
 GPUALIGN_HD uint32_t segment_of(const SegmentedReference& reference, uint32_t position) {
     uint32_t begin = 0, end = reference.segments;
     while (end - begin > 1) {
@@ -151,10 +151,10 @@ GPUALIGN_HD uint32_t segment_of(const SegmentedReference& reference, uint32_t po
     return begin;
 }
 
-// Bases beyond which it is cheaper to look a segment up than to test every block in between.
+// Beyond so many bases it is cheaper to look up a segment than to test every block in between.
 constexpr uint32_t kMaxTestedBases = 8u << kBreakBlockShift;
 
-// How far a match may run to the right of r when it has run `length` without regard to segments.
+// Clips a match that extends `length` bases to the right of r to its segment.
 GPUALIGN_HD uint32_t clip_right(const SegmentedReference& reference, uint32_t r, uint32_t length) {
     if (length <= kMaxTestedBases && !may_break(reference, r, r + length)) return length;
     const uint32_t available = reference.segment_ends[segment_of(reference, r - 1)] - r;

@@ -1,4 +1,4 @@
-// The text of both strands of query records, or of the reverse ones, from their packed forward strands.
+// The text of both strands of query records, or of the reverse ones, made from their packed forward strands.
 //
 // The forward strands are a text of their own (mem.hpp, TextView): a break, then each record and a break. In the text of
 // both strands a record's forward strand is followed by its reverse one, so positions there follow from those here: with
@@ -8,7 +8,7 @@
 
 namespace gpualign {
 
-constexpr int kStrandBlock = 64;  // positions that are made at a time
+constexpr int kStrandBlock = 64;  // positions that are made at once
 
 // A strand of a record in a text; a break follows it.
 struct TextBlock {
@@ -18,8 +18,8 @@ struct TextBlock {
     bool reverse;
 };
 
-// Which strands a text has of its records, of which `begins` holds the first bases in the forward text, and the position
-// after its last break.
+// Layout of a text's strands; `begins` holds the first base of each record in the forward text, and the position after
+// its last break.
 struct StrandLayout {
     const uint32_t* begins;
     uint32_t records;
@@ -35,7 +35,7 @@ struct StrandLayout {
         return {!both() ? begin : turned ? begin + next - 1 : 2 * begin - 1, uint32_t(next - begin - 1), record, turned};
     }
 
-    // The block that holds a position (a block's closing break belongs to it); there must be one.
+    // The block that contains a position, including a block's closing break.
     GPUALIGN_HD uint32_t block_at(uint64_t position) const {
         uint32_t begin = 0, end = records;
         while (end - begin > 1) {
@@ -50,7 +50,7 @@ private:
     GPUALIGN_HD bool both() const { return forward && reverse; }
 };
 
-// Codes and breaks of kStrandBlock positions.
+// Encoded bases and breaks of kStrandBlock positions.
 struct StrandWords {
     uint64_t codes[2] = {0, 0};
     uint64_t breaks = 0;

@@ -1,13 +1,13 @@
-// Matches whose string occurs once in the reference, from the reference's positions in order of what follows them.
+// Matches whose string occurs once in the reference, found with a suffix array of the reference.
 //
-// At most one such match starts at a query position s: the longest one that starts there, where just one reference position
-// has it. Of all positions, those whose following bases agree the longest with the query's lie side by side around the position
-// where the query itself would stand in the order (Manber and Myers 1993). So a binary search finds the longest match, and one
-// neighbour more tells whether it is unique: the work does not depend on how often anything is repeated.
+// At most one such match starts at a query position s: the longest one, if a single reference position has it. The
+// suffixes that agree longest with the query's are adjacent to where the query itself would be sorted (Manber and
+// Myers 1993). So a binary search finds the longest match, and one more neighbour shows whether it is unique: the work
+// does not depend on the number of repeats.
 //
-// The positions are grouped by the k bases that begin there, and each group is in order of the bases after these, as far as
-// kSortedBases: more agreement than that is left in order of position, and looked through one by one. "In order" means by the
-// complement of the bases, first base first, the end of a segment before any base.
+// Suffixes are grouped by their first k bases; each group is sorted by the following bases, up to kSortedBases:
+// suffixes that agree further stay in order of position and are scanned. The order compares complements of bases, the
+// first base first, and the end of a segment before any base.
 #pragma once
 #include "algo/mems/mem.hpp"
 
@@ -15,8 +15,8 @@ namespace gpualign {
 
 constexpr uint32_t kSortedBases = 512;  // after the first k
 
-// A view of the positions: offsets has 4^k + 1 elements; k is no more than the least length of a match.
-struct SortedPositions {
+// A view of the suffix array: offsets has 4^k + 1 elements; k is at most the minimum length of a match.
+struct SuffixArray {
     const uint32_t* offsets;
     const uint32_t* positions;
     int k;
@@ -26,7 +26,7 @@ struct SortedPositions {
 struct UniqueMemTask {
     TextView text;
     SegmentedReference reference;
-    SortedPositions sorted;
+    SuffixArray suffixes;
     uint32_t min_length;
 };
 
@@ -77,10 +77,10 @@ constexpr uint32_t kMaxTriedAlike = 8;
 // `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its end.
 GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end, uint32_t at,
                                         uint32_t depth, bool only_begins) {
-    const uint32_t k = uint32_t(task.sorted.k), no_limit = ~uint32_t(0);
-    const auto alike = [&](uint32_t i) { return common_bases(task, s, task.sorted.positions[i], k, depth) == depth; };
+    const uint32_t k = uint32_t(task.suffixes.k), no_limit = ~uint32_t(0);
+    const auto alike = [&](uint32_t i) { return common_bases(task, s, task.suffixes.positions[i], k, depth) == depth; };
     if (only_begins) {
-        const auto earlier = [&](uint32_t i) { return extends_left(task, s, task.sorted.positions[i]); };
+        const auto earlier = [&](uint32_t i) { return extends_left(task, s, task.suffixes.positions[i]); };
         uint32_t tried = 0;
         bool all = true;
         for (uint32_t i = at; all && i < end && tried < kMaxTriedAlike && alike(i); i++, tried++) all = earlier(i);
@@ -95,25 +95,25 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
         return longest.length && !longest.unique && (task.text.breaks[q >> 6] >> (q & 63) & 1);
     };
     for (uint32_t i = at; i < end && !settled() && alike(i); i++)
-        longest.take(common_bases(task, s, task.sorted.positions[i], depth, no_limit), task.sorted.positions[i]);
+        longest.take(common_bases(task, s, task.suffixes.positions[i], depth, no_limit), task.suffixes.positions[i]);
     for (uint32_t i = at; i > begin && !settled() && alike(i - 1); i--)
-        longest.take(common_bases(task, s, task.sorted.positions[i - 1], depth, no_limit), task.sorted.positions[i - 1]);
+        longest.take(common_bases(task, s, task.suffixes.positions[i - 1], depth, no_limit), task.suffixes.positions[i - 1]);
     return longest;
 }
 
 // The longest match at s, where it has at least `minimum` bases, k or more; otherwise a length below that. With `only_begins`
 // also where it begins before s.
 GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t minimum, bool only_begins = false) {
-    const SortedPositions& sorted = task.sorted;
-    const uint32_t k = uint32_t(sorted.k), depth = k + kSortedBases;
-    const uint64_t group = packed_window(task.text.words, s) & kmer_mask(sorted.k);
-    if (break_window(task.text.breaks, s) & ((uint64_t(1) << sorted.k) - 1)) return {0, 0, false};
-    const uint32_t begin = sorted.offsets[group], end = sorted.offsets[group + 1];
+    const SuffixArray& suffixes = task.suffixes;
+    const uint32_t k = uint32_t(suffixes.k), depth = k + kSortedBases;
+    const uint64_t group = packed_window(task.text.words, s) & kmer_mask(suffixes.k);
+    if (break_window(task.text.breaks, s) & ((uint64_t(1) << suffixes.k) - 1)) return {0, 0, false};
+    const uint32_t begin = suffixes.offsets[group], end = suffixes.offsets[group + 1];
     const uint64_t next_word = packed_window(task.text.words, s + k);
     const int bases_in_word = trailing_zeros(break_window(task.text.breaks, s + k));
     uint32_t low = begin, high = end, before = k, after = k;  // bases that the positions low - 1 and high share with the query
     while (low < high) {
-        const uint32_t middle = low + (high - low) / 2, r = sorted.positions[middle];
+        const uint32_t middle = low + (high - low) / 2, r = suffixes.positions[middle];
         // nearly always the next word decides
         const uint64_t word = packed_window(task.reference.words, r + k);
         const int same = trailing_zeros(next_word ^ word) >> 1;
@@ -135,13 +135,13 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
         }
     }
     LongestMem longest{0, 0, false};
-    if (low > begin) longest.take(before, sorted.positions[low - 1]);
-    if (low < end) longest.take(after, sorted.positions[low]);
+    if (low > begin) longest.take(before, suffixes.positions[low - 1]);
+    if (low < end) longest.take(after, suffixes.positions[low]);
     if (longest.length < minimum || !longest.unique) return longest;
     // the next position on the same side
-    const bool on_left = low > begin && longest.reference == sorted.positions[low - 1];
+    const bool on_left = low > begin && longest.reference == suffixes.positions[low - 1];
     if (on_left ? low - begin > 1 : end - low > 1) {
-        const uint32_t next = sorted.positions[on_left ? low - 2 : low + 1];
+        const uint32_t next = suffixes.positions[on_left ? low - 2 : low + 1];
         longest.unique = common_bases(task, s, next, k, longest.length) < longest.length;
     }
     return longest;

@@ -126,7 +126,7 @@ struct Strip {
         }
     }
 
-    // The same for scores alone.
+    // A row for scores alone.
     template <bool Ahead = false, class Scores>
     GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
                                Word minus_extend) {

@@ -25,7 +25,7 @@ GPUALIGN_CONSTEXPR_HD uint8_t bam_character(uint8_t base) {
     return uint8_t((base & 8 ? high : low) >> (8 * (base & 7)));
 }
 
-// Of an upper-case base; N of what is none.
+// Complement of an upper-case base; N for any other character.
 GPUALIGN_CONSTEXPR_HD uint8_t complement_base(uint8_t character) {
     if (character < 'A' || character > 'Z') return 'N';
     const uint8_t base = bam_base(character);

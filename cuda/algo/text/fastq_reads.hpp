@@ -3,7 +3,7 @@
 #pragma once
 #include "abi/fastq.hpp"
 #include "algo/common/group.hpp"
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 #include "algo/text/columns.hpp"
 #include "algo/text/fastq.hpp"
 
@@ -79,7 +79,7 @@ struct FastqFound {
     uint32_t longest;
 };
 
-// What the records are that have this number in their files, and their reads' sizes, draws and templates.
+// What the records are that have this number in their files, and their reads' sizes, tie_breaks and templates.
 GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
     FastqRecord records[2] = {};
     FastqFound found{!FastqRecords(batch.first).load(number, records[0]), 0};
@@ -99,7 +99,7 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
         const uint32_t read = batch.mates_each * number + mate, size = records[mate].size;
         batch.sizes[read] = uint64_t(size) << 32 | uint64_t(name_sizes[mate]);
         if (batch.mates) batch.mates[read] = batch.mates_each == 1 ? kSingle : mate ? kSecondMate : kFirstMate;
-        if (batch.draws) batch.draws[read] = draw_of_text(records[mate].name, found.odd ? 0 : name_sizes[mate]);
+        if (batch.tie_breaks) batch.tie_breaks[read] = tie_break_hash(records[mate].name, found.odd ? 0 : name_sizes[mate]);
         if (batch.templates && read % batch.template_reads == 0) batch.templates[read / batch.template_reads] = read;
         if (size > found.longest) found.longest = size;
     }

@@ -163,8 +163,8 @@ private:
     int32_t score_[2] = {}, row_[2] = {};
 };
 
-// As diagonal_strip (device/pairwise/diagonal_scan.cuh), without directions. `shared_best` (local): the best score that any
-// strip of the pair has found so far; of cells below it none is where the alignment ends.
+// Counterpart of diagonal_strip (device/pairwise/diagonal_scan.cuh) without directions. `shared_best` (local): the
+// best score that any strip of the pair has found; alignments do not end in cells below it.
 template <class Ends, bool Affine, class Around, class Columns, class Found>
 __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
                                            const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,

@@ -1,4 +1,4 @@
-// Where alignments of LazyRScan begin and end but for the corners: on the borders (semi-global), anywhere (local).
+// Begins and ends of LazyRScan's alignments outside the corners: on the borders (semi-global), anywhere (local).
 #pragma once
 #include "device/pairwise/lazy_scan.cuh"
 

@@ -1,4 +1,4 @@
-// Where alignments of device/pairwise/query_lanes.cuh begin and end: anywhere (local), or on the borders.
+// Begins and ends of the alignments of device/pairwise/query_lanes.cuh: anywhere (local), or on the borders.
 #pragma once
 #include "device/pairwise/query_lanes.cuh"
 

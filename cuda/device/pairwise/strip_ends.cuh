@@ -1,4 +1,5 @@
-// Where alignments by strips begin and end (device/pairwise/diagonal_scan.cuh): in the corners, on the borders, anywhere.
+// Begins and ends of alignments by strips (device/pairwise/diagonal_scan.cuh): in the corners, on the borders,
+// anywhere.
 #pragma once
 #include "device/pairwise/lazy_scan.cuh"
 

@@ -1,4 +1,4 @@
-// How far the strips of a pair have come, for the warps with the next ones.
+// Progress of a pair's strips, for the warps with the next strips.
 #pragma once
 #include "device/pairwise/lazy_scan.cuh"
 
@@ -7,7 +7,7 @@ namespace nw {
 
 constexpr int done = 0x7fffffff;
 
-// Waits until the strip `at` has written `rows` rows; called by the whole warp.
+// Waits until strip `at` has written `rows` rows; called by the whole warp.
 __device__ __forceinline__ void wait_for(const int* progress, int at, int rows) {
     if (threadIdx.x % warp_size == 0)
         while (*reinterpret_cast<const volatile int*>(progress + at) < rows) __nanosleep(200);
@@ -15,7 +15,7 @@ __device__ __forceinline__ void wait_for(const int* progress, int at, int rows) 
     __threadfence();
 }
 
-// Tells who waits for the strip `at` that so many rows are written; called by the whole warp.
+// Publishes that strip `at` has written `rows` rows; called by the whole warp.
 __device__ __forceinline__ void publish(int* progress, int at, int rows) {
     __threadfence();
     __syncwarp();

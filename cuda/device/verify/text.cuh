@@ -17,7 +17,7 @@ __device__ __forceinline__ uint32_t bases16(const uint32_t* text, uint32_t begin
     return (reversed >> 1 & 0x55555555u) | (reversed & 0x55555555u) << 1;
 }
 
-// The same for one bit per base: bit i tells whether column + i is A, C, G or T.
+// The ACGT mask of columns [column, column + 16), read like the bases.
 template <bool Backward>
 __device__ __forceinline__ uint32_t known16(const uint32_t* bits, uint32_t begin, uint32_t columns, uint32_t column) {
     const int64_t position = Backward ? int64_t(begin) + columns - column - 16 : int64_t(begin) + column;

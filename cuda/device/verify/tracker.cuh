@@ -6,7 +6,7 @@ namespace gpualign {
 
 constexpr int kBlock = 16;  // columns between two looks at the score, and between two lanes
 
-// Where the last row's score has been, and the best of it.
+// Score of the last row, and the best so far.
 struct Tracker {
     int32_t score, bound, best;
     uint32_t end;

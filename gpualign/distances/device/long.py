@@ -40,7 +40,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
 
     def __init__(self, device: Device, problem: Distances) -> None:
         super().__init__(device, problem)
-        self._bits = 2 if problem.code_table[1] <= 5 else 8  # of them one is of no symbol
+        self._bits = 2 if problem.code_table[1] <= 5 else 8  # one of the codes stands for no symbol
         attributes = device.driver.device_attribute
         processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         self._blocks = tuning.LONG_BLOCKS * processors

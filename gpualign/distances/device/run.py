@@ -55,7 +55,7 @@ class OnDevices(Generic[Problem]):
                 copy.result()
 
     def matrix_on_device(self, out: DeviceArray) -> None:
-        """The same into an array on the GPU."""
+        """Write the matrix into an array on the GPU."""
         for _ in self._each(out.address):
             pass
 

@@ -22,7 +22,7 @@ from gpualign.params import RunOptions
 _LENGTHS, _LIMITS = (60, 128, 150), (0.05, 0.3)
 #: symbols of a pair that blocks share
 _LONG = 12_000
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *(("distances", tuning.defines(tuning.words_of(length), MODES["global"])) for length in _LENGTHS),
     ("distances", tuning.defines(tuning.words_of(_LENGTHS[-1]), MODES["indel"])),

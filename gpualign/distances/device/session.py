@@ -16,7 +16,7 @@ _WORTH_A_CALL_S = 2e-3
 #: before the threads of devices end, which atexit's functions come after
 _at_exit = getattr(threading, "_register_atexit", atexit.register)
 _lock = threading.Lock()
-#: of this process: a fork's child must not use its parent's
+#: one per process: a forked child must not use its parent's
 _open: dict[tuple[int, str, int | None], Backend] = {}
 
 

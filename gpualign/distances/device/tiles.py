@@ -1,4 +1,4 @@
-"""What the kernels of `distances` and `scores` share: rows of a matrix on the device, and what is asked of them."""
+"""Shared by the kernels of `distances` and `scores`: rows of a matrix on the device, and queries about them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
     # -- launches
 
     def _copy_rows(self, slot: Slot, item: Task[Problem], matrix: int) -> None:
-        """Rows to where they belong in another array on the GPU, neighbours together."""
+        """Copy rows to their positions in another array on the GPU, adjacent rows together."""
         numbers, row = item.problem.queries.order[item.first : item.last], 4 * len(item.problem.targets)
         edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
         for first, last in pairwise(edges):

@@ -21,7 +21,7 @@ from gpualign.io import bgzf
 from gpualign.io.bgzf import BgzfCodec, inflated_in
 from gpualign.params import available_cores
 from gpualign.streaming.lent import Lend
-from gpualign.streaming.turns import Turns
+from gpualign.streaming.priority_semaphore import PrioritySemaphore
 
 #: of blocks that a device inflates side by side
 _GROUP_BYTES = 8 << 20
@@ -85,7 +85,7 @@ class DeviceCodec(BgzfCodec):
         self._devices, self._lend, self._threads = devices, lend, host_threads
         self._pool: DevicePool[Any, Any] | None = None
         self._is_alone = False
-        self._inflating = self._deflating = Turns(0)
+        self._inflating = self._deflating = PrioritySemaphore(0)
 
     @property
     def group_bytes(self) -> int:  # type: ignore[override]
@@ -102,8 +102,8 @@ class DeviceCodec(BgzfCodec):
         before = self._pool, self._is_alone, self._inflating, self._deflating
         inflated = _INFLATED if alone else _INFLATED_NEXT_TO_THREADS if self._spare else _INFLATED_NEXT_TO_BATCHES
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
-        self._inflating = Turns(inflated * len(self._devices))
-        self._deflating = Turns(self.waiting)
+        self._inflating = PrioritySemaphore(inflated * len(self._devices))
+        self._deflating = PrioritySemaphore(self.waiting)
         try:
             yield
         finally:
@@ -144,12 +144,12 @@ class DeviceCodec(BgzfCodec):
         return int((turn + 1) * share) > int(turn * share)
 
     def _made(
-        self, staged: Callable[[NDArray[np.uint8], Lend], Any], given: NDArray[np.uint8], turns: Turns
+        self, staged: Callable[[NDArray[np.uint8], Lend], Any], given: NDArray[np.uint8], semaphore: PrioritySemaphore
     ) -> NDArray[np.uint8] | None:
         if (pool := self._pool) is None:
             return None
         try:
-            with turns.taken(ahead=False):
+            with semaphore.taken(ahead=False):
                 made: NDArray[np.uint8] | None = pool.run(staged(given, self._lend))
             return made
         except (ValueError, GpualignError, NvcompError):  # said by who does it without a device

@@ -40,7 +40,7 @@ _serial = itertools.count()
 
 @dataclass(frozen=True)
 class ProfileImage:
-    """What the blocks copy to shared memory.
+    """Arrays that blocks copy to shared memory.
 
     Attributes:
         words: uint32 (passes, image words).
@@ -194,7 +194,7 @@ class LcsKernel:
     # -- the steps, apart for benchmarks
 
     def shape_for(self, q: int, subjects: int, long: bool = False) -> LcsShape:
-        """How many threads and words a subject gets: decided by the first batch, as each shape is a kernel to load."""
+        """The threads and words for each subject: decided by the first batch, as each shape is a kernel to load."""
         if (q, long) not in self._shapes:
             query = self.queries[q]
             self._shapes[q, long] = self._shape or choose_lcs_shape(
@@ -282,17 +282,17 @@ class LcsKernel:
         return [batch.part(0, middle), batch.part(middle, len(batch))] if middle else [batch]
 
     def join(self, results: Sequence[ScoredBatch]) -> ScoredBatch:
-        """The halves' lengths as those of the whole batch."""
+        """Join the lengths of both halves of a batch."""
         return ScoredBatch.join(results)
 
 
 def _key(shape: LcsShape, long: bool) -> str:
-    """Of the slot's arrays that hold a part's order; which subjects a warp holds depends on the lanes alone."""
+    """Addresses of the slot's arrays for a shard's order; the subjects of a warp depend on the lanes alone."""
     return f"{shape.lanes}{' long' if long else ''}"
 
 
 _TESTED_QUERY = 1500
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines("crochemore")),
 )

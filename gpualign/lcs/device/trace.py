@@ -91,11 +91,11 @@ class LcsTraceKernel:
         return [Winners(item.query, *half) for half in halves] if middle else [item]
 
     def join(self, results: Sequence[list[bytes]]) -> list[bytes]:
-        """The halves' subsequences as those of all."""
+        """Join the subsequences of both halves of a batch."""
         return [text for result in results for text in result]
 
 
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs_trace", {}),)
 
 

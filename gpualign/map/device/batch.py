@@ -23,7 +23,7 @@ from gpualign.streaming.timeline import STEPS
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
 #: counters of a batch, uint32: fields of MapBatch (cuda/abi/map.hpp), the last one MapCounters
-_COUNTERS = {"doubtful_count": 1, "counters": _native.MAP_COUNTERS}
+_COUNTERS = {"slow_count": 1, "counters": _native.MAP_COUNTERS}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
 
@@ -66,8 +66,8 @@ class MapBatch:
         block = lent_or_new(lend, nbytes)
         bases, qualities = block[layout.bases : end], None if batch.qualities is None else block[end:]
         offsets = block[: layout.templates].view(np.int64)
-        templates = block[layout.templates : layout.draws].view(np.uint32)
-        draws = block[layout.draws : layout.counters].view(np.uint32)
+        templates = block[layout.templates : layout.tie_breaks].view(np.uint32)
+        tie_breaks = block[layout.tie_breaks : layout.counters].view(np.uint32)
         block[layout.counters : layout.counters + 4 * sum(_COUNTERS.values())] = 0
         mates = batch.mates if paired else None
         count, (short, whole, longest) = _native.stage_reads(
@@ -81,7 +81,7 @@ class MapBatch:
             bases,
             qualities,
             offsets,
-            draws,
+            tie_breaks,
             templates,
         )
         return cls(replace(batch, bases=bases), block, count, (short, whole, longest), model)
@@ -98,7 +98,7 @@ class MapBatch:
             "bases": block + layout.bases,
             "qualities": 0 if self.batch.qualities is None else block + layout.bases + len(self.batch.bases),
             "offsets": block,
-            "draws": block + layout.draws,
+            "tie_breaks": block + layout.tie_breaks,
             "templates": block + layout.templates,
             **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _FIRST, strict=True)},
         }
@@ -112,7 +112,7 @@ class MapBatch:
         if self.templates < 2:
             return [self]
         layout = BlockLayout(len(self.batch))
-        middle = int(self.block[layout.templates : layout.draws].view(np.uint32)[self.templates // 2])
+        middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
         return [MapBatch.of(part, paired, model=self.model) for part in parts]
 
@@ -125,6 +125,6 @@ class BlockLayout:
 
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
-        self.draws = self.templates + 4 * (reads + 1)
-        self.counters = self.draws + 4 * reads
+        self.tie_breaks = self.templates + 4 * (reads + 1)
+        self.counters = self.tie_breaks + 4 * reads
         self.bases = -(-(self.counters + 4 * sum(_COUNTERS.values())) // _ALIGNMENT) * _ALIGNMENT

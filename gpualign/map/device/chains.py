@@ -141,7 +141,7 @@ def chain_batch_of(
         rules=rules,
         bases=addresses["bases"],
         offsets=addresses["offsets"],
-        draws=addresses["draws"],
+        tie_breaks=addresses["tie_breaks"],
         reads=reads,
         max_secondary=max_secondary,
         min_length=min_length,

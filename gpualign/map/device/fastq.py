@@ -51,7 +51,7 @@ class ReadsLayout:
         most_names = min(text_bytes, _native.FASTQ_LONGEST_NAME * reads)
         most_bases = text_bytes // 2  # each has a quality
         at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
-        at |= {"draws": self.block + of_map.draws, "zeros": self.block + of_map.counters}
+        at |= {"tie_breaks": self.block + of_map.tie_breaks, "zeros": self.block + of_map.counters}
         at["bases"] = self.block + of_map.bases
         end = at["bases"] + most_bases
         rest = {"qualities": most_bases, "names": most_names, "name_offsets": 8 * (reads + 1), "mates": reads}

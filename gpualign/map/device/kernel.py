@@ -121,8 +121,8 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
         **item.addresses(block),
         template_count=item.templates,
         records=records,
-        further=records + reads * size,
-        further_count=records_bytes // size - reads,
+        overflow_records=records + reads * size,
+        overflow_count=records_bytes // size - reads,
         read_count=reads,
         workspace_hits=sizes.hits,
         workspace_loci=sizes.loci,
@@ -195,14 +195,14 @@ class MapKernel:
             rules=rules,
             records=records,
             workspace=memory,
-            next_further=counters + 4 * given.further,
+            next_overflow=counters + 4 * given.further,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, len(item.batch)))),
-            doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
+            slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
         if self.params.seeding.full:
-            packed["doubtful_count"] = int(slot.upload("all templates", all_templates(item)))
-            packed["doubtful"] = packed["doubtful_count"] + 4
+            packed["slow_count"] = int(slot.upload("all templates", all_templates(item)))
+            packed["slow_templates"] = packed["slow_count"] + 4
         else:
             for function, blocks, shared in launch.steps(item):
                 slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
@@ -224,10 +224,10 @@ class MapKernel:
             self._steps.run(slot, thorough.long_launch(item, batch, block, slot_array(slot), counters, given))
         defines = tuning.thorough_defines(self.params.scoring.has_long_gaps)
         for launch in thorough.launches(item, batch, block, slot_array(slot), counters, workspace, given):
-            slot.clear("fates", 4 * given.templates)
+            slot.clear("statuses", 4 * given.templates)
             for kernel, own in thorough.steps(launch):
                 if kernel:
-                    function = self.device.function("map_thorough", kernel, defines)
+                    function = self.device.function("map_slow_path", kernel, defines)
                     slot.launch(function, blocks, 32 * of_block, own)
                 else:
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)

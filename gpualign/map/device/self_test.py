@@ -31,7 +31,7 @@ _MAX_LEFT = 0.1
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("map", tuning.map_shape(_TESTED_LENGTH).defines),
     ("map_fastq", {}),
-    ("map_thorough", tuning.thorough_defines(False)),
+    ("map_slow_path", tuning.thorough_defines(False)),
     *(("map_chains", tuning.chain_defines(long_gaps)) for long_gaps in (False, True)),
 )
 

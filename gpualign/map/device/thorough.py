@@ -1,4 +1,4 @@
-"""The second mapper of short reads, ``cuda/map_thorough.cu``, for templates that want more than a look at their seeds:
+"""The second mapper of short reads, ``cuda/map_slow_path.cu``, for templates that want more than a look at their seeds:
 reads that do not align end to end, or not well, mates that are not found, and reads too long for the first one.
 
 How many there are only the device knows: memory is for the usual number, and grows where that does not suffice.
@@ -63,7 +63,7 @@ _SHARE, _MIN_TEMPLATES = 1 / 32, 64
 #: of the device's budget for what is known of templates
 _STATES_SHARE = 0.05
 #: the kernels; the second and the third twice, and between the two chains are aligned
-KERNELS = ("find_doubtful", "chain_doubtful", "rank_doubtful", "choose_doubtful", "write_doubtful", "end_doubtful")
+KERNELS = ("find_slow", "chain_slow", "rank_slow", "choose_slow", "write_slow", "end_slow")
 #: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
 _TURNS = ARENA_COUNTERS
 _ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
@@ -138,9 +138,9 @@ class Thorough:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
-        seeds = _native.most_neighbours(longest, index.k, index.w)
+        seeds = _native.max_variant_seeds(longest, index.k, index.w)
         space = self._hits, self._loci, self._lanes, self._band
-        sizes = _native.thorough_bytes(item.mates, longest, seeds, limit, *space)
+        sizes = _native.slow_path_bytes(item.mates, longest, seeds, limit, *space)
         return ThoroughSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
@@ -176,7 +176,7 @@ class Thorough:
     def launches(
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int, given: Capacity
     ) -> Iterator[np.void]:
-        """``ThoroughLaunch`` of cuda/abi/thorough.hpp for each part of the templates.
+        """``SlowPathLaunch`` of cuda/abi/slow_path.hpp for each part of the templates.
 
         Args:
             batch: the first kernel's ``MapBatch``.
@@ -194,17 +194,17 @@ class Thorough:
             both["rules"][1] = self._rules[1]
             both["state"][1] = array("dense state", len(item.batch) * struct("ChainRead").itemsize)
             yield filled(
-                "ThoroughLaunch",
+                "SlowPathLaunch",
                 batch=batch,
                 chains=both,
                 long_chains=long_chains,
                 states=array("template states", given.templates * sizes.template),
-                fates=array("fates", 4 * given.templates),
+                statuses=array("statuses", 4 * given.templates),
                 workspace=workspace,
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
-                most_band_bytes=given.most_band,
+                max_band_bytes=given.most_band,
                 next=own + 4 * _TURNS,
                 done_chains=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
@@ -216,7 +216,7 @@ class Thorough:
                 longest=sizes.longest,
                 max_hits=given.hits,
                 max_loci=given.loci,
-                most_hits=given.most_hits,
+                hit_limit=given.most_hits,
                 mates=item.mates,
                 full=self._params.seeding.full,
                 max_seeds=sizes.seeds,
@@ -234,14 +234,14 @@ class Thorough:
             turn += 4
             return kernel, changed(launch, next=turn - 4)
 
-        yield step("find_doubtful")
+        yield step("find_slow")
         for number in range(2):
             launch["round"] = number
-            yield step("chain_doubtful")
+            yield step("chain_slow")
             align = first + 4 * (_ALIGN_TURNS - _TURNS + number * ALIGN_TURNS)
             target, done = launch["batch"]["target"], launch["done_chains"]
             yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)
-            yield step("rank_doubtful")
+            yield step("rank_slow")
         for kernel in KERNELS[-3:]:
             yield step(kernel)
 

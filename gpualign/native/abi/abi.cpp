@@ -1,4 +1,4 @@
-// The structs of all commands for gpualign/engine/gpu/abi.py, which makes NumPy types of them.
+// Registers the structs of all commands, from which gpualign/engine/gpu/abi.py makes NumPy types.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/map.h>

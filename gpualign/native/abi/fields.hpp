@@ -1,4 +1,4 @@
-// Structs that cross to a device (cuda/abi) as Python sees them: a name, a size, and each field's offset and type.
+// Layout of the structs shared with a device (cuda/abi) for Python: name, size, and each field's offset and type.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace gpualign {
 struct AbiField {
     std::string name;
     size_t offset;
-    std::string type;  // as NumPy writes it, or the name of another struct
-    size_t count;      // of an array; 0: a single value
+    std::string type;  // NumPy's name of the type, or a struct's name
+    size_t count;      // of an array; 0: a scalar
     size_t bytes;
 };
 
@@ -30,7 +30,7 @@ std::string abi_type() {
     return kind + std::to_string(sizeof(Value));
 }
 
-// A field; `type` names the struct that it is, where it is one.
+// Describes a field; `type` is given if the field is a struct.
 template <class Struct, class Value>
 AbiField abi_field(const char* name, Value Struct::*member, const char* type = nullptr) {
     static const Struct object{};
@@ -41,7 +41,7 @@ AbiField abi_field(const char* name, Value Struct::*member, const char* type = n
 
 #define GPUALIGN_FIELD(Struct, field) gpualign::abi_field(#field, &Struct::field)
 
-// Each command's structs (native/<command>/abi.cpp).
+// The structs of each command, listed in the abi.cpp of its folder.
 std::vector<AbiStruct> bounded_gaps_abi();
 std::vector<AbiStruct> chains_abi();
 std::vector<AbiStruct> map_abi();

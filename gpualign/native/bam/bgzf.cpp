@@ -1,4 +1,4 @@
-// BGZF, whole groups of blocks without the interpreter's lock.
+// BGZF for Python; many blocks per call, without the GIL.
 #include "bam/bgzf.hpp"
 
 #include <nanobind/stl/array.h>
@@ -18,7 +18,7 @@
 namespace gpualign {
 namespace {
 
-// ISA-L's functions at these addresses.
+// ISA-L, by the addresses of its functions.
 struct IsalLibrary {
     Isal isal;
 
@@ -30,7 +30,7 @@ struct IsalLibrary {
         isal.crc32 = reinterpret_cast<decltype(isal.crc32)>(crc32);
     }
 
-    // Each thread's own, for all that it compresses; there is one library in a process.
+    // Each thread has its own compressor; a process has one ISA-L.
     bgzf::Compressor& compressor() const {
         thread_local bgzf::Compressor own(isal);
         return own;
@@ -45,7 +45,7 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    // Contents of these sizes, each by itself.
+    // Compresses contents of the given sizes, each separately.
     Output<uint8_t> compress_all(Input<uint8_t> contents, Input<uint64_t> sizes) const {
         Text out;
         {
@@ -91,8 +91,8 @@ struct IsalLibrary {
     }
 };
 
-// What is at places of files, (descriptor, offset, bytes) each, one after the other. Throws Python's OSError, and
-// std::invalid_argument where a file ends before.
+// Reads intervals of files, (descriptor, offset, bytes) each, into one array. Throws Python's OSError, and
+// std::invalid_argument if a file is too short.
 Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
     std::vector<uint8_t> data;
     int failed = 0;
@@ -118,7 +118,7 @@ Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
     return to_numpy(std::move(data));
 }
 
-// Bytes of the whole blocks that a text begins with, and whether what follows is not a block.
+// (bytes of the complete blocks at the beginning, whether what follows is not a block)
 auto whole_blocks(Input<uint8_t> data) {
     const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
     const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
@@ -131,7 +131,7 @@ auto whole_blocks(Input<uint8_t> data) {
     return tuple_of(at - begin, size_t(end - at) >= bgzf::kHeader);
 }
 
-// Where in a file each of the whole blocks ends that begin at `begin`.
+// End of each complete block, in the file in which the first one begins at `begin`.
 Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
     std::vector<uint64_t> ends;
     for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
@@ -141,8 +141,8 @@ Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
     return to_numpy(std::move(ends));
 }
 
-// Of every kStep bytes of the content of whole blocks, which begin at `begin` in a file, the virtual offset (SAM specification,
-// section 4.1.1). Throws std::invalid_argument where a block is damaged.
+// Virtual offset (SAM specification, section 4.1.1) of every kStep bytes of the content of complete blocks, the first
+// of which begins at `begin` in the file. Throws std::invalid_argument if a block is damaged.
 Output<uint64_t> virtual_offsets(Input<uint8_t> blocks, uint64_t begin) {
     std::vector<uint64_t> offsets;
     for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
@@ -154,13 +154,14 @@ Output<uint64_t> virtual_offsets(Input<uint8_t> blocks, uint64_t begin) {
     return to_numpy(std::move(offsets));
 }
 
-// Of pieces of these sizes, which whole blocks hold one after the other: where the first block of each begins, where its last
-// one ends, and bytes of content before and after the piece in these. Throws std::invalid_argument where there is less.
+// For consecutive pieces of these sizes in the content of complete blocks: where the first block of each begins and
+// its last one ends, and the bytes of content before and after the piece in them. Throws std::invalid_argument if the
+// content is too short.
 Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
     const uint8_t *at = blocks.data(), *end = at + blocks.size();
     bgzf::Block block{};
     uint64_t before = 0, start = 0;  // content before the block, and before the piece
-    const auto reach = [&](uint64_t place) {  // the block that holds this byte of the content
+    const auto reach = [&](uint64_t place) {  // finds the block with this byte of the content
         while (block.bytes == 0 || place >= before + block.content) {
             before += block.content, at += block.bytes;
             block = bgzf::Block::at(at, end);
@@ -181,8 +182,8 @@ auto count_blocks(Input<uint8_t> blocks) {
     return tuple_of(count, text);
 }
 
-// For a device: what was deflated of each block that has text, at multiples of 16, where that is and its bytes, where its text
-// goes and its bytes, its checksum.
+// Prepares blocks for a device (InflateBatch): for each block with content, its payload aligned to 16 bytes, where
+// that is and its size, where its text goes and its size, and its CRC-32.
 void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64_t> places, Output<uint64_t> bytes,
                   Output<uint64_t> text_places, Output<uint64_t> text_bytes, Output<uint32_t> checksums) {
     nb::gil_scoped_release release;

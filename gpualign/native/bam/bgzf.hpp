@@ -1,7 +1,7 @@
-// BGZF blocks by ISA-L, many at a call (SAM specification, section 4.1). No Python here.
+// BGZF blocks (SAM specification, section 4.1) by ISA-L, many per call. Free of Python.
 //
-// The functions are those of the isal package's own library, by their addresses: through Python each block would wait for the
-// interpreter's lock. Of ISA-L's structs only the public fields at their beginning are used; what follows them is opaque.
+// The functions are called by their addresses in the library of the Python package isal, as its Python interface would
+// take the GIL for every block. Of ISA-L's structs only the public fields at the beginning are declared.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 
 namespace gpualign {
 
-// igzip_lib.h
+// Public fields of igzip_lib.h.
 struct IsalDeflate {
     const uint8_t* next_in;
     uint32_t avail_in, total_in;
@@ -45,31 +45,13 @@ struct Isal {
 
 namespace bgzf {
 
-constexpr size_t kContent = 0xff00;        // of every block of the CPU's but the last of a file
-constexpr size_t kStep = BgzfBatch::kContent;  // of every block of a device's
+constexpr size_t kContent = 0xff00;        // bytes per block on the CPU, except for the last block of a file
+constexpr size_t kStep = BgzfBatch::kContent;  // bytes per block on a device
 static_assert(kContent % kStep == 0);
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
 constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
 
-// A struct of ISA-L, with more memory after its public fields than any version has used.
-template <class Public>
-class Opaque {
-public:
-    Public* get() { return reinterpret_cast<Public*>(bytes_.get()); }
-
-private:
-    static constexpr size_t kBytes = 1 << 19;
-    struct Free {
-        void operator()(uint8_t* bytes) const { std::free(bytes); }
-    };
-    static uint8_t* allocated() {
-        if (void* bytes = std::aligned_alloc(64, kBytes)) return static_cast<uint8_t*>(bytes);
-        throw std::bad_alloc();
-    }
-    std::unique_ptr<uint8_t, Free> bytes_{allocated()};
-};
-
-// Appends the blocks of `content`.
+// Compresses content into BGZF blocks.
 class Compressor {
 public:
     explicit Compressor(const Isal& isal) : isal_(isal), level_buf_(new uint8_t[kLevelBytes]), padded_(new uint8_t[kContent + kAhead]) {}
@@ -86,7 +68,7 @@ private:
 
     void block(const uint8_t* content, size_t size, Text& out) {
         std::memcpy(padded_.get(), content, size);
-        std::memset(padded_.get() + size, 0, kAhead);  // ISA-L looks beyond the end, and its choices depend on what is there
+        std::memset(padded_.get() + size, 0, kAhead);  // ISA-L reads beyond the end, and its output depends on what is there
         out.reserve(kLargestBlock);
         auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
         auto& stream = *static_cast<IsalDeflate*>(stream_.get());
@@ -109,13 +91,13 @@ private:
     std::unique_ptr<uint8_t[]> level_buf_, padded_;
 };
 
-// Of a whole block: what was deflated, and what it says of its text.
+// A complete block: its payload, and the size and CRC-32 of its content.
 struct Block {
     const uint8_t* payload;
     size_t payload_bytes, bytes;
     uint32_t crc, content;
 
-    // Throws std::invalid_argument where there is none.
+    // Throws std::invalid_argument if there is no block.
     static Block at(const uint8_t* at, const uint8_t* end) {
         Block block;
         uint16_t last;
@@ -132,9 +114,9 @@ struct Block {
 };
 
 struct Contents {
-    size_t blocks, bytes;  // blocks that have content, and bytes of all
+    size_t blocks, bytes;  // blocks with content, and total bytes
 
-    // Of whole blocks. Throws std::invalid_argument where one is damaged.
+    // Throws std::invalid_argument if a block is damaged.
     static Contents of(const uint8_t* blocks, size_t size) {
         Contents all{};
         for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
@@ -145,11 +127,13 @@ struct Contents {
     }
 };
 
-// Writes the content of whole blocks to `out`, where there is space for a byte more than that (`Contents`). Throws
-// std::invalid_argument where they are damaged.
+// Inflates complete blocks to `out`, which has space for one byte more than their content. Throws
+// std::invalid_argument if they are damaged.
 inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, uint8_t* out, size_t space) {
-    Opaque<IsalInflate> opaque;
-    IsalInflate& stream = *opaque.get();
+    constexpr size_t kStreamBytes = 1 << 19;  // more than any version of ISA-L uses
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(64, kStreamBytes), &std::free);
+    if (!memory) throw std::bad_alloc();
+    IsalInflate& stream = *static_cast<IsalInflate*>(memory.get());
     for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
         const Block block = Block::at(at, end);
         if (block.content >= space) throw std::invalid_argument("no space for a block's content");

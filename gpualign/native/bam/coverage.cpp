@@ -1,4 +1,4 @@
-// Depth of coverage of sorted records.
+// Bindings of depth of coverage.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

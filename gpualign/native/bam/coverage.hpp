@@ -1,4 +1,5 @@
-// Depth of coverage along a genome, from ranges of records sorted by coordinate, as mosdepth counts it. No Python here.
+// Depth of coverage along a genome, from batches of records sorted by coordinate, with mosdepth's rules. Free of
+// Python.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -15,19 +16,19 @@ namespace gpualign {
 struct ContigCoverage {
     int32_t contig;
     int64_t bases;                // sum of depths
-    int64_t maximum;              // depth
+    int64_t maximum;              // maximum depth
     std::vector<int64_t> depths;  // positions of each depth
 };
 
-// Adds up the changes of one range after the other. What lies before a range's last record is final.
+// Accumulates the changes of consecutive batches. Everything before a batch's last record is final.
 class CoverageCounter {
 public:
-    // names: of the contigs where lines of bedGraph are wanted, else none.
+    // `names`: of the contigs if bedGraph is wanted, else empty.
     CoverageCounter(std::vector<int64_t> lengths, std::vector<std::string> names) : lengths_(std::move(lengths)), names_(std::move(names)) {}
 
     size_t contig_count() const { return lengths_.size(); }
 
-    // Throws std::invalid_argument where records are not sorted.
+    // Throws std::invalid_argument if records are not sorted.
     void add(const DepthChanges& range) {
         if (!range.any()) return;
         if (range.first() < last_) throw std::invalid_argument("records are not sorted by coordinate");
@@ -43,12 +44,12 @@ public:
         next_contig(int32_t(lengths_.size()));
     }
 
-    // Lines of bedGraph since the last call.
+    // bedGraph lines since the last call.
     std::vector<uint8_t> take_lines() { return std::exchange(lines_, {}); }
     const std::vector<ContigCoverage>& contigs() const { return contigs_; }
 
 private:
-    static constexpr int64_t kMaxDepth = 400000;  // what is deeper counts as this in the distribution, about as mosdepth has it
+    static constexpr int64_t kMaxDepth = 400000;  // higher depths count as this in the distribution, similar to mosdepth
 
     void settle(const DepthChanges::Open& open) {
         if (open.waits && !(open.meets && waiting_.has(open.key))) return waiting_.put(open.key, open.mate);
@@ -58,7 +59,7 @@ private:
         });
     }
 
-    // Those of a range and those that earlier ones have left, up to `end`.
+    // Applies the changes of a batch, and pending ones of earlier batches, up to `end`.
     void apply(const std::vector<DepthChange>& changes, Locus end) {
         std::vector<DepthChange> left;
         auto a = changes.begin();
@@ -122,11 +123,11 @@ private:
 
     std::vector<int64_t> lengths_;
     std::vector<std::string> names_;
-    Locus last_ = 0;                  // record so far
+    Locus last_ = 0;                  // last record so far
     WaitingMates waiting_;
-    std::vector<DepthChange> later_;  // changes at or after the last record, in order
+    std::vector<DepthChange> later_;  // pending changes at or after the last record, sorted
     int32_t contig_ = -1;
-    int64_t run_ = 0, depth_ = 0;  // where the run of equal depth at hand begins
+    int64_t run_ = 0, depth_ = 0;  // begin and depth of the current run
     std::vector<ContigCoverage> contigs_;
     std::vector<uint8_t> lines_;
 };

@@ -1,7 +1,7 @@
-// Where the depth of coverage changes, from records sorted by coordinate, a range at a time. No Python here.
+// Changes of the depth of coverage in one batch of records sorted by coordinate. Free of Python.
 //
-// Ranges are looked at by any thread. What both mates of a pair cover counts once, and mates may lie in two ranges: those
-// that could not be settled within their range are handed on in the records' order.
+// Batches are processed in any thread. Bases that both mates cover count once; mates may be in two batches, so those
+// that cannot be resolved within their batch are passed on in the order of records.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace gpualign {
 
-// Contig and position in one number, in the order of the file.
+// Contig and position in one number that sorts like the file.
 using Locus = uint64_t;
 inline Locus locus(int64_t contig, int64_t position) { return uint64_t(contig) << 32 | uint64_t(position); }
 
 struct DepthChange {
     Locus at;
-    int64_t by;  // 0: a record of this contig is there
+    int64_t by;  // 0: marks a contig that has records
     bool operator<(const DepthChange& other) const { return at < other.at; }
 };
 
-// Aligned bases of a record, [first, second) each, on one contig.
+// Intervals of aligned bases of a record.
 using Segments = std::vector<std::pair<Locus, Locus>>;
 
-// take(begin, end) for what both cover.
+// Calls take(begin, end) for the intervals that both cover.
 template <class Take>
 void each_overlap(const Segments& a, const Segments& b, Take&& take) {
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -39,18 +39,18 @@ void each_overlap(const Segments& a, const Segments& b, Take&& take) {
     }
 }
 
-// First mates that overlap the other one, until that comes. Of equal keys the latest is taken, so that it does not matter
-// where ranges are cut.
+// First mates that overlap the other one, kept until it comes. Among equal keys the latest is taken, so that the
+// result does not depend on where batches are cut.
 class WaitingMates {
 public:
     struct Mate {
-        Locus other;  // where the other one begins
+        Locus other;  // where the other mate begins
         Segments segments;
     };
 
     void put(uint64_t key, Mate mate) { mates_[key].push_back(std::move(mate)); }
     bool has(uint64_t key) const { return mates_.count(key); }
-    // Hands it over; empty where there is none.
+    // Removes and returns a mate's segments; empty if there is none.
     Segments take(uint64_t key) {
         const auto found = mates_.find(key);
         if (found == mates_.end()) return {};
@@ -59,7 +59,7 @@ public:
         if (found->second.empty()) mates_.erase(found);
         return segments;
     }
-    // Forgets those whose other mate would have come before.
+    // Drops mates whose other mate should have come before `at`.
     void drop_before(Locus at) {
         for (auto mate = mates_.begin(); mate != mates_.end();) {
             if (mate->second.back().other < at) mate = mates_.erase(mate);
@@ -73,19 +73,20 @@ public:
     }
 
 private:
-    std::unordered_map<uint64_t, std::vector<Mate>> mates_;  // all of a key wait for the same position
+    std::unordered_map<uint64_t, std::vector<Mate>> mates_;  // mates of one key wait for the same position
 };
 
 class DepthChanges {
 public:
-    // A mate whose pair could not be settled here: it meets the one that waits, if there is one, or, if it may, waits.
+    // A mate that is not resolved within this batch: it meets the one that waits, if there is one, or else waits
+    // itself if it may.
     struct Open {
         uint64_t key;
         bool meets, waits;
         WaitingMates::Mate mate;
     };
 
-    // Of records of a range. Throws std::invalid_argument where they are not sorted, or damaged.
+    // Processes the records of a batch. Throws std::invalid_argument if they are not sorted, or damaged.
     DepthChanges(const uint8_t* records, size_t size, size_t contigs) : ring_(kFirstWindow), marks_(kFirstWindow / 64) {
         for (BamRecords left(records, size); left.more();) {
             const BamRecord record = left.next();
@@ -101,14 +102,14 @@ public:
     }
 
     bool any() const { return any_; }
-    // Where the first and the last record begin.
+    // Positions of the first and the last record.
     Locus first() const { return first_; }
     Locus last() const { return last_; }
     const std::vector<DepthChange>& changes() const { return changes_; }
     const std::vector<Open>& open() const { return open_; }
 
 private:
-    // Unmapped, secondary, not passing filters, duplicates.
+    // Records that do not count: unmapped, secondary, failing filters, duplicates.
     static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | 0x200 | 0x400;
     static constexpr size_t kFirstWindow = 1 << 14;
 
@@ -132,7 +133,7 @@ private:
         begin_ = at, furthest_ = 0, reach_ = 0;
     }
 
-    // An insertion does not end a segment.
+    // Segments end at deletions and skips, not at insertions.
     void find_segments(const BamRecord& record, Locus at) {
         segments_.clear();
         const BamCigar cigar(record);
@@ -148,7 +149,7 @@ private:
         end_ = at;
     }
 
-    // What both mates cover counts once: the first of two that overlap waits for the other.
+    // Bases that both mates cover count once: the first of two overlapping mates waits for the other.
     void count_overlap_once(const BamRecord& record, Locus at) {
         const Locus other = locus(record.contig(), record.mate_position());
         const bool overlaps = end_ > other;
@@ -158,7 +159,7 @@ private:
             return waiting_.put(key(record, at, other), {other, segments_});
         }
         const bool twins = at == other;
-        if (other > first_ && at >= reach_ && !twins) return;  // the other one was in this range
+        if (other > first_ && at >= reach_ && !twins) return;  // the other mate was in this batch
         const uint64_t pair = key(record, other, at);
         if (other <= first_ && (twins || !waiting_.has(pair))) return open_.push_back({pair, true, twins && overlaps, {at, segments_}});
         if (twins && overlaps && !waiting_.has(pair)) {
@@ -168,7 +169,7 @@ private:
         each_overlap(waiting_.take(pair), segments_, [&](Locus begin, Locus end) { count(begin, end, -1); });
     }
 
-    // Of a pair: its name, and where its mates begin.
+    // Key of a pair: its name, and where its mates begin.
     static uint64_t key(const BamRecord& record, Locus first, Locus second) { return hash_text(record.name(), mix(mix(first) ^ second)); }
 
     void count(Locus begin, Locus end, int32_t by) {
@@ -198,7 +199,7 @@ private:
         marks_ = std::move(marks);
     }
 
-    // visit(locus, change) for those before `end`, in order, and forgets them.
+    // Calls visit(locus, change) for the changes before `end`, in order, and clears them.
     template <class Visit>
     void each_change(Locus end, Visit&& visit) {
         const size_t mask = ring_.size() - 1;
@@ -225,13 +226,13 @@ private:
         begin_ = to;
     }
 
-    std::vector<int32_t> ring_;    // of the depth at a position, from begin_ on
-    std::vector<uint64_t> marks_;  // a bit for each that was touched
+    std::vector<int32_t> ring_;    // depth change per position from begin_ on, as a ring buffer
+    std::vector<uint64_t> marks_;  // a bit per position that was changed
     Locus first_ = 0, last_ = 0;
     Locus begin_ = 0, furthest_ = 0;
-    Locus end_ = 0, reach_ = 0;  // of the record at hand; of all that wait
+    Locus end_ = 0, reach_ = 0;  // end of the current record; furthest end of the waiting mates
     bool any_ = false;
-    Segments segments_;  // of the record at hand
+    Segments segments_;  // of the current record
     WaitingMates waiting_;
     std::vector<DepthChange> changes_;
     std::vector<Open> open_;

@@ -1,6 +1,7 @@
-// Which templates are duplicates, of all templates of a run. No Python here.
+// Finds the duplicates among all templates of a run. Free of Python.
 //
-// Equal templates have equal hashes, and hashes choose one of many partitions, which threads sort one by one.
+// Templates are distributed over many partitions by hash, so that equal ones meet; threads sort the partitions one by
+// one.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,10 +20,10 @@
 
 namespace gpualign {
 
-// What a template is, as Python sees it.
+// Status of a template, as Python receives it.
 enum DuplicateStatus : uint8_t { kNoDuplicate, kLibraryDuplicate, kOpticalDuplicate };
 
-// A list that grows without being copied.
+// A list that grows without copying.
 class EndsList {
 public:
     void push(const TemplateEnds& ends) {
@@ -30,7 +31,7 @@ public:
         blocks_.back()[size_++ % kBlock] = ends;
     }
     size_t size() const { return size_; }
-    // Hands the templates over.
+    // Moves the templates out.
     std::vector<TemplateEnds> take() {
         std::vector<TemplateEnds> all;
         all.reserve(size_);
@@ -54,7 +55,7 @@ private:
 };
 
 struct DuplicateCounts {
-    int64_t unpaired = 0, pairs = 0, optical_pairs = 0;  // duplicates
+    int64_t unpaired = 0, pairs = 0, optical_pairs = 0;  // numbers of duplicates
 
     DuplicateCounts& operator+=(const DuplicateCounts& other) {
         unpaired += other.unpaired, pairs += other.pairs, optical_pairs += other.optical_pairs;
@@ -62,16 +63,17 @@ struct DuplicateCounts {
     }
 };
 
-// Sets of equal pairs by their size: all, optical duplicates (and the one that they are copies of), all but those.
+// Number of sets of equal pairs by size: all; optical duplicates, with the one that they copy; without optical
+// duplicates.
 using SetSizes = std::array<std::map<int64_t, int64_t>, 3>;
 
 class DuplicateFinder {
 public:
-    // optical_distance: in pixels; 0: none are optical.
+    // optical_distance: in pixels; 0: optical duplicates are not distinguished.
     DuplicateFinder(size_t libraries, uint32_t optical_distance)
         : optical_distance_(optical_distance), counts_(libraries), duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
 
-    // The ends of the next batch, which has so many templates. Throws std::invalid_argument.
+    // Adds the ends of the next batch, which has `templates` templates. Throws std::invalid_argument.
     void add(const TemplateEnds* ends, size_t count, int64_t templates) {
         if (templates_ + templates > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 templates");
         for (size_t i = 0; i < count; i++) {
@@ -86,7 +88,7 @@ public:
 
     LibraryCounts& counts(size_t library) { return counts_[library]; }
 
-    // Finds them, once. Throws Stopped.
+    // Finds the duplicates; called once. Throws Stopped.
     void finish(int threads) {
         status_.assign(size_t(templates_), kNoDuplicate);
         fill_filter(threads);
@@ -109,13 +111,13 @@ public:
 
 private:
     static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
-    static constexpr uint64_t kEndOfPair = 0;  // second end of what stands for an end of a pair among single reads
+    static constexpr uint64_t kEndOfPair = 0;  // `second` of an entry that represents a mate of a pair among single reads
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
     static uint64_t pair_hash(const TemplateEnds& pair) { return mix(single_hash(pair.first, pair.group) ^ pair.second); }
 
-    // A bit for the hash of each single read, 16 bits a read, so that few of the pairs' ends need to be compared.
+    // Bloom filter with one hash and 16 bits per single read, so that few ends of pairs need to be compared.
     void fill_filter(int threads) {
         size_t maximum = 0;
         for (const EndsList& list : singles_) maximum = std::max(maximum, list.size());
@@ -135,7 +137,7 @@ private:
         return {at / 64, uint64_t(1) << at % 64};
     }
 
-    // The templates of a list in the order of their keys, the best of equal ones first.
+    // Templates of a list sorted by key, the best of equal ones first.
     static std::vector<TemplateEnds> sorted(EndsList& list) {
         std::vector<TemplateEnds> all = list.take();
         std::sort(all.begin(), all.end(), [](const TemplateEnds& a, const TemplateEnds& b) {
@@ -144,7 +146,7 @@ private:
         return all;
     }
 
-    // visit(begin, end) for each run of equal templates.
+    // Calls visit(begin, end) for each set of equal templates.
     template <class Equal, class Visit>
     static void each_set(const std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) {
         for (size_t begin = 0, end; begin < all.size(); begin = end) {
@@ -184,14 +186,14 @@ private:
             for (const auto& [size, count] : sizes[kind]) set_sizes_[kind][size] += count;
     }
 
-    // Marks all but the best, and says how many of them are optical duplicates.
+    // Marks all templates of a set but the best; returns the number of optical duplicates.
     size_t mark(const TemplateEnds* begin, const TemplateEnds* end, OpticalDuplicates& optical) {
         for (const TemplateEnds* at = begin + 1; at < end; at++) status_[at->number] = kLibraryDuplicate;
         if (optical_distance_ == 0) return 0;
         return optical.find(begin, size_t(end - begin), [&](const TemplateEnds& copy) { status_[copy.number] = kOpticalDuplicate; });
     }
 
-    // A single read that begins where a read of a pair does is the duplicate, however good it is.
+    // A single read that begins where a mate of a pair does is the duplicate, whatever its qualities.
     void pass_to_singles(const std::vector<TemplateEnds>& pairs) {
         for (const TemplateEnds& pair : pairs) {
             for (const uint64_t end : {pair.first, pair.second}) {

@@ -1,4 +1,4 @@
-// Duplicates among the templates of a run.
+// Bindings of duplicate marking.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <nanobind/stl/array.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
 constexpr size_t kTagLength = 2;
 
-// (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
+// (ends, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
 auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
                          uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
     DuplicateRules rules;
@@ -30,19 +30,16 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
     EndCollector collector(rules);
-    std::vector<uint64_t> ends;
     {
         nb::gil_scoped_release release;
         for (BamRecords left(records.data(), records.size()); left.more();) collector.add(left.next());
         collector.finish();
-        ends.resize(kWords * collector.collected().size());
-        if (!ends.empty()) std::memcpy(ends.data(), collector.collected().data(), sizeof(uint64_t) * ends.size());
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return tuple_of(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
+    return tuple_of(to_numpy_words(collector.take()), to_numpy(std::move(counts)), collector.templates());
 }
 
 void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
@@ -68,7 +65,7 @@ Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
     return to_numpy(std::move(finder.status()));
 }
 
-// A row for each library: its counts, then those of its duplicates.
+// A row per library: its counts, then those of its duplicates.
 auto library_counts(DuplicateFinder& finder) {
     std::vector<std::array<int64_t, 7>> rows;
     for (size_t i = 0; i < finder.libraries(); i++) {

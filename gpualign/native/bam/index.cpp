@@ -1,4 +1,4 @@
-// The index of a sorted BAM file, made while it is written.
+// Bindings of BAM indexes.
 #include "bam/index.hpp"
 
 #include <nanobind/stl/string.h>
@@ -24,14 +24,12 @@ void bind_bam_index(nb::module_& m) {
         .def(
             "spans",
             [](const BamIndexBuilder& self, Input<uint8_t> records) {
-                std::vector<uint64_t> words;
+                std::vector<BamIndexBuilder::Span> spans;
                 {
                     nb::gil_scoped_release release;
-                    const std::vector<BamIndexBuilder::Span> spans = self.spans(records.data(), records.size());
-                    words.resize(kWords * spans.size());
-                    if (!spans.empty()) std::memcpy(words.data(), spans.data(), sizeof(uint64_t) * words.size());
+                    spans = self.spans(records.data(), records.size());
                 }
-                return to_numpy(std::move(words));
+                return to_numpy_words(std::move(spans));
             },
             nb::arg("records"), "What `add` takes of BAM records, from any thread. Raises ValueError where they are not sorted.")
         .def(

@@ -1,10 +1,12 @@
-// Indexes of sorted BAM files, .bai and .csi (SAM specification, section 5.2, and CSIv1), made while records are written. No
-// Python here.
+// Indexes of sorted BAM files, .bai and .csi (SAM specification, section 5.2, and CSIv1), built while records are
+// written. Free of Python.
 //
-// Until all is compressed nobody knows where a record will lie in the file. So offsets are those in the uncompressed bytes, and
-// become virtual ones at the end: blocks but the last hold equally many. What bins are merged is as in htslib.
+// Where a record lies in the file is known only after compression. So offsets count uncompressed bytes and are
+// translated to virtual offsets at the end; all blocks but the last hold equally many bytes. Bins are merged as in
+// htslib.
 //
-// Many records in a row lie in the same bin and windows. Threads find such spans in pieces of the file, and one adds them up.
+// Consecutive records mostly share their bin and windows. Threads find such spans in batches of records; one thread
+// adds them up.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +22,7 @@ namespace gpualign {
 
 class BamIndexBuilder {
 public:
-    // `start`: bytes before the first record.
+    // `start`: uncompressed bytes before the first record.
     BamIndexBuilder(std::vector<int64_t> contig_lengths, bool csi, uint64_t start)
         : csi_(csi), last_(start), lengths_(std::move(contig_lengths)), contigs_(lengths_.size()) {
         if (!csi_) return;
@@ -29,7 +31,7 @@ public:
         for (int64_t covered = int64_t(1) << kMinShift; longest + kSlack > covered; covered <<= 3) depth_++;
     }
 
-    // Records in a row that lie in the same bin and windows; all of those without a contig.
+    // Consecutive records with the same bin and windows; records without a contig form one span.
     struct Span {
         int32_t contig, first_position, last_position;
         uint32_t bin;
@@ -45,7 +47,7 @@ public:
     };
     static_assert(sizeof(Span) == 56);
 
-    // Those of records sorted by coordinate, from any thread. Throws std::invalid_argument.
+    // Spans of records sorted by coordinate, from any thread. Throws std::invalid_argument.
     std::vector<Span> spans(const uint8_t* records, size_t size) const {
         std::vector<Span> spans;
         for (BamRecords rest(records, size); rest.more();) {
@@ -62,12 +64,13 @@ public:
         return spans;
     }
 
-    // The next records. Throws std::invalid_argument.
+    // Adds the spans of the next records. Throws std::invalid_argument.
     void add(const Span* spans, size_t count) {
         for (size_t i = 0; i < count; i++) add(spans[i]);
     }
 
-    // The index. `places`: virtual offsets of every `step` bytes of the content, and where the last block with content ends.
+    // Returns the index. `places`: virtual offsets of every `step` bytes of the content, and the end of the last block
+    // with content.
     std::string finish(const uint64_t* places, size_t count, uint64_t step) {
         end_bin(last_);
         const auto virtual_offset = [&](uint64_t offset) {
@@ -95,8 +98,8 @@ public:
 private:
     static constexpr int kMinShift = 14;
     static constexpr int64_t kSlack = 256;              // as htslib
-    static constexpr uint64_t kNowhere = ~uint64_t(0);  // of a window that no record reaches
-    static constexpr uint64_t kSmallBin = 1 << 16;      // bytes of the file, compressed
+    static constexpr uint64_t kNowhere = ~uint64_t(0);  // a window without records
+    static constexpr uint64_t kSmallBin = 1 << 16;      // compressed bytes
 
     struct Chunk {
         uint64_t begin, end;
@@ -107,7 +110,7 @@ private:
 
     struct Contig {
         std::map<uint32_t, std::vector<Chunk>> bins;
-        std::vector<uint64_t> windows;  // the first record that reaches into each 16 kb
+        std::vector<uint64_t> windows;  // the first record that overlaps each 16-kb window
         Chunk all{kNowhere, 0};
         uint64_t mapped = 0, unmapped = 0;
 
@@ -116,11 +119,11 @@ private:
             for (auto& [bin, chunks] : bins)
                 for (Chunk& chunk : chunks) chunk = {virtual_offset(chunk.begin), virtual_offset(chunk.end)};
             for (size_t i = windows.size(); i-- > 0;)
-                windows[i] = windows[i] != kNowhere ? virtual_offset(windows[i]) : windows[i + 1];  // the last one is always known
+                windows[i] = windows[i] != kNowhere ? virtual_offset(windows[i]) : windows[i + 1];  // the last window always has a record
             if (all.begin != kNowhere) all = {virtual_offset(all.begin), virtual_offset(all.end)};
         }
 
-        // Small bins become part of the bin around them, and chunks one where they meet in a block.
+        // Merges small bins into their parents, and chunks that meet in one block.
         void compress(int depth) {
             for (int level = depth; level > 0; level--)
                 for (auto at = bins.lower_bound(first_bin(level)); at != bins.end();) {
@@ -190,7 +193,7 @@ private:
         open_ = false;
     }
 
-    // The smallest bin around [from, to).
+    // The smallest bin that contains [from, to).
     uint32_t bin_of(int64_t from, int64_t to) const {
         int shift = kMinShift;
         for (int level = depth_; level > 0; level--, shift += 3)
@@ -215,7 +218,7 @@ private:
             put<int32_t>(out, int32_t(chunks.size()));
             for (const Chunk& chunk : chunks) put_chunk(out, chunk);
         }
-        if (any) {  // a bin that there is not: what idxstats prints
+        if (any) {  // the pseudo-bin with the counts that samtools idxstats prints
             put<uint32_t>(out, first_bin(depth_ + 1) + 1);
             if (csi_) put<uint64_t>(out, 0);
             put<int32_t>(out, 2);

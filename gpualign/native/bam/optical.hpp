@@ -1,4 +1,4 @@
-// Optical duplicates: copies of a cluster, which lie near each other on a tile of the flow cell. No Python here.
+// Optical duplicates: copies of a cluster that are close to each other on a tile of the flow cell. Free of Python.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace gpualign {
 
-// Templates whose x and y both differ by at most the distance are joined, and so are chains of them, as Picard does. A square
-// of the tile as wide as the distance is joined at once, so that sets of millions need no comparison of all with all.
+// Templates whose x and y both differ by at most the distance are joined, transitively, as in Picard. All templates of
+// a square as wide as the distance are joined at once, so that sets of millions need no pairwise comparison.
 class OpticalDuplicates {
 public:
     explicit OpticalDuplicates(uint32_t distance) : distance_(distance) {}
 
-    // Calls mark(template) for those of a set of equal templates, best first, that are optical duplicates, and returns how
-    // many there are. Of each cluster one is none: the best of the set, else that with the smallest x and y.
+    // Calls mark(template) for the optical duplicates among a set of equal templates, best first; returns their
+    // number. One template per cluster is not a duplicate: the best of the set, else that with the smallest x and y.
     template <class Mark>
     size_t find(const TemplateEnds* set, size_t size, Mark&& mark) {
         if (size == 2 && !near(set[0].cell, set[1].cell)) return 0;
@@ -59,7 +59,7 @@ private:
         std::iota(parents_.begin(), parents_.end(), uint32_t(0));
     }
 
-    // Points of a square are near each other; those of two squares that touch may be.
+    // Points within a square are close to each other; those of adjacent squares may be.
     void join_squares() {
         squares_.clear();
         for (size_t i = 0; i < points_.size(); i++) {
@@ -94,7 +94,7 @@ private:
 
     template <class Mark>
     size_t mark_clusters(const TemplateEnds* set, Mark&& mark) {
-        kept_.assign(points_.size(), kNone);  // at a cluster's root: the point that is not an optical duplicate
+        kept_.assign(points_.size(), kNone);  // per root: the point that is not an optical duplicate
         const auto better = [&](uint32_t a, uint32_t b) {
             const Point &p = points_[a], &q = points_[b];
             if (p.index == 0 || q.index == 0) return p.index == 0;

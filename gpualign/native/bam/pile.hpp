@@ -1,7 +1,7 @@
-// BAM records in order: sorted pieces, and any range of their merge. No Python here.
+// Sorts BAM records: runs that are sorted in memory, and any range of their merge. Free of Python.
 //
-// A piece is sorted where its records are made, by any thread. Ranges of the merge are independent of each other, so that
-// threads share them; put together, they are the whole in order, whatever the pieces and wherever the ranges are cut.
+// A run is sorted by the thread that makes its records. Ranges of the merge are independent, so that threads share
+// them; concatenated, they are the sorted records, wherever runs and ranges are cut.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,23 +14,23 @@
 
 namespace gpualign {
 
-// By what a record is sorted, and where it lies in its piece.
+// Sort key of a record, and where it lies in its run.
 struct SortKey {
-    uint64_t coordinate;  // contig, position and strand; the same for all where the order is that of the input
+    uint64_t coordinate;  // contig, position and strand; constant if the input order is kept
     uint64_t number;      // of the template, in input order
     uint32_t offset, size;
 };
 static_assert(sizeof(SortKey) == 24);
 
-constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // the coordinate of records without contig and position
+constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // coordinate of records without contig and position
 
-// As samtools sort: contig, position, strand; records without a contig at the end.
+// The order of samtools sort: contig, position, strand; records without a contig last.
 inline uint64_t coordinate_of(const BamRecord& record) {
     const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
     return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
 }
 
-// Puts items in order by digits of 11 bits; those of equal coordinates stay as they are.
+// Stable radix sort by digits of 11 bits.
 template <class Coordinate>
 class DigitSorter {
 public:
@@ -39,7 +39,7 @@ public:
         uint32_t index;
     };
 
-    // Which of `count` items comes first, second and so on, by coordinate(item), which is at most `maximum`.
+    // Returns indices of the `count` items in order of coordinate(item), which is at most `maximum`.
     template <class CoordinateOf>
     const std::vector<Place>& operator()(size_t count, Coordinate maximum, CoordinateOf coordinate) {
         places_.resize(count);
@@ -65,11 +65,11 @@ private:
     std::vector<Place> places_, other_;
 };
 
-// Keys of records in input order; where `by_coordinate`, sorted. Returns the number of templates.
+// Makes sort keys in input order, or sorted if `by_coordinate`. Returns the number of templates.
 inline int64_t make_sort_keys(const uint8_t* records, size_t size, bool by_coordinate, std::vector<SortKey>& keys) {
     TemplateCounter number;
     std::vector<SortKey> given;
-    uint64_t last = 0;  // coordinate, but for those without a position
+    uint64_t last = 0;  // largest coordinate of a record with a position
     for (BamRecords rest(records, size); rest.more();) {
         const BamRecord record = rest.next();
         const auto offset = size_t(record.begin() - records);
@@ -83,18 +83,18 @@ inline int64_t make_sort_keys(const uint8_t* records, size_t size, bool by_coord
         return number.count();
     }
     DigitSorter<uint64_t> sorter;
-    // records without a position come after all others, or as they are: then there are fewer digits
+    // records without a position come right after the others, to save digits
     const auto near = [&](size_t i) { return std::min(given[i].coordinate, last + 1 + (given[i].coordinate & 1)); };
     keys.reserve(given.size());
     for (const auto& place : sorter(given.size(), last + 2, near)) keys.push_back(given[place.index]);
     return number.count();
 }
 
-// What is known of templates at the end: whether they are duplicates.
+// Duplicate status of templates.
 struct DuplicateMarks {
     enum Mark : uint8_t { kNone = 0, kLibrary = 1, kOptical = 2 };
 
-    const uint8_t* of_template = nullptr;  // a Mark each; none: nothing is marked
+    const uint8_t* of_template = nullptr;  // a Mark per template; null: nothing is marked
     size_t templates = 0;
     bool remove = false;
 
@@ -109,7 +109,7 @@ struct DuplicateMarks {
     }
 };
 
-// visit(key, bytes up to the next one) for keys about `apart` bytes of records apart, the first one among them.
+// Calls visit(key, bytes up to the next one) for keys about `apart` bytes of records apart, beginning with the first.
 template <class Visit>
 void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit) {
     size_t from = 0;
@@ -122,29 +122,29 @@ void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit)
     }
 }
 
-// A place in the order.
+// A bound of a range.
 struct Bound {
     uint64_t coordinate, number;
 };
 
-// A block of a run: keys, then the records that they are of, to a multiple of kAlignment.
+// A block of a run on disk: keys, then their records, padded to kAlignment.
 struct RunBlock {
     Bound first, last;
-    uint64_t key_bytes, size;  // of the keys, and of all
+    uint64_t key_bytes, size;  // of the keys, and in total
 
     static constexpr size_t kAlignment = alignof(SortKey);
 };
 
 class RecordPile {
 public:
-    // Records sorted by `keys`; in the input they follow those that are there. They lie in memory as long as they are in the
-    // pile. `first`: number of the first template.
+    // Adds a run, which follows the others in the input; the memory must outlive the merge. `first`: number of its
+    // first template.
     void add(const uint8_t* records, const SortKey* keys, size_t count, uint64_t first) {
         if (count) pieces_.push_back({records, keys, count, first});
     }
     void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
 
-    // Of a record in a range, and by what it is put in order: its coordinate beyond the least, and which of the items it is.
+    // A record of a range with its sort key.
     struct Item {
         uint64_t coordinate, number;
         const uint8_t* record;
@@ -155,7 +155,7 @@ public:
         DigitSorter<uint32_t> sorter;
     };
 
-    // Appends the records from `low` to before `high` in order to `out`.
+    // Appends the records from `low` to before `high` to `out`, in order.
     void merge(Bound low, Bound high, const DuplicateMarks& marks, Scratch& scratch, Text& out) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = in_order(scratch);
@@ -163,7 +163,7 @@ public:
         for (size_t i = 0; i < places.size(); i++) copy(item_ahead(scratch.items, places, i), marks, out);
     }
 
-    // The same as blocks of about `block_bytes` of records.
+    // Appends the records from `low` to before `high` as blocks of about `block_bytes`.
     void merge(Bound low, Bound high, size_t block_bytes, Scratch& scratch, Text& out, std::vector<RunBlock>& blocks) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = in_order(scratch);
@@ -200,7 +200,7 @@ private:
         }
     };
 
-    // The items from `low` to before `high`, and bytes of their records.
+    // Collects the items from `low` to before `high`; returns the bytes of their records.
     uint64_t gather(Bound low, Bound high, Scratch& scratch) const {
         scratch.items.clear();
         uint64_t bytes = 0;
@@ -214,18 +214,18 @@ private:
         return bytes;
     }
 
-    // Items of equal coordinate stay as they are: pieces follow each other in input order, and so do such records in a piece.
+    // The sort is stable, and runs, as well as equal records within a run, are in input order.
     static const std::vector<DigitSorter<uint32_t>::Place>& in_order(Scratch& scratch) {
         std::vector<Item>& items = scratch.items;
         const auto less = [](const Item& a, const Item& b) { return a.coordinate < b.coordinate; };
         const auto [least, largest] = std::minmax_element(items.begin(), items.end(), less);
         const uint64_t base = items.empty() ? 0 : least->coordinate, width = items.empty() ? 0 : largest->coordinate - base;
-        const bool narrow = width <= UINT32_MAX;  // but from the last contig to records without one
+        const bool narrow = width <= UINT32_MAX;  // all ranges except the one that ends with records without a contig
         if (!narrow) std::stable_sort(items.begin(), items.end(), less);
         return scratch.sorter(items.size(), narrow ? uint32_t(width) : 0, [&](size_t i) { return narrow ? uint32_t(items[i].coordinate - base) : 0; });
     }
 
-    // The one at place i; one that comes soon is on its way to the cache.
+    // Item at index i; prefetches the record of a later one.
     static const Item& item_ahead(const std::vector<Item>& items, const std::vector<DigitSorter<uint32_t>::Place>& places, size_t i) {
         if (i + kAhead < places.size()) {
             const Item& item = items[places[i + kAhead].index];

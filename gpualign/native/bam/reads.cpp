@@ -1,4 +1,5 @@
-// BAM records as the reads that they were: secondary and supplementary ones left out, reverse ones turned back.
+// Converts BAM records back to reads: secondary and supplementary records are dropped, reverse ones
+// reverse-complemented.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/optional.h>
 
@@ -63,7 +64,7 @@ private:
             return !dropped_.has(tag, SamLines::shown_type(tag[2])) && !(part && counts_bases(tag));
         });
         const char* text = lines_.text().data();
-        if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the first tab
+        if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the leading tab
         tag_offsets_.push_back(int64_t(tags_.size()));
     }
 
@@ -88,7 +89,7 @@ auto bam_reads(Input<uint8_t> records, const std::string& dropped) {
     return reads.arrays();
 }
 
-// Bytes of the whole records that these begin with, and how many of them are reads.
+// (bytes of the complete records at the beginning, number of reads among them)
 auto whole_bam_records(Input<uint8_t> bytes) {
     size_t at = 0;
     int64_t reads = 0;

@@ -1,4 +1,4 @@
-// BAM records as they lie in memory (SAM specification, section 4.2), and where templates begin among them. No Python here.
+// BAM records in memory (SAM specification, section 4.2), and the numbering of templates. Free of Python.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -9,10 +9,10 @@
 
 namespace gpualign {
 
-// One record, from its field of the size on.
+// A record, beginning with its size field.
 class BamRecord {
 public:
-    static constexpr size_t kFixedBytes = 36, kFlagAt = 18;  // what is before the name, and where the flag is
+    static constexpr size_t kFixedBytes = 36, kFlagAt = 18;  // bytes before the name; offset of the flag
 
     explicit BamRecord(const uint8_t* bytes) : bytes_(bytes) {}
 
@@ -29,29 +29,29 @@ public:
 
     bool is(uint16_t flags) const { return flag() & flags; }
     bool primary() const { return !is(kFlagSecondary | kFlagSupplementary); }
-    bool named() const { return name_bytes() > 0; }  // with the zero at its end
+    bool named() const { return name_bytes() > 0; }  // the length includes the terminating zero
     std::string_view name() const { return {reinterpret_cast<const char*>(bytes_ + kFixedBytes), name_bytes() - 1}; }
 
     size_t operations() const { return at<uint16_t>(16); }
     uint32_t operation(size_t i) const { return at<uint32_t>(kFixedBytes + name_bytes() + 4 * i); }
-    // Two bases a byte; a quality a byte, or 0xff where there are none; tags up to the end.
+    // Two bases per byte; a quality per byte, 0xff if there are none; tags up to the end.
     const uint8_t* bases() const { return bytes_ + kFixedBytes + name_bytes() + 4 * operations(); }
     const uint8_t* qualities() const { return bases() + (length() + 1) / 2; }
     const uint8_t* tags() const { return qualities() + length(); }
     const uint8_t* end() const { return bytes_ + size(); }
 
-    // Whether bases at an end of the read are not in the record.
+    // Whether bases at an end of the read are missing from the record.
     bool hard_clipped() const {
         const size_t n = operations();
         return n != 0 && ((operation(0) & 15) == kCigarH || (operation(n - 1) & 15) == kCigarH);
     }
 
-    // Whether the CIGAR has more operations than fit; it then lies in the tag CG, and here stand its lengths.
+    // Whether the CIGAR field holds the placeholder for operations in the tag CG.
     bool long_cigar() const {
         return operations() == 2 && operation(0) == (uint32_t(length()) << 4 | kCigarS) && (operation(1) & 15) == kCigarN;
     }
 
-    // Bases of the reference under the CIGAR.
+    // Reference bases that the CIGAR covers.
     int64_t span() const {
         int64_t bases = 0;
         for (size_t i = 0; i < operations(); i++)
@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << 7 | 1 << 8;  // and = and X
+    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << kCigarEqual | 1 << kCigarX;
 
     size_t name_bytes() const { return bytes_[12]; }
     template <class T>
@@ -73,13 +73,13 @@ private:
     const uint8_t* bytes_;
 };
 
-// The records of an array, one after the other.
+// Iterates over consecutive records.
 class BamRecords {
 public:
     BamRecords(const uint8_t* begin, size_t size) : at_(begin), end_(begin + size) {}
 
     bool more() const { return at_ < end_; }
-    // Throws std::invalid_argument where no whole record is left.
+    // Throws std::invalid_argument if no complete record is left.
     BamRecord next() {
         const BamRecord record(at_);
         const size_t left = size_t(end_ - at_);
@@ -93,11 +93,11 @@ private:
     const uint8_t *at_, *end_;
 };
 
-// Numbers the templates of records in input order, those of R2 after those of its R1, the primary one of a read first. Names do
-// not matter: the mates of a pair may have two.
+// Numbers templates in input order; records of R2 follow those of R1, and the primary record of a read comes first.
+// Names are not compared, as those of mates may differ.
 class TemplateCounter {
 public:
-    // The number of the template of the next record, from 0.
+    // Number of the next record's template, from 0.
     int64_t operator()(const BamRecord& record) {
         if (record.primary()) {
             const uint16_t mate = record.flag() & (kFlagFirst | kFlagSecond);
@@ -111,7 +111,7 @@ public:
 
 private:
     int64_t number_ = -1;
-    bool waits_ = false;  // for R2 of a template whose R1 was seen
+    bool waits_ = false;  // R1 was seen, R2 is expected
 };
 
 }  // namespace gpualign

@@ -1,4 +1,4 @@
-// SAM lines out of BAM records (SAM specification, sections 1.4 and 4.2), as htslib prints them. No Python here.
+// Formats BAM records as SAM lines (SAM specification, sections 1.4 and 4.2), as htslib does. Free of Python.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +17,10 @@ class SamLines {
 public:
     SamLines(const ContigNames& contigs, size_t count) : contigs_(contigs), count_(count) {}
 
-    // Space for about that many bytes.
+    // Reserves space for about so many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
-    // Appends one line.
+    // Appends a line.
     void record(const BamRecord& record) {
         out_.reserve(kFixedBytes + record.size() + kOperationBytes * record.operations() + 2 * record.length());
         out_.put(record.name().data(), record.name().size());
@@ -44,10 +44,10 @@ public:
 
     static constexpr char kBases[] = "=ACMGRSVTWYHKDBN";
 
-    // A tag's type in SAM.
+    // The SAM type of a BAM tag.
     static char shown_type(char type) { return tag_number_bytes(uint8_t(type)) && type != 'f' ? 'i' : type; }
 
-    // Appends the tags that `wanted` takes, each after a tab.
+    // Appends the tags that pass `wanted`, each after a tab.
     template <class Wanted>
     void tags(const BamRecord& record, Wanted&& wanted) {
         for (const uint8_t* at = record.tags(); at < record.end();) {
@@ -94,7 +94,7 @@ private:
         out_.put(kOperations[std::min<uint32_t>(operation & 15, 8)]);
     }
 
-    // The count and the operations in the tag CG of a record whose CIGAR lies there.
+    // The count and the operations in the tag CG.
     static const uint8_t* long_cigar(const BamRecord& record) {
         for (const uint8_t* at = record.tags(); at < record.end(); at = tag_end(at, record.end()))
             if (is_long_cigar(at)) return at + 4;
@@ -120,7 +120,7 @@ private:
         for (size_t i = 0; i < n; i++) characters[i] = char(given[i] + 33);
     }
 
-    // Prints a tag; returns where the next one begins.
+    // Appends a tag, except for CG; returns the next one.
     const uint8_t* tag(const uint8_t* at, const BamRecord& record) {
         const uint8_t* end = tag_end(at, record.end());
         if (record.long_cigar() && is_long_cigar(at)) return end;

@@ -1,4 +1,4 @@
-// BAM records out of order into order, piece by piece.
+// Bindings of sorting BAM records.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
@@ -15,17 +15,10 @@
 namespace gpualign {
 namespace {
 
-constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // of a key in an array
+constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // words per key
 
-using Place = std::pair<uint64_t, uint64_t>;                             // coordinate and number
-using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys
-
-template <class Item>
-Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
-    auto* owned = new std::vector<Item>(std::move(items));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
-    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
-}
+using Place = std::pair<uint64_t, uint64_t>;                             // coordinate and template number
+using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys of each run
 
 auto sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     std::vector<SortKey> keys;
@@ -55,7 +48,7 @@ void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_
     pile.add(records, keys, count, first);
 }
 
-// Blocks of runs, one after the other; `sizes`: bytes of keys and of all of each.
+// Adds blocks of runs on disk; `sizes`: bytes of keys and total bytes of each.
 void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint64_t>& sizes) {
     const uint8_t* at = blocks.data();
     for (size_t i = 0; i + 1 < sizes.size(); i += 2) {
@@ -66,13 +59,13 @@ void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint
     }
 }
 
-// Memory for a range of records, which the next range takes again: new memory costs more than what is done in it.
+// Reusable output buffer of a range: allocating new memory costs more than the merge.
 struct RangeBuffer {
     Text content;
     RecordPile::Scratch scratch;
 };
 
-// Pieces as arrays, which it keeps.
+// A RecordPile that keeps its arrays alive.
 class Pile {
 public:
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first) {

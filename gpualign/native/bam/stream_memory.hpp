@@ -1,8 +1,8 @@
-// Memory for ISA-L's streams, at addresses that have no say in what they compress. No Python here.
+// Memory for ISA-L's streams at addresses that do not affect the output. Free of Python.
 //
-// ISA-L enters the third position of a text into its table under a hash of bits 16 to 47 of the stream's address, which are in the
-// register that igzip_icf_body_h1_gr_bt.asm hashes after the first byte. So one block of some 100,000 was compressed to other
-// bytes in another thread. Here all streams lie where that hash is 0.
+// ISA-L inserts position 2 of a text into its hash table under a hash of bits 16 to 47 of the stream's address, left
+// in a register by igzip_icf_body_h1_gr_bt.asm. As a result one block in about 100,000 was compressed differently in
+// another thread. All streams are therefore placed where that hash is 0.
 #pragma once
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@ public:
     static constexpr size_t kBytes = 1 << 19;
 
     StreamMemory() : at_(placed()) {
-        if (at_ == 0) at_ = mapped(kBytes, PROT_READ | PROT_WRITE);  // where addresses are limited, any will do
+        if (at_ == 0) at_ = mapped(kBytes, PROT_READ | PROT_WRITE);  // with a limited address space, any address
         if (at_ == 0) throw std::bad_alloc();
     }
     ~StreamMemory() { munmap(reinterpret_cast<void*>(at_), kBytes); }
@@ -28,7 +28,8 @@ public:
 
 private:
     static constexpr int kUnitBits = 16, kHashBits = 15;
-    // As many units as there are hashes, from a multiple of that number on, have all of them; twice the space holds these.
+    // Any aligned range of as many units as there are hashes contains every hash; twice that always contains an
+    // aligned range.
     static constexpr size_t kSpace = (size_t(2) << (kUnitBits + kHashBits)) + kBytes;
 
     static uintptr_t mapped(size_t bytes, int protection) {
@@ -36,19 +37,19 @@ private:
         return at == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(at);
     }
 
-    // CRC-32C of four bytes, as far as ISA-L's largest table takes it; it is linear.
+    // CRC-32C of four bytes, truncated to the bits of ISA-L's largest table; it is linear.
     static uint32_t hash(uint32_t unit) {
         uint32_t crc = unit;
         for (int bit = 0; bit < 32; bit++) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
         return crc & ((uint32_t(1) << kHashBits) - 1);
     }
 
-    // The first unit whose hash is 0, from the first multiple of as many units as there are hashes on that is not below `first`.
+    // The first unit with hash 0 in the first aligned range at or after `first`.
     static uint64_t unit_from(uint64_t first) {
         const uint64_t count = uint64_t(1) << kHashBits, base = (first + count - 1) & ~(count - 1);
         uint32_t columns[kHashBits], unit = 0, hashed = hash(uint32_t(base));
         for (int bit = 0; bit < kHashBits; bit++) columns[bit] = hash(uint32_t(1) << bit);
-        for (uint32_t i = 1; hashed != 0; i++) {  // all of them, in the order of a Gray code
+        for (uint32_t i = 1; hashed != 0; i++) {  // tries all units in Gray code order
             const int bit = __builtin_ctz(i);
             unit ^= uint32_t(1) << bit, hashed ^= columns[bit];
         }

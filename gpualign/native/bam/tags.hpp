@@ -1,4 +1,4 @@
-// The tags of a BAM record (SAM specification, section 4.2.4), and its CIGAR, which may be one of them. No Python here.
+// Tags of a BAM record (SAM specification, section 4.2.4), and its CIGAR, which may be in a tag. Free of Python.
 #pragma once
 #include <cstring>
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace gpualign {
 
-// Bytes of a number of a type; 0 of anything else.
+// Size of a numeric type; 0 for other types.
 inline size_t tag_number_bytes(uint8_t type) {
     switch (type) {
         case 'c':
@@ -22,7 +22,7 @@ inline size_t tag_number_bytes(uint8_t type) {
     }
 }
 
-// Past the tag at `at`. Throws std::invalid_argument where it is damaged.
+// End of the tag at `at`. Throws std::invalid_argument if it is damaged.
 inline const uint8_t* tag_end(const uint8_t* at, const uint8_t* end) {
     const auto refuse = [] { throw std::invalid_argument("a BAM record's tags are damaged"); };
     if (end - at < 4) refuse();
@@ -43,8 +43,8 @@ inline const uint8_t* tag_end(const uint8_t* at, const uint8_t* end) {
     return value + size;
 }
 
-// The bytes of a tag's value, without a closing zero; no data where the record has no such tag. Throws
-// std::invalid_argument where the tags before it are damaged.
+// Value of a tag, without its terminating zero; a null view if the record has no such tag. Throws
+// std::invalid_argument if a tag before it is damaged.
 inline std::string_view find_tag(const BamRecord& record, std::string_view wanted) {
     const uint8_t* const end = record.end();
     for (const uint8_t *at = record.tags(), *next; at < end; at = next) {
@@ -56,7 +56,7 @@ inline std::string_view find_tag(const BamRecord& record, std::string_view wante
     return {};
 }
 
-// The operations of a record; of a CIGAR that does not fit its field, those in the tag CG.
+// The CIGAR operations of a record, from the tag CG if they do not fit the field.
 class BamCigar {
 public:
     explicit BamCigar(const BamRecord& record) : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {

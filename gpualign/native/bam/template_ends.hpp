@@ -1,5 +1,5 @@
-// What decides whether a template is a duplicate: where its reads begin, how good they are, where they lay on the flow cell.
-// No Python here.
+// Properties that decide whether a template is a duplicate: where its reads begin, their qualities, and their
+// positions on the flow cell. Free of Python.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace gpualign {
 
-// An end is the base of the reference where a read begins, with its strand: the contig, the position and one bit, so that ends
-// compare as Picard's do (contig, position, forward before reverse).
+// An end is the reference base where a read begins, and its strand: contig, position and one bit, so that ends compare
+// as in Picard (contig, position, forward before reverse).
 struct TemplateEnds {
-    uint64_t first, second;  // the smaller end first; a single read has one, and kNoEnd
-    uint64_t group;          // library (16 bits) and a hash of the barcode (48 bits)
+    uint64_t first, second;  // the smaller end first; kNoEnd if there is only one read
+    uint64_t group;          // library (16 bits), hash of the barcode (48 bits)
     uint64_t cell;           // see ReadNames::cell
-    uint32_t score;          // what the best of several equal templates has most of
+    uint32_t score;          // the best of equal templates has the highest
     uint32_t number;         // of the template, in input order
 
     size_t library() const { return group >> 48; }
@@ -43,13 +43,13 @@ inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) {
     return hash;
 }
 
-// Illumina's names of reads: machine:run:flow cell:lane:tile:x:y, of late with :UMI appended, or machine:lane:tile:x:y.
+// Illumina's read names: machine:run:flow cell:lane:tile:x:y, possibly with :UMI, or machine:lane:tile:x:y.
 struct ReadNames {
     static constexpr int kCoordinateBits = 20;
     static constexpr uint64_t kMaxCoordinate = (uint64_t(1) << kCoordinateBits) - 2;
 
-    // Hash of read group, flow cell, lane and tile (23 bits), one bit left free, x and y (20 bits each); kNowhere where the
-    // name tells no coordinates, or larger ones.
+    // Hash of read group, flow cell, lane and tile (23 bits), one free bit, x and y (20 bits each); kNowhere if the
+    // name has no coordinates, or too large ones.
     static uint64_t cell(std::string_view name, std::string_view read_group) {
         size_t colons[8], count = 0;
         for (size_t i = 0; i < name.size(); i++) {
@@ -65,9 +65,9 @@ struct ReadNames {
         return tile << 41 | x << kCoordinateBits | y;
     }
 
-    // The UMI or barcode that a name ends with, or nothing: the eighth of eight fields, all that is appended to the coordinate at
-    // the end of five or seven, else what follows the last ':', '_' or '#', with the parts before it that are of bases, as in
-    // CELL_UMI. A number, which a coordinate is, and a path are none.
+    // The UMI or barcode at the end of a name, or nothing: the eighth of eight fields; in five or seven fields, what
+    // is appended to the last coordinate; else what follows the last ':', '_' or '#', with preceding parts that
+    // consist of bases, as in CELL_UMI. Numbers and paths are not barcodes.
     static std::string_view barcode(std::string_view name) {
         const auto fields = 1 + std::count(name.begin(), name.end(), ':');
         if (fields == 8) return name.substr(name.rfind(':') + 1);
@@ -84,7 +84,8 @@ struct ReadNames {
 private:
     static constexpr const char *kSeparators = ":_#", *kDigits = "0123456789";
 
-    // The last part of a name, with the parts before it that are of bases but for the first, which is the name itself.
+    // The last part of a name, with preceding parts that consist of bases, except for the first, which is the name
+    // itself.
     static std::string_view appended_to(std::string_view name) {
         size_t at = name.find_last_of(kSeparators);
         if (at == std::string_view::npos) return {};
@@ -98,7 +99,7 @@ private:
 
     static bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
-    // With the number of a lane or well after a dash, as in AAACCTGA-1.
+    // Possibly with the number of a lane or well after a dash, as in AAACCTGA-1.
     static bool is_bases(std::string_view text) {
         const size_t others = text.find_first_not_of("ACGTNacgtn+-.");
         return others == std::string_view::npos
@@ -106,7 +107,7 @@ private:
             : others > 1 && text[others - 1] == '-' && text.find_first_not_of(kDigits, others) == std::string_view::npos;
     }
 
-    // Of the digits that a text begins with; too large a number where there are none, or too many.
+    // The number at the beginning of a text; kNowhere if there is none or it is too large.
     static uint64_t number(std::string_view text) {
         uint64_t value = 0;
         size_t digits = 0;
@@ -119,21 +120,21 @@ private:
 };
 
 struct DuplicateRules {
-    std::unordered_map<std::string_view, uint16_t> libraries;  // of read groups; empty: there is one, and no record is searched
-    uint16_t no_library = 0;                                   // that of records of no read group, or of another
-    bool cells = false;                                        // whether cells are wanted
-    bool by_read_group = false;                                // duplicates are of one
+    std::unordered_map<std::string_view, uint16_t> libraries;  // by read group; empty: there is only one library
+    uint16_t no_library = 0;                                   // of records without a known read group
+    bool cells = false;                                        // compute cells
+    bool by_read_group = false;                                // only templates of one read group are duplicates
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
 };
 
-// Counts of a library as Picard's DuplicationMetrics has them: reads, but pairs of reads; and the templates among them without
-// the barcode that was asked for, or without one of several.
+// Counts per library as in Picard's DuplicationMetrics (reads, and pairs of reads), and templates that lack a
+// requested barcode.
 struct LibraryCounts {
     int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0, without_barcode = 0;
 };
 
-// The ends of the templates of a batch that have a mapped read.
+// Collects the ends of a batch's templates with mapped reads.
 class EndCollector {
 public:
     explicit EndCollector(const DuplicateRules& rules) : rules_(rules) {
@@ -167,7 +168,7 @@ public:
         mapped_ = 0;
     }
 
-    const std::vector<TemplateEnds>& collected() const { return ends_; }
+    std::vector<TemplateEnds> take() { return std::move(ends_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
     int64_t templates() const { return templates_.count(); }
 
@@ -211,7 +212,7 @@ private:
         return {std::min(end_[0], end_[1]), std::max(end_[0], end_[1]), group, cell, score_, number};
     }
 
-    // Copies of a cluster on the flow cell are read in the same direction.
+    // Copies of a cluster are sequenced in the same direction.
     static constexpr uint64_t kFirstReverse = uint64_t(1) << 2 * ReadNames::kCoordinateBits;
 
     void take_barcode(const BamRecord& record) {
@@ -240,7 +241,7 @@ private:
         return uint64_t(record.contig()) << 35 | uint64_t(position + kZero) << 1 | uint64_t(reverse);
     }
 
-    // Hard and soft, at one end.
+    // Clipped bases, hard and soft, at one end.
     static int64_t clipped_bases(const BamCigar& cigar, bool at_the_end) {
         int64_t bases = 0;
         for (size_t i = 0; i < cigar.size(); i++) {
@@ -263,7 +264,7 @@ private:
     const DuplicateRules& rules_;
     TemplateCounter templates_;
     int64_t number_ = -1;
-    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0 of none
+    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0: none
     bool second_read_[2] = {}, with_barcode_ = false;
     int mapped_ = 0;
     uint32_t score_ = 0;

@@ -1,4 +1,4 @@
-// BAM records as SAM lines.
+// Binding of the SAM formatter for BAM records.
 #include "arrays.hpp"
 #include "bam/sam_lines.hpp"
 #include "bindings.hpp"
@@ -7,7 +7,7 @@
 namespace gpualign {
 namespace {
 
-constexpr size_t kGrowth = 2;  // of a record as text
+constexpr size_t kGrowth = 2;  // size of a record as text, relative to BAM
 
 Output<uint8_t> sam_lines(Input<uint8_t> records, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets) {
     if (contig_name_offsets.size() == 0) throw nb::value_error("no offsets of the contigs' names");

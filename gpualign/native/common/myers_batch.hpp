@@ -1,4 +1,5 @@
-// Many (pattern, text window) pairs: one pair per lane of a machine vector, patterns striped (algo/common/myers_striped.hpp).
+// Myers' algorithm for many (pattern, text window) pairs: a pair per vector lane, striped patterns
+// (algo/common/myers_striped.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace gpualign {
 
-// Best distance (exact when at most the limit) and the text columns used when it is first, or last, reached.
+// The best distance (exact if within the limit), and the number of text columns up to its first, or last, end.
 struct VerifyBest {
     int32_t distance, end;
 };
@@ -23,9 +24,8 @@ class VerifyBatch {
 public:
     VerifyBatch(const ReferenceView& reference, VerifyProfiles& profiles) : reference_(reference), profiles_(profiles) {}
 
-    // results[i] belongs to tasks[i]; the order in which tasks are taken does not show. `backward`: the text is read
-    // from its end, complemented, and of equal ends the last counts (this finds starts). Patterns and texts hold at
-    // least one base.
+    // results[i] is that of tasks[i], independent of the order of tasks. `backward`: the text is read from its end,
+    // complemented, and the last of equal ends counts; this finds starts. Patterns and texts must not be empty.
     void run(const std::vector<VerifyTask>& tasks, VerifyMode mode, bool backward, std::vector<VerifyBest>& results) {
         mode_ = mode;
         backward_ = backward;
@@ -62,13 +62,13 @@ private:
         Score columns;
     };
 
-    // Score and column in one number, so that one minimum keeps both: the score above bit 32, the column below.
+    // Score and column in one number (bits 32 and above, bits below), so that one minimum keeps both.
     struct Best {
         Score score, key, column_step;
     };
 
-    // Up to two vectors of pairs. A column's operations depend on each other, so patterns of few words leave the processor
-    // idle: two vectors side by side fill it.
+    // Computes up to two vectors of pairs. A column's operations depend on each other, so short patterns would leave
+    // the processor idle with only one vector.
     void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
                    int count, int words, bool runs) {
         const int first = std::min(count, kLanes), second = count - first;
@@ -116,7 +116,7 @@ private:
         }
     }
 
-    static constexpr int kMaxPairedWords = 3;  // of a pattern; longer ones keep the processor busy alone
+    static constexpr int kMaxPairedWords = 3;  // words of a pattern; longer ones keep the processor busy with one vector
 
     template <bool Runs>
     void dispatch_two(const Lanes* lanes, Best* best) {
@@ -147,7 +147,7 @@ private:
         Word low[W], high[W], known[W], padding[W], rows[W];
     };
 
-    // Words [first, first + W) of the patterns' planes, which are tile first / W.
+    // Loads words [first, first + W) of the patterns' planes, a tile.
     template <int W>
     void load_pattern(const Lanes& lanes, int first, Pattern<W>& p) {
         uint64_t low[W][kLanes] = {}, high[W][kLanes] = {}, known[W][kLanes] = {}, rows[W][kLanes] = {};
@@ -171,7 +171,7 @@ private:
         }
     }
 
-    static constexpr int64_t kLastColumn = 0x7FFFFFFF;  // columns backward count down from it, so that the last is the least
+    static constexpr int64_t kLastColumn = 0x7FFFFFFF;  // columns count down from it if backward, so that the last is the lowest
 
     Best start(const Lanes& lanes) {
         Best b;
@@ -185,7 +185,7 @@ private:
         return b;
     }
 
-    // The last row's difference in column `columns` of the text.
+    // Updates the best score with the last row's difference in column `columns`.
     GPUALIGN_HD void note(Best& b, const Lanes& lanes, int64_t columns, Word up, Word down) const {
         const Score change = (up >> 63).template as<int64_t>() - (down >> 63).template as<int64_t>();
         b.score = b.score + (change << 32) + b.column_step;
@@ -198,7 +198,7 @@ private:
         }
     }
 
-    // Rows that match the base in the two low bits of `codes`.
+    // Rows that match the encoded base in the two low bits of `codes`.
     template <int W, bool Runs>
     static GPUALIGN_HD void match(const Pattern<W>& p, Word codes, Word bases, Word* eq) {
         const Word low = Word(0) - (codes & Word(1)), high = Word(0) - (codes >> 1 & Word(1));
@@ -242,7 +242,7 @@ private:
             load_pattern<W>(lanes[g], 0, p[g]);
             column[g].start(p[g].rows);
             best[g] = start(lanes[g]);
-            // columns after a vector's last change nothing: its lanes' best stay as they are
+            // further columns do not change a vector whose texts have ended
             texts_[g].extend(longest, Runs);
         }
         Best b[2] = {best[0], best[1]};
@@ -270,9 +270,9 @@ private:
         best[1] = b[1];
     }
 
-    // Patterns of several tiles: the horizontal differences of a tile's last row are handed to the next, a bit each.
-    // Cells farther from the start and end diagonals than the limit cannot lie on an alignment within it (Ukkonen 1985):
-    // a tile only looks at the columns between them, and takes +1 from above where the tile above did not look.
+    // Patterns of several tiles: the horizontal differences of a tile's last row are passed to the next tile. Cells
+    // further from the start and end diagonals than the limit cannot be on an alignment within it (Ukkonen 1985): a
+    // tile only computes the columns between them, and takes +1 from above where the tile above has none.
     template <bool Runs>
     Best search_tiled(const Lanes& lanes) {
         constexpr int W = kTile, kRows = W * 64;
@@ -280,7 +280,7 @@ private:
         downs_.assign(size_t(lanes.longest) * kLanes, 0);
         const int tiles = lanes.words / W;
         Best b = start(lanes);
-        Score bottom(0);  // D of the last row of the tile above, before the first column it looked at
+        Score bottom(0);  // D in the last row of the tile above, before its first column
         int64_t above_first = 0, above_last = lanes.longest;
         for (int tile = 0; tile < tiles; tile++) {
             Pattern<W> p;
@@ -327,8 +327,8 @@ private:
         }
     }
 
-    // Columns that any lane needs for a tile. Row i meets column j on an alignment with at most k errors only where
-    // -k <= j - i <= n - m + k (infix: the free start lies within that too; prefix and global: j - i <= k).
+    // Columns that any lane needs in a tile. An alignment with at most k errors passes (i, j) only if -k <= j - i <= n
+    // - m + k (infix; a free start is within that, too), or j - i <= k (prefix and global).
     std::pair<int64_t, int64_t> columns_of(const Lanes& lanes, int tile, int tiles, int64_t rows) const {
         int64_t first = lanes.longest, last = 0;
         for (int lane = 0; lane < lanes.count; lane++) {
@@ -350,7 +350,7 @@ private:
     bool backward_ = false;
     std::vector<uint32_t> order_;
     std::vector<uint64_t> keys_, ups_, downs_;
-    WindowTexts<kLanes> texts_[2];  // of the vectors at work
+    WindowTexts<kLanes> texts_[2];  // of the current vectors
 };
 
 }  // namespace gpualign

@@ -1,4 +1,4 @@
-// The queries of a batch as striped bit planes.
+// Bit planes of a batch's queries, striped.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gpualign {
 
-// base_code and its complement by table: a byte costs a load instead of branches.
+// base_code and its complement as tables.
 struct CodeTables {
     uint8_t forward[256], reverse[256];
     CodeTables() {
@@ -22,7 +22,27 @@ struct CodeTables {
 };
 inline const CodeTables kCodes;
 
-// Striped planes of a batch's queries on both strands, made when first asked for: once a query, not once a candidate.
+// Encodes a sequence, followed by its reverse complement.
+inline void encode_both_strands(const uint8_t* text, size_t length, uint8_t* codes) {
+    for (size_t i = 0; i < length; i++) {
+        codes[i] = kCodes.forward[text[i]];
+        codes[2 * length - 1 - i] = kCodes.reverse[text[i]];
+    }
+}
+
+// Bit `plane` of each of 64 bytes.
+inline uint64_t bits_of_codes(const uint8_t* codes, int plane) {
+    uint64_t all = 0;
+    for (int i = 0; i < 8; i++) {
+        uint64_t eight;
+        std::memcpy(&eight, codes + 8 * i, 8);
+        // moves bit 0 of byte b to bit 56 + b; the partial products do not overlap
+        all |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);
+    }
+    return all;
+}
+
+// Striped planes of the queries on both strands, built on first use: once per query, not per candidate.
 class VerifyProfiles {
 public:
     using Planes = StripedPlanes<uint64_t>;
@@ -32,7 +52,7 @@ public:
         : bases_(bases), offsets_(offsets), first_(queries * 2, kNone) {}
 
     int64_t length(uint32_t profile) const { return offsets_[profile / 2 + 1] - offsets_[profile / 2]; }
-    // Words of a pattern in one tile when it fits, else words over all tiles.
+    // Words of a pattern in one tile if it fits, else words of all tiles.
     static int words(int64_t length) {
         const int words = int((length + 63) / 64);
         return words <= kTileWords ? words : (words + kTileWords - 1) / kTileWords * kTileWords;
@@ -54,7 +74,7 @@ private:
         const uint8_t* sequence = bases_ + offsets_[profile / 2];
         const int64_t length = this->length(profile);
         const int words = this->words(length), tile_words = std::min(words, kTileWords);
-        // the codes in the order of the planes' bits: word after word, row r of a tile at byte r / W of word r % W
+        // encoded bases in the order of the planes' bits: row r of a tile is byte r / W of word r % W
         codes_.assign(size_t(words) * 64, kNoBase);
         const int64_t pad = int64_t(words) * 64 - length, tile_rows = int64_t(tile_words) * 64;
         int64_t row = pad % tile_rows, at = pad / tile_rows * tile_rows + row % tile_words * 64 + row / tile_words;
@@ -70,20 +90,8 @@ private:
         }
         for (int w = 0; w < words; w++) {
             const uint8_t* codes = &codes_[size_t(w) * 64];
-            planes_.push_back({bits(codes, 0), bits(codes, 1), ~bits(codes, 2)});
+            planes_.push_back({bits_of_codes(codes, 0), bits_of_codes(codes, 1), ~bits_of_codes(codes, 2)});
         }
-    }
-
-    // Bit `plane` of each of 64 bytes.
-    static uint64_t bits(const uint8_t* codes, int plane) {
-        uint64_t all = 0;
-        for (int i = 0; i < 8; i++) {
-            uint64_t eight;
-            std::memcpy(&eight, codes + 8 * i, 8);
-            // byte b's bit 0 goes to bit 56 + b: the products do not meet
-            all |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);
-        }
-        return all;
     }
 
     const uint8_t* bases_;

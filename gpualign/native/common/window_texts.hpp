@@ -1,4 +1,4 @@
-// The windows of up to `Lanes` pairs, laid out for a machine vector with a lane each.
+// The text windows of up to `Lanes` pairs, interleaved for vector lanes.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace gpualign {
 
-// Word t of lane l, 32 bases, at t * Lanes + l; a backward window is read from its end, complemented.
+// Word t of lane l, 32 bases, is at t * Lanes + l; a backward window is read from its end, complemented.
 template <int Lanes>
 struct WindowTexts {
     std::vector<uint64_t> codes;
-    std::vector<uint64_t> known;  // the low bit of each code: whether it is A, C, G or T; only where windows touch a run
+    std::vector<uint64_t> known;  // ACGT mask in the low bit of each base; only if a window is ambiguous
 
     void load(const ReferenceView& reference, const VerifyTask* const* tasks, int count, int64_t longest, bool runs,
               bool backward) {
@@ -27,7 +27,7 @@ struct WindowTexts {
         for (int lane = 0; lane < count; lane++) mark_runs(reference, *tasks[lane], size_t(lane), backward);
     }
 
-    // As if the longest window had so many columns.
+    // Extends the texts to the longest window of both vectors.
     void extend(int64_t longest, bool runs) {
         const size_t words = size_t(longest / kBasesPerWord + 1) * Lanes;
         codes.resize(words);
@@ -35,12 +35,12 @@ struct WindowTexts {
     }
 
 private:
-    // 32 bases of the text from column `column` on.
+    // 32 encoded bases of the text from column `column` on.
     static uint64_t codes_at(const ReferenceView& reference, const VerifyTask& t, int64_t column, bool backward) {
         if (!backward) return packed_window(reference.words, t.begin + uint64_t(column));
         const int64_t first = int64_t(t.begin) + t.columns - column - kBasesPerWord;
         if (first >= 0) return reverse_complement(packed_window(reference.words, uint64_t(first)));
-        // the window would begin before the reference: what is shifted in lies beyond the last column
+        // the window begins before the reference: the bases shifted in are beyond the last column
         return reverse_complement(reference.words[0] << (2 * -first));
     }
 

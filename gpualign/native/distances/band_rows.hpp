@@ -1,8 +1,8 @@
-// Edit distances within a limit k of a group of queries, one a lane, to targets: only diagonals -k to k are computed
-// (algo/pairwise/edit_band.hpp), and a target is given up where no lane can come within its limit any more.
+// Edit distances within a limit k of a group of queries, one per lane, to targets: only the diagonals -k to k are
+// computed (algo/pairwise/edit_band.hpp), and a target is dropped when no lane can stay within its limit.
 //
-// All lanes have the same diagonals, whatever their lengths, so that the same word of the group's profile serves all. The
-// value of the lowest diagonal is followed; the distance is read from there up the last column.
+// All lanes use the same diagonals, whatever their lengths, so that one word of the profile serves all. The lowest
+// diagonal is followed; the distance is computed from it along the last column.
 #pragma once
 #include "algo/pairwise/edit_band.hpp"
 #include "distances/symbols.hpp"
@@ -15,13 +15,13 @@ constexpr int kMaxBandWords = 4;
 template <class Symbol>
 class BandRows {
 public:
-    static constexpr int32_t kBeyond = INT32_MAX;  // a distance beyond the limit
+    static constexpr int32_t kBeyond = INT32_MAX;  // the distance is beyond the limit
 
     explicit BandRows(size_t symbols) : codes_(symbols) {}
 
     static bool suits(int64_t limit) { return limit <= (64 * kMaxBandWords - 1) / 2; }
 
-    // `limit`: the largest of any pair of these queries.
+    // `limit`: maximum over all pairs of these queries.
     void take(const SymbolSet<Symbol>& queries, const int32_t* members, int count, int64_t limit) {
         const Group<Symbol> group(queries, members, count, codes_);
         k_ = limit;
@@ -29,7 +29,7 @@ public:
         longest_ = group.longest;
         shortest_ = group.shortest;
         lengths_ = group.lengths();
-        // row j of code c: bit b is set where query symbol j - k + b is c
+        // bit b of row j for code c is set if query symbol j - k + b is c
         const int64_t rows = longest_ + k_ + 64 * words_ + 1;
         const size_t codes = codes_.count();
         profile_.assign(size_t(rows) * codes, Word(0));
@@ -46,7 +46,8 @@ public:
         }
     }
 
-    // Distances to targets order[0, count): count x kLanes. limits[n]: of a pair whose longer sequence has n symbols.
+    // Computes distances to targets order[0, count): count x kLanes. limits[n]: for pairs whose longer sequence has n
+    // symbols.
     void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
         if (words_ == 1) run_words<1>(targets, order, count, limits, out);
         else if (words_ == 2) run_words<2>(targets, order, count, limits, out);
@@ -108,7 +109,7 @@ private:
     template <int W, int N>
     void run_together(const Text<Symbol>* texts, const int64_t* indices, const int32_t* limits, int32_t* out) const {
         State<W> states[N];
-        Count maximum[N];  // of the lowest diagonal's value, where the distance can still be within the limit
+        Count maximum[N];  // of the lowest diagonal's value, for the distance to stay within the limit
         int64_t shared = texts[0].length;
         for (int i = 0; i < N; i++) {
             states[i].column.start(int32_t(k_));
@@ -140,7 +141,7 @@ private:
     void finish(const State<W>& state, int64_t length, const int32_t* limits, int32_t* out) const {
         Word up[W], down[W];
         for (int w = 0; w < W; w++) {
-            Word late(uint64_t(0));  // bit b stands for row length + 1 - k + b, as in the next column
+            Word late(uint64_t(0));  // bit b is row length + 1 - k + b, as in the next column
             for (int l = 0; l < kLanes; l++) {
                 const int64_t first = std::max<int64_t>(0, lengths_[l] - (length - k_) - 64 * w), last = 2 * k_ - 1 - 64 * w;
                 const uint64_t from = first >= 64 ? 0 : ~uint64_t(0) << first;

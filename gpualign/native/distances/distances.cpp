@@ -16,16 +16,16 @@ namespace gpualign {
 namespace distances {
 namespace {
 
-constexpr int kIndel = 3;             // a mode besides those of VerifyMode: insertions and deletions alone
-constexpr int64_t kLong = 4096;       // symbols of queries that have all lanes for themselves
-constexpr int64_t kTargetsAtOnce = 2048;  // whose values stay in the cache until they are put away
+constexpr int kIndel = 3;             // in addition to VerifyMode: insertions and deletions only
+constexpr int64_t kLong = 4096;       // symbols of queries that are computed alone with all lanes
+constexpr int64_t kTargetsAtOnce = 2048;  // whose values stay in the cache until they are stored
 
-// What is asked of each pair.
+// Parameters of all pairs.
 struct Question {
     int mode;
-    const int32_t* limits;  // by the length of the longer sequence; null: none
+    const int32_t* limits;  // by the length of the longer sequence, or null
     size_t known_limits;
-    bool half;  // of a set with itself: a pair once is enough
+    bool half;  // a set against itself: each pair once
 
     int64_t limit(int64_t length) const { return limits ? limits[std::min<int64_t>(length, int64_t(known_limits) - 1)] : INT64_MAX; }
 };
@@ -40,14 +40,15 @@ public:
           edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_), alone_(symbols_),
           stopping_(stopping) {}
 
-    // Queries order[first, last) against targets target_order[...]; put(row, lane, query, block) gets all values of each.
+    // Computes queries order[first, last) against target_order[...]; put(row, lane, query, block) receives the values
+    // of each.
     template <class Put>
     void run(const int32_t* order, int64_t first, int64_t last, const int32_t* target_order, Put&& put) {
         const int64_t targets = targets_.count;
         for (int64_t at = first; at < last; at += kLanes) {
             const int count = int(std::min<int64_t>(kLanes, last - at));
             const Way way = take(order + at, count);
-            // both are in the order of lengths, so that of a set with itself the pairs before have been met
+            // sorted by length; in a set against itself earlier pairs are already done
             for (int64_t begin = question_.half ? at : 0; begin < targets; begin += kTargetsAtOnce) {
                 stopping_.check();
                 const int64_t these = std::min(kTargetsAtOnce, targets - begin);
@@ -55,7 +56,7 @@ public:
                 compute(way, order + at, count, target_order + begin, these);
                 const Block block{values_.data(), kLanes, target_order + begin, these};
                 for (int l = 0; l < count; l++) {
-                    // of a group with itself the lanes before this one have done so
+                    // in the first block of a set against itself, earlier lanes have done these
                     const int64_t done = question_.half && begin == at ? l : 0;
                     put(at - first + l, l, order[at + l], Block{block.values + done * kLanes, kLanes, block.targets + done, these - done});
                 }
@@ -155,7 +156,7 @@ SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& off
 
 template <class Symbol>
 struct DistanceCall : Stopping {
-    static constexpr bool kLargest = false;  // small values are better
+    static constexpr bool kLargest = false;  // lower values are better
     SymbolSet<Symbol> queries, targets;
     Input<Symbol> query_symbols, target_symbols;
     Input<int64_t> query_offsets, target_offsets;

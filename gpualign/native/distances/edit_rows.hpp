@@ -1,5 +1,5 @@
-// Edit distances of a group of queries, one a lane, to targets, one after the other: all lanes look at the same symbol, so a
-// row of the group's profile is one load a word (algo/common/myers_striped.hpp).
+// Edit distances of a group of queries, one per lane, to one target after the other: all lanes read the same symbol,
+// so that a profile row is one load per word (algo/common/myers_striped.hpp).
 #pragma once
 #include "abi/verify.hpp"
 #include "algo/common/myers_striped.hpp"
@@ -38,7 +38,7 @@ public:
         }
     }
 
-    // Distances to targets order[0, count): count x kLanes.
+    // Computes distances to targets order[0, count): count x kLanes.
     void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, int32_t* out) {
         with_words(tiles_.words, [&](auto words) {
             if (mode_ == VerifyMode::global) run_words<decltype(words)::value, false>(targets, order, count, out);
@@ -50,7 +50,7 @@ private:
     template <int W>
     struct State {
         StripedColumn<Word, W> column;
-        Count score, best;  // of the last row, where it is followed
+        Count score, best;  // of the last row, if it is followed
     };
 
     Word& word(int tile, size_t code, int w) {
@@ -115,7 +115,7 @@ private:
         }
     }
 
-    // A tile after the other; what leaves the last row of one enters the next.
+    // Computes tile after tile; the last row of one is the input of the next.
     template <int W, bool Followed>
     void run_tiles(const Text<Symbol>& text, int32_t* out) {
         ups_.assign(size_t(text.length), Word(mode_ == VerifyMode::infix ? 0 : 1));

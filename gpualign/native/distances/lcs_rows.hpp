@@ -1,4 +1,4 @@
-// Lengths of longest common subsequences of a group of queries, one a lane, with targets (algo/lcs/lcs.hpp).
+// Lengths of longest common subsequences of a group of queries, one per lane, with targets (algo/lcs/lcs.hpp).
 #pragma once
 #include "algo/lcs/lcs.hpp"
 #include "distances/symbols.hpp"
@@ -25,7 +25,7 @@ public:
             }
     }
 
-    // Lengths for targets order[0, count): count x kLanes.
+    // Computes lengths for targets order[0, count): count x kLanes.
     void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, int32_t* out) {
         with_words(tiles_.words, [&](auto words) {
             constexpr int W = decltype(words)::value;
@@ -53,7 +53,7 @@ private:
             State<W> states[N];
             for (int i = 0; i < N; i++)
                 for (int w = 0; w < W; w++) states[i].row[w] = Crochemore::first_row<Word>();
-            // blocks of 64 columns, whose carries are a word: shared blocks together, then each text's rest
+            // blocks of 64 columns, whose carries are a word: shared blocks of all texts, then the rest of each
             const int64_t whole = shared / 64 * 64;
             for (int64_t j = 0; j < whole; j += 64) advance<W, N>(states, profile, texts, j, j + 64, j / 64 * N);
             for (int i = 0; i < N; i++)
@@ -68,7 +68,7 @@ private:
         for (int i = 0; i < N; i++) store_counts(total[i], out + i * kLanes);
     }
 
-    // Columns [from, to) of one block; the carries of text i stand at index + i.
+    // Columns [from, to) of one block; the carries of text i are at index + i.
     template <int W, int N>
     void advance(State<W>* states, const Word* profile, const Text<Symbol>* texts, int64_t from, int64_t to, int64_t index) {
         State<W> state[N];

@@ -1,5 +1,5 @@
-// What the passes of one long pair share (distances/long_pair.hpp, distances/sliding_band.hpp): lanes that lie one below the
-// other, and symbols as bit planes.
+// Shared by the passes of one long pair (distances/long_pair.hpp, distances/sliding_band.hpp): moves between lanes,
+// and symbols as bit planes.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,28 +10,29 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
+#include "common/myers_profiles.hpp"
 
 namespace gpualign {
 namespace distances {
 
-// Lane l gets what lane l + 1 has, the last one lane 0 of `last`.
+// Lane l gets lane l + 1, the last lane gets lane 0 of `last`.
 template <size_t... Lane>
 GPUALIGN_HD Word moved(Word lanes, Word last, std::index_sequence<Lane...>) {
     return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, last.v, (int(Lane) + 1)...)));
 }
 GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, std::make_index_sequence<kLanes>()); }
 
-// Lane l gets what lane l - 1 has, the first one lane 0 of `first`.
+// Lane l gets lane l - 1, the first lane gets lane 0 of `first`.
 template <size_t... Lane>
 GPUALIGN_HD Word lifted(Word lanes, Word first, std::index_sequence<Lane...>) {
     return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, first.v, (int(Lane) ? int(Lane) - 1 : kLanes)...)));
 }
 GPUALIGN_HD Word from_below(Word lanes, Word first) { return lifted(lanes, first, std::make_index_sequence<kLanes>()); }
 
-// A bit for each symbol of a text, as bytes 0 or -1.
+// One bit of each symbol of a text, as bytes 0 or -1.
 using BytePlane = std::vector<int8_t>;
 
-// A byte a lane, its sign in all bits; GCC does not see the one instruction by itself.
+// Sign-extends a byte per lane; GCC does not find the single instruction.
 GPUALIGN_HD Word load_mask(const int8_t* bytes) {
 #if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
     return Word((Word::Raw)_mm512_maskz_cvtepi8_epi64(0xFF, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
@@ -45,15 +46,7 @@ GPUALIGN_HD Word load_mask(const int8_t* bytes) {
 }
 
 // Bit `plane` of each of 64 codes.
-GPUALIGN_HD uint64_t bits_of_codes(const uint8_t* codes, int plane) {
-    uint64_t bits = 0;
-    for (int i = 0; i < 8; i++) {
-        uint64_t eight;
-        std::memcpy(&eight, codes + 8 * i, sizeof eight);
-        bits |= ((eight >> plane & 0x0101010101010101u) * 0x0102040810204080u) >> 56 << (8 * i);  // the lowest byte's bit lowest
-    }
-    return bits;
-}
+using gpualign::bits_of_codes;
 GPUALIGN_HD uint64_t bits_of_codes(const uint32_t* codes, int plane) {
     uint64_t bits = 0;
     for (int i = 0; i < 64; i++) bits |= uint64_t(codes[i] >> plane & 1) << i;

@@ -1,15 +1,15 @@
-// The edit distance of one long pair, without a limit or within one: all lanes of a vector work on it together.
+// The edit distance of one long pair, with or without a limit, by all lanes of a vector together.
 //
-// Pairs with next to no errors are done error by error (distances/reached_rows.hpp). Others begin with a pass in a narrow band
-// (distances/sliding_band.hpp), which gives the cost of some alignment, and with it a bound; where it is at most what the band
-// holds, it is the distance. Where that is so of a band that the lanes can have, they have it next.
+// Pairs with very few errors are computed by O(ND) (distances/reached_rows.hpp). Others begin with a narrow band
+// (distances/sliding_band.hpp), which gives the cost of some alignment, an upper bound; if the band holds as many
+// errors, it is the distance. If the bound fits a wider band of the lanes, that comes next.
 //
-// Else the query is cut into strips of rows. Within a strip each lane has a tile of W words, the top one in the last lane, and
-// works a column behind the lane above it, whose last row it takes over: a step of all lanes is one of StripedColumn
-// (algo/common/myers_striped.hpp). Symbols stand as bit planes, so that a row equals a column's symbol where all planes do.
+// Otherwise the query is cut into strips of rows. Within a strip each lane has a tile of W words, the top one in the
+// last lane, and is one column behind the lane above it, whose last row it takes: a step of all lanes is one step of
+// StripedColumn (algo/common/myers_striped.hpp). Symbols are bit planes: a row matches a column if all planes agree.
 //
-// Where the bound is far above what the band holds, the band is doubled; then the last pass takes the bound for its limit and
-// leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
+// While the bound is far above what the band holds, the band is doubled; the final pass uses the bound as its limit
+// and skips columns of a strip that cannot be on a path within it (algo/distances/strip.hpp).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ public:
 
     explicit LongPair(size_t symbols) : codes_(symbols) {}
 
-    // The distance, or kNone where it is beyond `limit`. `check` may throw, and is called now and then.
+    // Returns the distance, or kNone beyond `limit`. `check` is called regularly and may throw.
     int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit, std::function<void()> check) {
         check_ = std::move(check);
         size_ = {n, m};
@@ -48,11 +48,11 @@ public:
         }
         load(query, target);
         int64_t bound = std::max(n, m), margin = 64;
-        while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
+        while (4 * margin * margin < bound) margin *= 2;  // random gaps lead about this far from the diagonal
         for (int64_t wanted = std::min(limit, n / kUsualErrors), passes = 0; passes < 2; wanted = std::min(limit, bound), passes++) {
             int words = 1;
             while (words < kSlidingWords && held(words) < wanted) words++;
-            if (held(words) < wanted) {  // the band cannot prove it, but bound it
+            if (held(words) < wanted) {  // the band is too narrow for a proof, but gives a bound
                 if (passes) break;
                 for (words = 1; words < kSlidingWords && held(words) < 2 * margin; words++) {}
             }
@@ -66,11 +66,11 @@ public:
     }
 
 private:
-    static constexpr int64_t kUsualErrors = 20;  // symbols for each error, for which the first band is made
+    static constexpr int64_t kUsualErrors = 20;  // symbols per error that the first band assumes
     static constexpr int kSlidingWords = 4;
-    static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
+    static constexpr int64_t kWorthLast = 128;  // the final pass uses a bound of up to so many times the band's margin as its limit
 
-    // Errors up to which it takes less than a fifth of a first band to go error by error.
+    // Errors up to which O(ND) takes less than a fifth of the time of the first band.
     int64_t near_errors() const { return int64_t(std::sqrt(double(std::max(size_.n, size_.m))) / 2); }
 
     static int64_t held(int words) { return words * 64 * (kLanes - 1) + kLanes - 4; }
@@ -89,13 +89,13 @@ private:
         });
     }
 
-    // From a bound that a band of that margin gave, or could give.
+    // Starts from a bound that a band of the given margin gave, or can give.
     int64_t in_strips(const Symbol* query, const Symbol* target, int64_t bound, int64_t margin, int64_t limit) {
         const int64_t n = size_.n, m = size_.m, apart = n > m ? n - m : m - n;
         load_texts();
         const auto wide_pass = [&] { return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); }); };
         if (bound == std::max(n, m)) bound = std::min(bound, wide_pass());
-        while (bound > apart + 2 * margin + 1) {  // else it is proved: ways out of the band cost more
+        while (bound > apart + 2 * margin + 1) {  // otherwise it is proved, as paths out of the band cost more
             if (std::min(bound, limit) <= kWorthLast * margin) break;
             margin *= 2;
             bound = std::min(bound, wide_pass());
@@ -106,8 +106,8 @@ private:
         return with_planes([&](auto planes) { return pruned_pass<decltype(planes)::value>(last); });
     }
 
-    // Whether rows that diagonals reach are fewer than columns of strips: nanoseconds of each, of which the first grow with
-    // the square of the errors, half of that as ways narrow towards the end.
+    // Whether O(ND) is faster than strips, by measured nanoseconds per row and column; the rows grow with half the
+    // square of the errors, as paths narrow towards the end.
     bool few_errors(int64_t limit) const {
         constexpr double kRow = 1.5, kColumn = 6;
         const double strip = 64.0 * kLanes, errors = double(limit);
@@ -124,7 +124,7 @@ private:
         return pass(std::integral_constant<int, 21>());
     }
 
-    // Codes of the query's symbols from 0 on; others of the target get one more.
+    // Encodes the query's symbols from 0 on; all others of the target share one more code.
     void load(const Symbol* query, const Symbol* target) {
         const int64_t n = size_.n, m = size_.m;
         if constexpr (sizeof(Symbol) == 1) {
@@ -135,7 +135,7 @@ private:
         }
         codes_.clear();
         for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
-        const uint32_t other = uint32_t(codes_.count()) - 1;  // which no symbol of the target needs if the query has all
+        const uint32_t other = uint32_t(codes_.count()) - 1;  // no target symbol needs it if the query has them all
         bool foreign = false;
         for (int64_t j = 0; j < m; j++) foreign |= codes_[target[j]] == 0;
         const uint32_t maximum = other - !foreign;
@@ -154,7 +154,7 @@ private:
         else code(wide_query_, wide_target_);
     }
 
-    // A, C, G and T alone, as most pairs are, have codes in two of their bits; false for any other text.
+    // Encodes A, C, G and T by two of their bits; false for any other text.
     static bool bases(const uint8_t* __restrict text, int64_t count, uint8_t* __restrict codes) {
         uint8_t others = 0;
         for (int64_t i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ private:
     uint32_t query_code(int64_t i) const { return planes_ <= 8 ? query_[size_t(i)] : wide_query_[size_t(i)]; }
     uint32_t target_code(int64_t j) const { return planes_ <= 8 ? target_[size_t(j)] : wide_target_[size_t(j)]; }
 
-    // The target's planes, in which lanes look back by as many columns, and ahead at the end.
+    // The target's planes, with padding for lanes that are behind, and ahead at the end.
     void load_texts() {
         const int64_t m = size_.m;
         texts_.clear();
@@ -187,7 +187,8 @@ private:
         built_words_ = 0;
     }
 
-    // The query's planes in strips whose lanes have W words each; patterns stand at the end of their tiles.
+    // The query's planes, in strips whose lanes have `words` words each; patterns are aligned to the end of their
+    // tiles.
     void build(int words) {
         if (built_words_ == words) return;
         built_words_ = words;
@@ -214,13 +215,13 @@ private:
     int64_t strip_rows() const { return int64_t(built_words_) * 64 * kLanes; }
     int64_t top_of(int64_t strip) const { return std::max<int64_t>(0, strip * strip_rows() - pad_); }
 
-    // The cost of the best alignment on diagonals -margin to (m - n) + margin (or the other way round).
+    // Cost of the best alignment on the diagonals -margin to (m - n) + margin (or vice versa).
     template <int Planes>
     int64_t band_pass(int64_t margin) {
         const int words = margin <= 512 ? 1 : margin <= 2048 ? 2 : 4;
         build(words);
         const int64_t ahead = size_.m - size_.n, low = std::min<int64_t>(0, ahead) - margin, high = std::max<int64_t>(0, ahead) + margin;
-        int64_t distance = 0, column = 0, reached = size_.m;  // D of the row above in that column; columns that it has
+        int64_t distance = 0, column = 0, reached = size_.m;  // D of the row above in that column; columns that the row has
         std::fill(ups_.begin(), ups_.end(), 1);
         std::fill(downs_.begin(), downs_.end(), 0);
         for (int64_t s = 0; s < strips_; s++) {
@@ -235,7 +236,7 @@ private:
         return distance + sum(column, size_.m);
     }
 
-    // The distance where it is at most `limit`, else kNone.
+    // The distance if it is at most `limit`, else kNone.
     template <int Planes>
     int64_t pruned_pass(int64_t limit) {
         const int words = limit <= 1024 ? 1 : limit <= 8192 ? 2 : 4;
@@ -270,7 +271,7 @@ private:
         }
     }
 
-    // Columns from `reached` on, which the strip above did not see, take +1 from there.
+    // Columns from `reached` on, which the strip above did not compute, take +1 from it.
     void forget(int64_t reached, int64_t last) {
         for (int64_t j = reached; j < last + kLanes; j++) ups_[size_t(j)] = 1, downs_[size_t(j)] = 0;
     }
@@ -290,7 +291,8 @@ private:
         else run_words<Planes, 4>(strip, first, last);
     }
 
-    // Columns [first, last): on entry ups_ and downs_ are those of the row above the strip, on return of its last row.
+    // Columns [first, last): on entry ups_ and downs_ are those of the row above the strip, on return those of its
+    // last row.
     template <int Planes, int W>
     __attribute__((noinline)) void run_words(int64_t strip, int64_t first, int64_t last) {
         const Word* rows = &rows_[size_t(strip) * size_t(planes_ + 1) * W];
@@ -298,8 +300,8 @@ private:
         column.start(rows + Planes * W);
         Word up(0), down(0);
         const int8_t* texts[Planes];
-        for (int p = 0; p < Planes; p++) texts[p] = texts_[size_t(p)].data() + 1;  // lane l at column j - kLanes + 1 + l
-        const auto step = [&](int64_t j) __attribute__((always_inline)) {  // which keeps the column in registers
+        for (int p = 0; p < Planes; p++) texts[p] = texts_[size_t(p)].data() + 1;  // lane l is at column j - kLanes + 1 + l
+        const auto step = [&](int64_t j) __attribute__((always_inline)) {  // always inlined, which keeps the column in registers
             Word eq[W];
             for (int w = 0; w < W; w++) eq[w] = rows[Planes * W + w];
             for (int p = 0; p < Planes; p++) {
@@ -312,7 +314,7 @@ private:
             down = down >> 63;
         };
         int64_t j = first;
-        for (; j < first + kLanes - 1; j++) {  // lanes begin one after the other
+        for (; j < first + kLanes - 1; j++) {  // lanes start one after the other
             const StripedColumn<Word, W> before = column;
             step(j);
             Word begun(0);
@@ -324,7 +326,7 @@ private:
         }
         for (; j < last + kLanes - 1; j++) {
             step(j);
-            // lane 0 has the strip's last row; what the other lanes write is overwritten by what follows
+            // lane 0 has the strip's last row; values of the other lanes are overwritten later
             up.store(&ups_[size_t(j - kLanes + 1)]);
             down.store(&downs_[size_t(j - kLanes + 1)]);
         }
@@ -335,7 +337,7 @@ private:
     std::function<void()> check_;
     int planes_ = 2, built_words_ = 0;
     int64_t strips_ = 0, pad_ = 0;
-    std::vector<uint8_t> query_, target_;  // codes
+    std::vector<uint8_t> query_, target_;  // encoded
     std::vector<uint32_t> wide_query_, wide_target_;
     std::vector<BytePlane> texts_;
     std::vector<Word> rows_;

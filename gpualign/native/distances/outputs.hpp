@@ -1,4 +1,4 @@
-// The forms in which Python gets the values of pairs: methods of a class `Call`, by blocks of queries, from any thread.
+// The output formats for Python, as methods of a class `Call`: by blocks of queries, from any thread.
 #pragma once
 #include "arrays.hpp"
 #include "distances/results.hpp"
@@ -15,7 +15,7 @@ inline void check_order(const Input<int32_t>& order, int64_t count) {
         if (order.data()[i] < 0 || order.data()[i] >= count) throw nb::value_error("there is no such sequence");
 }
 
-// What makes a call end early: its own stop(), a signal, or the end of the program.
+// Ends a call early: after stop(), a signal, or at the end of the program.
 class Stopping {
 public:
     void stop() const { asked_ = true; }
@@ -40,8 +40,8 @@ void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& pu
     }
 }
 
-// Call::run(first, last, half, put) calls put(row, lane, query, block) with values of the query order[first + row]; `half`:
-// each pair of a set with itself once, as symmetric() allows.
+// Call::run(first, last, half, put) calls put(row, lane, query, block) with the values of query order[first + row];
+// `half`: each pair of a set with itself once, if symmetric().
 template <class Call>
 void bind_outputs(nb::class_<Call>& type) {
     type.def("stop", [](const Call& call) { call.stop(); }, "End what other threads compute, with an exception.");

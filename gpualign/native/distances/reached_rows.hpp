@@ -1,5 +1,6 @@
-// The distance of one pair within a limit by the rows that its diagonals reach with 0, 1, 2, ... errors (the recurrence of
-// algo/distances/reach.hpp, here without tiles): a diagonal that is farther from the last one than errors are left is given up.
+// The distance of one pair within a limit by O(ND): the rows that each diagonal reaches with 0, 1, 2, ... errors
+// (recurrence of algo/distances/reach.hpp, without tiles). Diagonals further from the last one than the remaining
+// errors are dropped.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +16,14 @@ public:
     ReachedRows(const Symbol* query, int64_t n, const Symbol* target, int64_t m)
         : query_(padded(query, n)), target_(padded(target, m)), n_(int32_t(n)), m_(int32_t(m)) {}
 
-    // The distance, or -1 beyond `limit`.
+    // Returns the distance, or -1 beyond `limit`.
     int64_t run(int32_t limit) {
         const int32_t end = m_ - n_, middle = limit + 2;
         std::vector<int32_t> rows[2];
         for (auto& each : rows) each.assign(size_t(2 * middle + 1), kUnreached);
         int32_t *now = rows[0].data() + middle, *next = rows[1].data() + middle;
         for (int32_t e = 0; e <= limit; e++) {
-            const int32_t left = limit - e;  // errors for the way to the last diagonal
+            const int32_t left = limit - e;  // errors left for the path to the last diagonal
             const int32_t low = std::max(-std::min(e, n_), end - left), high = std::min(std::min(e, m_), end + left);
             for (int32_t k = low; k <= high; k++)
                 next[k] = std::min(std::max(std::max(now[k - 1], now[k + 1] + 1), now[k] + 1), std::min(n_, m_ - k));
@@ -45,7 +46,7 @@ private:
         return copy;
     }
 
-    // Equal symbols from a row of a diagonal on.
+    // Number of equal symbols from a row of a diagonal on.
     int32_t equal(int32_t row, int32_t k) const {
         const Symbol *q = query_.data() + row, *t = target_.data() + (row + k);
         const int32_t maximum = std::min(n_ - row, m_ - k - row);

@@ -1,4 +1,4 @@
-// Where the values of a block of queries go: a dense matrix, the nearest of each query, or pairs within limits.
+// Output of a block of queries: a dense matrix, the nearest targets of each query, or pairs within limits.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace gpualign {
 namespace distances {
 
-constexpr int32_t kBeyond = INT32_MAX;  // while computing; a dense matrix says -1
+constexpr int32_t kBeyond = INT32_MAX;  // internally; a dense matrix has -1
 
-// values: targets x lanes, of targets order[0, count), as the lanes left them.
+// values: targets x lanes, for targets order[0, count).
 struct Block {
     const int32_t* values;
     int64_t lanes;
@@ -18,7 +18,7 @@ struct Block {
     int64_t count;
 };
 
-// (queries, targets) int32, or where `mirrored` also the transpose.
+// (queries, targets) int32; if `mirrored`, the transpose as well.
 struct Dense {
     int32_t* out;
     int64_t columns;
@@ -35,7 +35,7 @@ struct Dense {
     }
 };
 
-// The best `maximum` of a query, by value and then by number; `largest`: large values are better.
+// The best `maximum` targets of a query, by value, then by number; `largest`: higher values are better.
 class Best {
 public:
     explicit Best(size_t maximum) : max_(maximum) {}
@@ -54,7 +54,7 @@ public:
             std::push_heap(kept_.begin(), kept_.end());
         }
     }
-    // target and value of each, -1 where there are fewer.
+    // Target and value of each, -1 beyond the last.
     void write(int32_t* targets, int32_t* values, bool largest) {
         std::sort_heap(kept_.begin(), kept_.end());
         for (size_t i = 0; i < max_; i++) {
@@ -69,11 +69,11 @@ private:
     std::vector<std::pair<int32_t, int32_t>> kept_;  // a heap with the worst in front
 };
 
-// Pairs that have a value, in no order.
+// Pairs within the limits, unsorted.
 struct Pairs {
     std::vector<int32_t> query, target, value;
 
-    // But those with targets that skips(target) tells; `half`: of each pair the smaller number is the query.
+    // Skips targets for which skips(target) is true; `half`: the smaller number of a pair is the query.
     template <class Skips>
     void take(int64_t lane, int32_t number, const Block& block, bool half, Skips&& skips) {
         for (int64_t i = 0; i < block.count; i++) {

@@ -1,4 +1,5 @@
-// Bindings of `scores` on the CPU: targets of like length in the lanes of a vector, against one query after the other.
+// Bindings of `scores` on the CPU: targets of similar length in the lanes of a vector, against one query after the
+// other.
 #include <limits>
 
 #include "arrays.hpp"
@@ -10,7 +11,7 @@ namespace gpualign {
 namespace distances {
 namespace {
 
-constexpr int64_t kScoresAtOnce = 1 << 18;  // of queries and targets, which stay in the cache until they are put away
+constexpr int64_t kScoresAtOnce = 1 << 18;  // queries x targets whose scores stay in the cache until they are stored
 
 class ScoreRows {
 public:
@@ -18,8 +19,8 @@ public:
               const Stopping& stopping)
         : scheme_(scheme), queries_(queries), targets_(targets), least_(minimum), stopping_(stopping) {}
 
-    // The queries order[0, rows) and all targets, both in the order of their lengths; put(row, lane, query, block) gets the scores
-    // of each, kBeyond where they are less than the least.
+    // Computes the queries order[0, rows) against all targets, both sorted by length; put(row, lane, query, block)
+    // receives the scores of each, kBeyond below the minimum.
     template <class Put>
     void run(const int32_t* order, int64_t rows, const int32_t* target_order, Put&& put) {
         const int64_t all = targets_.count, at_once = std::max<int64_t>(kGroup, kScoresAtOnce / std::max<int64_t>(1, rows) / kGroup * kGroup);
@@ -36,7 +37,7 @@ public:
 private:
     static constexpr int kGroup = Vec<int8_t>::lanes;
 
-    // `out`: rows of columns_ scores each. Longer queries need wider words, and so fewer lanes.
+    // `out`: rows of columns_ scores. Longer queries need wider scores, so they share a vector with fewer targets.
     void compute(const int32_t* order, int64_t rows, const int32_t* targets, int count, int32_t* out) {
         for (int64_t first = 0, last; first < rows; first = last) {
             const nw::Width width = width_of(order[first], targets[count - 1]);
@@ -64,7 +65,7 @@ private:
         return pair;
     }
 
-    // One query and `count` targets, which fit the lanes.
+    // Aligns one query with `count` targets, which fit the lanes.
     void align(nw::Width width, int32_t query, const int32_t* targets, int count, int32_t* out) {
         const bool alone = width == nw::wide || (width == nw::middle && 4 * count <= nw::lanes_of(width));
         nw::Pair pairs[kGroup];
@@ -94,7 +95,7 @@ private:
     int32_t least_;
     const Stopping& stopping_;
     int64_t columns_ = 0;
-    int kept_ = 0;  // targets that the engine has seen last, of the same group
+    int kept_ = 0;  // targets of the same group that the engine has seen last
     nw::Engines engines_;
     std::vector<int32_t> scores_;
 };
@@ -126,7 +127,7 @@ struct ScoreCall : Stopping {
             throw nb::value_error("arrays of unequal length");
         scheme = nw::scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
     }
-    bool symmetric() const { return false; }  // a gap may cost less in one sequence than in the other
+    bool symmetric() const { return false; }  // gaps may cost less in one sequence than in the other
     bool skips(int32_t query, int32_t target) const { return with_itself && target <= query; }
     int32_t order(int64_t row) const { return query_order.data()[row]; }
 

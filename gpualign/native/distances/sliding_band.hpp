@@ -1,13 +1,14 @@
-// The edit distance of one pair along a band of diagonals, from both ends at once: the lanes of a vector slide down the band.
+// The edit distance of one pair in a band of diagonals that the lanes of a vector slide down, from both ends at once.
 //
-// Lanes hold blocks of 64 W rows, one below the other, the top one in the last lane; each works a column behind the lane above
-// it, whose last row it takes over. When the top block has left the band, all lanes move up by one and the next block enters
-// below. So all lanes always work, a pass takes about as many steps as there are rows, and the band is as wide as all lanes
-// but one are high. Left of the band D grows by one a row, above it by one a column, so what is found is the cost of the best
-// alignment within the band. An alignment with e errors touches e + 1 diagonals at most (Ukkonen 1985).
+// Lanes hold blocks of 64 W rows, the top one in the last lane; each is one column behind the lane above it, whose
+// last row it takes. When the top block leaves the band, all lanes move up by one and the next block enters below. So
+// all lanes are always busy, a pass takes about as many steps as there are rows, and the band is as high as all lanes
+// but one. D grows by one per row left of the band and by one per column above it, so the result is the cost of the
+// best alignment within the band. An alignment with e errors touches at most e + 1 diagonals (Ukkonen 1985).
 //
-// A step mostly waits for the one before. So the query is cut in the middle, and the lower half is computed from the end
-// (Hirschberg 1975), in turn with the upper half; the distance is the least sum of both along the row between them.
+// A step has to wait for the one before. So the query is cut in the middle and its lower half computed from the end
+// (Hirschberg 1975), interleaved with the upper half; the distance is the minimum sum of both along the row between
+// them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +32,7 @@ class SlidingBand {
     static constexpr int64_t kRows = 64 * W;
 
 public:
-    // Errors that the band holds, wherever they are: its diagonals, less some for the ends.
+    // Errors that fit the band, wherever they are: its diagonals, minus some at the ends.
     static constexpr int64_t kErrors = kRows * (kLanes - 1) + kLanes - 4;
 
     static bool suits(int64_t n, int64_t m) { return 2 * (n > m ? n - m : m - n) <= kErrors && std::min(n, m) >= kRows; }
@@ -43,14 +44,14 @@ public:
         halves_[1].load(pair, true, pair.n - upper_, blocks_, upper_ + highest_);
     }
 
-    // The cost of the best alignment in the band: the distance, where it is at most kErrors.
+    // Cost of the best alignment in the band; it is the distance if it is at most kErrors.
     int64_t run() {
         for (Half& half : halves_) half.start();
         int64_t column = 0;  // of the top lane
         for (; column < kLanes - 1; column++)
             for (Half& half : halves_) half.begin(column);
         for (Half& half : halves_) half.change = Word(0);
-        int64_t leaves = upper_ - (blocks_ - 1) * kRows + highest_;  // the column in which the top block leaves the band
+        int64_t leaves = upper_ - (blocks_ - 1) * kRows + highest_;  // column in which the top block leaves the band
         for (int64_t top = 0; top + kLanes < blocks_; top++, column--, leaves += kRows) {
             advance(column, leaves);
             column = leaves;
@@ -63,10 +64,10 @@ public:
     }
 
 private:
-    // What a step changes.
+    // State that a step changes.
     struct State {
         StripedColumn<Word, W> column;
-        Word up, down, change;  // the last row of each lane: its differences in the last column, and their sum
+        Word up, down, change;  // last row of each lane: its differences in the last column, and their sum
 
         GPUALIGN_HD void step(const Word (&planes)[W][Planes + 1], const int8_t* const (&texts)[Planes], int64_t j) {
             Word eq[W];
@@ -105,7 +106,7 @@ private:
             rows.resize(size_t(blocks) * W * (Planes + 1));
             for (int64_t b = 0; b < blocks; b++) load_block(b, codes.data() + b * kRows);
             const int64_t symbols = std::min(pair.m, columns + kLanes);
-            std::vector<Code> text(size_t(columns + 3 * kLanes), Code(0));  // lanes look back, and ahead at the end
+            std::vector<Code> text(size_t(columns + 3 * kLanes), Code(0));  // lanes are behind, and ahead at the end
             in_order(pair.target, pair.m, symbols, text.data() + kLanes);
             texts.assign(Planes, BytePlane(text.size()));
             for (int p = 0; p < Planes; p++) {
@@ -140,7 +141,7 @@ private:
             bottom = kLanes * kRows - padding;
         }
 
-        // The first columns, in which lanes begin one after the other.
+        // The first columns, while lanes start one after the other.
         void begin(int64_t j) {
             const StripedColumn<Word, W> before = column;
             State::step(planes, at, j);
@@ -172,7 +173,7 @@ private:
         }
     };
 
-    // The top lane's columns [from, to).
+    // Columns [from, to) of the top lane.
     __attribute__((noinline)) void advance(int64_t from, int64_t to) {
         Half &first = halves_[0], &second = halves_[1];
         State a = first, b = second;
@@ -184,7 +185,7 @@ private:
         static_cast<State&>(second) = b;
     }
 
-    // The same for the last rows, which the bottom lane has: their differences are kept.
+    // Columns [from, to) of the top lane for the last rows, in the bottom lane, whose differences are stored.
     __attribute__((noinline)) void advance_last(int64_t from, int64_t to) {
         Half &first = halves_[0], &second = halves_[1];
         for (Half& half : halves_) {
@@ -200,7 +201,7 @@ private:
         }
     }
 
-    // Of D along the row between the halves, whose columns [first, columns_] both know.
+    // Minimum sum of D along the row between the halves, over the columns [first, columns_] that both have.
     int64_t least_sum(int64_t first, const int64_t* at_first) {
         std::vector<int64_t> values[2];
         for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-// Sets of sequences of any symbols, and the groups of queries that share the lanes of a vector.
+// Sets of sequences over any alphabet, and groups of queries that share the lanes of a vector.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -25,11 +25,11 @@ struct SymbolSet {
     int64_t total() const { return offsets[count]; }
 };
 
-// Small numbers for the symbols that occur in a group of queries, from 1 on; 0 for all others.
+// Consecutive codes for the symbols of a group of queries, from 1 on; 0 for all others.
 template <class Symbol>
 class Codes {
 public:
-    // `symbols`: all that will be asked for are below.
+    // `symbols`: exclusive upper bound of the symbols that are looked up.
     explicit Codes(size_t symbols) : code_(symbols, 0) {}
 
     void clear() {
@@ -49,7 +49,7 @@ private:
     std::vector<Symbol> used_;
 };
 
-// Up to kLanes queries of like length; lanes without one have a copy of the first.
+// Up to kLanes queries of similar length; unused lanes repeat the first.
 template <class Symbol>
 struct Group {
     const Symbol* text[kLanes];
@@ -76,7 +76,7 @@ struct Group {
     }
 };
 
-// Bits that are set in W words of a lane, W < 32.
+// Number of bits set in W words per lane, W < 32.
 template <int W>
 GPUALIGN_HD Count count_bits(const Word* words) {
     Word bytes(uint64_t(0));
@@ -95,10 +95,10 @@ GPUALIGN_HD void store_counts(Count values, int32_t* out) {
     for (int l = 0; l < kLanes; l++) out[l] = int32_t(values[l]);
 }
 
-// The tiles of a pattern: as few as hold it, of equal size, of at most kMaxWords words.
+// Tiles of a pattern: as few as possible, of equal size, of at most kMaxWords words.
 constexpr int kMaxWords = 8;
 struct Tiles {
-    int count, words;  // words of each
+    int count, words;  // words per tile
 
     explicit Tiles(int64_t length) {
         const int64_t all = std::max<int64_t>(1, (length + 63) / 64);
@@ -108,7 +108,7 @@ struct Tiles {
     int64_t rows() const { return int64_t(count) * words * 64; }
 };
 
-// use(std::integral_constant) for words from 1 to kMaxWords.
+// Calls use(std::integral_constant) for words from 1 to kMaxWords.
 template <class Use>
 void with_words(int words, Use&& use) {
     switch (words) {
@@ -129,7 +129,7 @@ struct Text {
     int64_t length;
 };
 
-// run(std::integral_constant, texts, at) for targets order[at], N or, at the end, one together.
+// Calls run(std::integral_constant, texts, at) for targets order[at], N at a time, and one at a time at the end.
 template <int N, class Symbol, class Run>
 void each_together(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, Run&& run) {
     for (int64_t at = 0; at < count;) {
@@ -142,7 +142,8 @@ void each_together(const SymbolSet<Symbol>& targets, const int32_t* order, int64
     }
 }
 
-// How many targets a group meets at once: a column's operations depend on each other, so few words leave the processor idle.
+// Targets per group of queries at once: a column's operations depend on each other, so few words would leave the
+// processor idle.
 constexpr int at_once(int words) { return words <= 1 ? 4 : words <= 3 ? 2 : 1; }
 
 }  // namespace distances

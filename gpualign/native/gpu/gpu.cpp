@@ -39,7 +39,7 @@ private:
 
 // Arguments as a kernel has them: numbers at multiples of their sizes, structs (NumPy records and arrays) at multiples of
 // eight, and all else as addresses on the device.
-std::vector<char> packed(const nb::tuple& arguments, nb::handle record) {
+std::vector<char> packed(const nb::typed<nb::tuple, nb::any, nb::ellipsis>& arguments, nb::handle record) {
     std::vector<char> all;
     const auto add = [&](const void* bytes, size_t size, size_t alignment) {
         all.resize((all.size() + alignment - 1) / alignment * alignment);
@@ -121,13 +121,13 @@ void bind_stream(nb::module_& m) {
                 stream.copy_from_device(bytes.begin(), from, bytes.size());
                 stream.held.push_back(std::move(array));
             },
-            nb::arg("array"), nb::arg("from"))
-        .def("copy_on_device", &Stream::copy_on_device, nb::arg("to"), nb::arg("from"), nb::arg("nbytes"))
+            nb::arg("array"), nb::arg("source"))
+        .def("copy_on_device", &Stream::copy_on_device, nb::arg("to"), nb::arg("source"), nb::arg("nbytes"))
         .def("fill", &Stream::fill, nb::arg("to"), nb::arg("value"), nb::arg("nbytes"))
         .def(
             "launch",
             [](Stream& stream, const CudaFunction& function, const std::tuple<unsigned, unsigned, unsigned>& grid,
-               const std::tuple<unsigned, unsigned, unsigned>& block, unsigned shared, const nb::tuple& arguments) {
+               const std::tuple<unsigned, unsigned, unsigned>& block, unsigned shared, const nb::typed<nb::tuple, nb::any, nb::ellipsis>& arguments) {
                 stream.launch(function.handle, shape(grid), shape(block), shared, packed(arguments, stream.record));
             },
             nb::arg("function"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("arguments"))

@@ -1,4 +1,4 @@
-// The header of a block (RFC 1951, section 3.2.3), and where one may be.
+// Block headers (RFC 1951, section 3.2.3), and a test for where a block may begin.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace gpualign::gzip {
 
-// The codes of a block.
+// The Huffman codes of a block.
 class BlockCodes {
 public:
-    static constexpr size_t kHeaderBytes = 600;  // at most
+    static constexpr size_t kHeaderBytes = 600;  // maximum
 
     void set_fixed() {
         std::array<uint8_t, 288> lengths;
@@ -22,7 +22,7 @@ public:
         set(lengths.data(), 288, distances.data(), 32);
     }
 
-    // The lengths of the codes of a dynamic block, after its type. False where they make none.
+    // Reads the code lengths of a dynamic block, after its type; false if they are invalid.
     bool read(BitReader& in) {
         constexpr uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
         in.refill();
@@ -66,7 +66,7 @@ private:
     CodeTable<7, 128> lengths_;
 };
 
-// Where blocks may begin: bits that are the header of a dynamic block that is not the last one, as far as its first code goes.
+// Whether the bits can be the header of a non-final dynamic block, judged up to its first code.
 inline bool may_begin(const BitReader& in, uint64_t bit) {
     const uint64_t head = in.at(bit);
     if ((head & 7) != 4 || (head >> 3 & 31) > 29 || (head >> 8 & 31) > 29) return false;

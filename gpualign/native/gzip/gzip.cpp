@@ -1,4 +1,4 @@
-// Parts of gzip files for gpualign/io/gzip_parts.py.
+// Bindings of parallel gzip decompression (gpualign/io/gzip_parts.py).
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -17,14 +17,14 @@ namespace {
 
 using gzip::Part;
 
-constexpr uint64_t kBeyond = uint64_t(1) << 16;  // of a part's last block, bytes that are read at first
+constexpr uint64_t kBeyond = uint64_t(1) << 16;  // bytes first read beyond a part, for its last block
 
 const uint8_t* window_of(const Input<uint8_t>& window) {
     if (window.size() != gzip::kWindow) throw nb::value_error("a window has 32,768 bytes");
     return window.data();
 }
 
-// A part as `decode` gives it, without the interpreter's lock.
+// Calls `decode` without the GIL; converts system errors.
 template <class Decode>
 Part decoded(Decode&& decode) {
     try {
@@ -37,7 +37,7 @@ Part decoded(Decode&& decode) {
     throw nb::python_error();
 }
 
-// What begins in bytes [begin, end) of a file.
+// Decodes what begins in bytes [begin, end) of a file.
 Part gzip_part(int descriptor, uint64_t file_size, uint64_t begin, uint64_t end, size_t most) {
     if (begin > end || end > file_size) throw nb::index_error("outside the file");
     return decoded([&] {

@@ -1,4 +1,4 @@
-// Tables that decode Huffman codes of deflate (RFC 1951, section 3.2), several literals at a look where they are short.
+// Decoding tables for deflate's Huffman codes (RFC 1951, section 3.2), with up to three short literals per look-up.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace gpualign::gzip {
 
 constexpr int kLongestCode = 15;
 
-// What the next bits of a stream are: literals, up to three of them; or a length or distance; or where to look instead.
+// Meaning of the next bits of a stream: up to three literals, a length or distance, or a second table.
 struct Entry {
     enum Kind : uint32_t { value, table, end, invalid };
 
@@ -17,16 +17,16 @@ struct Entry {
         return {(code_bits + extra_bits) | code_bits << 8 | kind << 12 | base << 16};
     }
 
-    uint32_t bits() const { return word & 63; }  // in all
+    uint32_t bits() const { return word & 63; }  // total
     uint32_t literals() const { return word >> 6 & 3; }
-    uint32_t three() const { return word >> 8; }  // the first one lowest
-    uint32_t code_bits() const { return word >> 8 & 15; }  // of them; of a table: how many choose in it
+    uint32_t three() const { return word >> 8; }  // the first literal in the lowest byte
+    uint32_t code_bits() const { return word >> 8 & 15; }  // bits of the code; for a table: index bits
     Kind kind() const { return Kind(word >> 12 & 3); }
     uint32_t base() const { return word >> 16; }
-    // A value whose bits are the lowest of `held`.
+    // The value, given the bits of `held`.
     uint32_t of(uint64_t held) const { return base() + uint32_t((held & ((uint64_t(1) << bits()) - 1)) >> code_bits()); }
 
-    Entry after(Entry next) const {  // of two or three literals
+    Entry after(Entry next) const {  // joins two or three literals
         return {bits() + next.bits() + ((literals() + next.literals()) << 6) + ((three() | next.three() << 8 * literals()) << 8)};
     }
 
@@ -57,21 +57,21 @@ inline uint32_t reversed(uint32_t code, int bits) {
     return result;
 }
 
-// `kRoot` bits choose in the first table; longer codes go on in another one.
+// The first table is indexed by `kRoot` bits; longer codes continue in a second one.
 template <int kRoot, size_t kSize>
 class CodeTable {
 public:
     static constexpr uint64_t kMask = (uint64_t(1) << kRoot) - 1;
 
-    // Of the symbols' code lengths, 0 for those without a code. False where they are none of a prefix code; a code may lack
-    // strings only where it has one symbol or none.
+    // Builds the table from the code lengths, 0 for unused symbols; false if they are not a prefix code. An incomplete
+    // code is allowed only with at most one symbol.
     template <class MakeEntry>
     bool build(const uint8_t* lengths, uint32_t symbols, MakeEntry make) {
         std::array<uint32_t, kLongestCode + 2> count{}, code{};
         for (uint32_t s = 0; s < symbols; s++) count[lengths[s]]++;
         const uint32_t used = symbols - count[0];
         count[0] = 0;
-        uint32_t left = 1;  // strings of a length that begin no shorter code
+        uint32_t left = 1;  // strings of a length without a shorter code as prefix
         for (int bits = 1; bits <= kLongestCode; bits++) {
             code[bits + 1] = (code[bits] + count[bits]) << 1;
             if (2 * left < count[bits]) return false;
@@ -96,7 +96,7 @@ public:
         return true;
     }
 
-    // Literals after which the bits of the first table hold another one.
+    // Joins literals with those that follow them, as far as their bits fit the first table.
     void join_literals() {
         std::array<Entry, size_t(1) << kRoot> single;
         for (uint32_t i = 0; i < single.size(); i++) single[i] = entries_[i];
@@ -113,7 +113,7 @@ public:
     }
 
 private:
-    // The tables for codes longer than kRoot, each as large as the longest code that goes on in it needs.
+    // Allocates second tables for codes longer than kRoot, each sized for its longest code.
     bool place_longer(const uint8_t* lengths, uint32_t symbols, std::array<uint32_t, kLongestCode + 2> code) {
         std::array<uint8_t, size_t(1) << kRoot> longest{};
         bool any = false;
@@ -130,7 +130,7 @@ private:
         size_t used = size_t(1) << kRoot;
         for (uint32_t i = 0; i < longest.size(); i++) {
             if (!longest[i]) continue;
-            if (used + (size_t(1) << longest[i]) > kSize) return false;  // not of a prefix code of so many symbols
+            if (used + (size_t(1) << longest[i]) > kSize) return false;  // impossible for a prefix code of so many symbols
             entries_[i] = Entry::other(Entry::table, uint32_t(used), longest[i]);
             used += size_t(1) << longest[i];
         }

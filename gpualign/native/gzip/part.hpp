@@ -1,6 +1,7 @@
-// A part of a gzip file (RFC 1951 and 1952), decoded without what comes before it: a thread starts at the first block that it
-// finds in its part, and writes down 16 bits a byte: the byte, or which of the 32 KiB before the part it is a copy of. These are
-// filled in when they are known (Kerbiriou and Chikhi 2019, pugz; Knespel and Brunst 2023, rapidgzip). No Python here.
+// A part of a gzip file (RFC 1951 and 1952), decoded without what precedes it: decoding begins at the first block
+// found in the part, and yields 16 bits per byte: the byte, or the position among the preceding 32 KiB that it is
+// copied from. These are filled in once they are known (Kerbiriou and Chikhi 2019, pugz; Knespel and Brunst 2023,
+// rapidgzip). Free of Python.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,13 +18,13 @@
 namespace gpualign::gzip {
 
 constexpr size_t kWindow = size_t(1) << 15;
-constexpr uint16_t kBefore = 0x8000;  // a symbol from it on is a place in the window before the part
+constexpr uint16_t kBefore = 0x8000;  // symbols from here on are positions in the window before the part
 
 struct Damaged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Memory that parts have used is used again: to get pages from the system takes a sixth of the time.
+// Buffer that is reused after a part: fresh pages cost six times as much.
 class Symbols {
 public:
     explicit Symbols(size_t size) : size_(size) {
@@ -60,7 +61,7 @@ private:
     std::unique_ptr<uint16_t[]> memory_;
 };
 
-// Where a member ends: after so many of the part's bytes; the checksum and size that its trailer says.
+// End of a gzip member: bytes of the part before it, and the trailer's CRC-32 and size.
 struct MemberEnd {
     uint64_t bytes;
     uint32_t crc, size;
@@ -68,14 +69,14 @@ struct MemberEnd {
 
 class Part {
 public:
-    // `window`: what comes before, or null where nobody knows. A part ends before the first dynamic block from bit `stop` on;
-    // or, with more than `most` bytes, where it is.
+    // `window`: the preceding 32 KiB, or null if unknown. A part ends before the first dynamic block from bit `stop`
+    // on, or once it has more than `most` bytes.
     Part(BitReader&& in, uint64_t stop, const uint8_t* window, size_t most)
         : in_(std::move(in)), stop_(stop), most_(most), symbols_(kWindow + most + kSlack) {
         for (size_t i = 0; i < kWindow; i++) symbols_.data()[i] = window ? window[i] : uint16_t(kBefore + i);
     }
 
-    // From the file's first header on.
+    // Decodes from the file's first header on.
     void from_start() {
         begin_ = 0;
         in_.go_to(begin_);
@@ -88,7 +89,7 @@ public:
         state_ = State::header;
         run();
     }
-    // From the first block that begins in [from, to), bits, if there is one.
+    // Decodes from the first block that begins in the bits [from, to), if there is one.
     void from_first_block(uint64_t from, uint64_t to) {
         for (uint64_t bit = from, end = std::min(to, in_.end()); bit < end; bit++) {
             if (!may_begin(in_, bit)) continue;
@@ -98,7 +99,8 @@ public:
         }
         begin_ = ~uint64_t(0);
     }
-    // What follows a part that had no more memory, with the window that is known now. The part stays as it is: others read it.
+    // Continues a part that was out of memory, with the window that is known now. The part is unchanged, as others
+    // read it.
     Part rest(const uint8_t* window) const {
         Part next(in_.from(end_, kMoreInput), stop_, window, most_);
         next.codes_ = codes_, next.state_ = state_, next.last_ = last_, next.stored_ = stored_;
@@ -108,26 +110,26 @@ public:
         return next;
     }
 
-    uint64_t begin() const { return begin_; }  // bit of the file; the largest number: there is no block
+    uint64_t begin() const { return begin_; }  // bit of the file; ~0: no block was found
     uint64_t end() const { return end_; }
     bool full() const { return full_; }  // it ends within a block, for want of memory
-    bool at_end() const { return at_end_; }  // of the file
-    const std::string& error() const { return error_; }  // what is wrong after it
+    bool at_end() const { return at_end_; }  // end of the file
+    const std::string& error() const { return error_; }  // what is wrong after the part
     bool ended_early() const { return ended_early_; }
     size_t size() const { return used_; }
     const std::vector<MemberEnd>& members() const { return members_; }
 
     // The part's bytes.
     void text(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + kWindow, used_, window, out); }
-    // The last 32 KiB up to its end.
+    // The last 32 KiB before its end.
     void window_after(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + used_, kWindow, window, out); }
 
 private:
-    static constexpr size_t kSlack = 320;  // symbols that a copy may write after the limit
+    static constexpr size_t kSlack = 320;  // symbols that a copy may write beyond the limit
     static constexpr size_t kMoreInput = size_t(1) << 16, kStepBytes = 16;  // a step takes fewer
     enum class State { member, header, stored, coded, trailer };
 
-    // Symbols as bytes.
+    // Converts symbols to bytes.
     static void resolve(const uint16_t* symbols, size_t n, const uint8_t* window, uint8_t* out) {
         constexpr size_t kStep = 32;
         const size_t whole = n / kStep * kStep;
@@ -142,7 +144,7 @@ private:
         for (size_t i = whole; i < n; i++) out[i] = byte_of(symbols[i], window);
     }
     static uint8_t byte_of(uint16_t symbol, const uint8_t* window) {
-        const uint8_t before = window[symbol & (kWindow - 1)];  // loaded in any case: no branch
+        const uint8_t before = window[symbol & (kWindow - 1)];  // unconditional load: no branch
         return symbol < kBefore ? uint8_t(symbol) : before;
     }
 
@@ -157,7 +159,7 @@ private:
         end_ = in_.position();
     }
 
-    // One step further; false at the part's end.
+    // Advances the state machine; false at the part's end.
     bool step() {
         switch (state_) {
             case State::member:
@@ -174,7 +176,7 @@ private:
         return false;
     }
 
-    // Bytes from a byte of the file on, reading more where they are needed.
+    // Bytes from `at` on, which are read if necessary.
     const uint8_t* bytes(uint64_t at, size_t n) {
         while (8 * (at + n) > in_.end()) {
             if (in_.has_all()) throw EndedEarly();
@@ -185,7 +187,7 @@ private:
 
     bool member() {
         uint64_t at = in_.position() / 8;
-        while (members_ended_ && !(in_.has_all() && 8 * at == in_.end()) && *bytes(at, 1) == 0) at++;  // tapes are padded
+        while (members_ended_ && !(in_.has_all() && 8 * at == in_.end()) && *bytes(at, 1) == 0) at++;  // tapes are padded with zeros
         if (members_ended_ && in_.has_all() && 8 * at == in_.end()) {
             in_.go_to(8 * at);
             at_end_ = true;
@@ -256,7 +258,7 @@ private:
         const size_t before = used_;
         const bool ended = decode(near_end);
         if (in_.position() > in_.end()) {
-            used_ = before;  // of bits that are not there
+            used_ = before;  // decoded from bits beyond the end
             throw EndedEarly();
         }
         if (ended) block_ended();
@@ -293,12 +295,12 @@ private:
         return true;
     }
 
-    // The symbols of a block, as far as there are input and memory for, or those of one step. True at its end.
+    // Decodes the symbols of a block, as far as input and memory suffice, or of one step; true at the block's end.
     bool decode(bool one_step) {
         uint16_t* out = symbols_.data() + kWindow + used_;
         uint16_t* const limit = symbols_.data() + kWindow + most_;
         const uint8_t* const last = one_step ? in_.next() : in_.last(kStepBytes);
-        BitReader in(std::move(in_));  // in registers
+        BitReader in(std::move(in_));  // keeps it in registers
         bool ended = false;
         const char* wrong = nullptr;
         while (out < limit && in.next() <= last) {
@@ -348,7 +350,7 @@ private:
         }
         in_ = std::move(in);
         used_ = size_t(out - symbols_.data()) - kWindow;
-        if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all()) throw EndedEarly();  // zeros follow
+        if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all()) throw EndedEarly();  // padding was decoded
         if (wrong) throw Damaged(wrong);
         return ended;
     }
@@ -380,7 +382,7 @@ private:
     BlockCodes codes_;
     State state_ = State::header;
     bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, members_ended_ = false;
-    uint32_t stored_ = 0;  // bytes of the block that are left
+    uint32_t stored_ = 0;  // bytes of the stored block that are left
     uint64_t begin_ = 0, end_ = 0;
     std::vector<MemberEnd> members_;
     std::string error_;

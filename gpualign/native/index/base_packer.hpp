@@ -1,4 +1,4 @@
-// Bases to codes of two bits, several at a time.
+// Encodes bases in two bits, several at a time.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace gpualign {
 
-// Eight bases at a time: codes packed into 16 bits, and a bit for each that is none of A, C, G and T.
+// Eight bases per step: two bits each, and a mask of ambiguous ones.
 class BasePacker {
 public:
     static uint32_t codes(uint64_t ascii) {
@@ -24,11 +24,11 @@ public:
     static uint32_t not_bases(uint64_t ascii) {
         const uint64_t upper = ascii & 0xDFDFDFDFDFDFDFDFu;
         const uint64_t base = equal(upper, 'A') | equal(upper, 'C') | equal(upper, 'G') | equal(upper, 'T');
-        // one bit a byte, gathered into the top byte
+        // gathers one bit per byte in the top byte
         return uint32_t((~base >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
     }
 
-    // The codes of 32 bases, and bits of those that are not A, C, G or T.
+    // Encodes 32 bases; `others` is the mask of ambiguous ones.
     static uint64_t word(const uint8_t* ascii, uint32_t& others) {
 #ifdef __AVX2__
         const __m256i text = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ascii));
@@ -38,7 +38,7 @@ public:
         const __m256i upper = _mm256_and_si256(text, _mm256_set1_epi8(char(0xDF)));
         others = ~uint32_t(_mm256_movemask_epi8(_mm256_cmpeq_epi8(upper, bases)));
         const __m256i twos = _mm256_maddubs_epi16(x, _mm256_set1_epi16(1 | 4 << 8));
-        const __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi32(1 | 16 << 16));  // of 32 bits, of which 8 are used
+        const __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi32(1 | 16 << 16));  // 32 bits, of which 8 are used
         const __m256i lanes = _mm256_shuffle_epi8(fours, _mm256_set1_epi32(0 | 4 << 8 | 8 << 16 | 12 << 24));
         return uint32_t(_mm256_extract_epi32(lanes, 0)) | uint64_t(uint32_t(_mm256_extract_epi32(lanes, 4))) << 32;
 #else
@@ -46,7 +46,7 @@ public:
 #endif
     }
 
-    // The same where there are no vectors of bytes.
+    // Encodes 32 bases without vectors of bytes.
     static uint64_t word_by_eights(const uint8_t* ascii, uint32_t& others) {
         uint64_t packed = 0;
         others = 0;

@@ -1,5 +1,5 @@
-// Building the minimizer index: scan the reference, part the seeds by the top bits of their hash, sort each part into its
-// buckets. Besides the index itself a build holds its seeds once, and gives them up part by part as entries are written.
+// Builds the minimizer index: scans the reference, partitions the seeds by the top bits of their hash, and sorts each
+// partition into buckets. Memory: the index, and the seeds once, which are released partition by partition.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -19,10 +19,10 @@ namespace gpualign {
 
 constexpr uint64_t kMaxBases = 0xFFFFFFFEu;  // positions are 32-bit
 
-// Bits of a hash that choose its partition.
+// Hash bits that choose the partition.
 inline int seed_partition_bits(int k) { return std::min(8, 2 * k); }
 
-// A seed within its partition: the rest of its hash, its position, its strand.
+// A seed within its partition: the rest of its hash, its position and strand.
 class NarrowSeed {
 public:
     static constexpr int kRestBits = 31;
@@ -48,10 +48,10 @@ private:
 };
 static_assert(sizeof(NarrowSeed) == 8 && sizeof(WideSeed) == 12, "");
 
-// The reference is scanned in pieces of whole contigs or parts of them. A piece overlaps its neighbours by enough bases
-// that every window is seen whole by the piece that owns its k-mers.
+// The reference is scanned in pieces of contigs. A piece overlaps its neighbours by enough bases that it sees every
+// window of the k-mers that it owns.
 struct ScanPiece {
-    uint64_t begin, end;  // k-mers owned start here
+    uint64_t begin, end;  // k-mers owned begin here
     uint64_t contig_begin, contig_end;
 };
 
@@ -64,7 +64,7 @@ inline std::vector<ScanPiece> cut(const ReferenceView& reference, uint64_t maxim
     return pieces;
 }
 
-// Runs task(i, thread) for i = 0 .. count - 1 on `threads` threads; throws what a task threw, once all have ended.
+// Runs task(i, thread) for i = 0 .. count - 1 on `threads` threads; rethrows a task's exception after all have ended.
 template <class Task>
 void parallel_for(int threads, size_t count, Task&& task) {
     std::atomic<size_t> next{0};
@@ -80,7 +80,7 @@ void parallel_for(int threads, size_t count, Task&& task) {
 template <class Seed>
 class IndexBuilder {
 public:
-    // `done` counts up to twice the reference's bases, once while they are scanned and once while seeds are sorted.
+    // `done` counts up to twice the reference's bases: once while scanning, once while sorting.
     IndexBuilder(const ReferenceView& reference, int k, int w, int threads, uint64_t* done)
         : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)), done_(done) {}
 
@@ -97,13 +97,13 @@ public:
         void operator()(uint64_t* p) const { std::free(p); }
     };
     std::vector<uint32_t> offsets;
-    std::unique_ptr<uint64_t[], Free> entries;  // never touched before they are written
+    std::unique_ptr<uint64_t[], Free> entries;  // not initialised before they are written
 
 private:
     size_t partitions() const { return size_t(1) << partition_bits_; }
     int rest_bits() const { return 2 * k_ - partition_bits_; }
 
-    // Every thread scans pieces into partitions of its own.
+    // Scans pieces in parallel; every thread has its own partitions.
     void collect() {
         const std::vector<ScanPiece> pieces = cut(reference_, 1 << 18);
         const auto threads = std::min<size_t>(size_t(threads_), std::max<size_t>(pieces.size(), 1));
@@ -134,7 +134,7 @@ private:
         });
     }
 
-    // About two entries a bucket: 16 bytes, so that a look-up touches one line of offsets and one of entries.
+    // About two entries per bucket: 16 bytes, so that a look-up touches one cache line of offsets and one of entries.
     void choose_buckets() {
         starts_.assign(partitions() + 1, 0);
         for (size_t p = 0; p < partitions(); p++) {
@@ -184,7 +184,7 @@ private:
     const ReferenceView& reference_;
     const int k_, w_, threads_, partition_bits_;
     uint64_t* const done_;
-    std::vector<PagedLists<Seed>> seeds_;  // of each thread, a list for each partition
+    std::vector<PagedLists<Seed>> seeds_;  // of each thread, a list per partition
     std::vector<uint64_t> starts_;
     HashSplit split_{};
 };

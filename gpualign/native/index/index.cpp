@@ -1,4 +1,4 @@
-// Packing a reference, building its minimizer index, sorting its positions.
+// Bindings that pack a reference, build its minimizer index, and sort its suffixes.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -6,14 +6,14 @@
 #include "bindings.hpp"
 #include "index/builder.hpp"
 #include "index/base_packer.hpp"
-#include "index/position_sorter.hpp"
+#include "index/suffix_sorter.hpp"
 #include "index/reference.hpp"
 #include "index/reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
 
-// Packs contigs as they are read, so that the text is never held whole.
+// Packs contigs as they are read, so that the text is never in memory as a whole.
 class ReferencePacker {
 public:
     void append(Input<uint8_t> ascii) {
@@ -97,10 +97,10 @@ auto build_index(const ReferenceArrays& reference, int k, int w, int threads, Mu
     return build(reference.view(), k, w, std::max(1, threads), done.data());
 }
 
-auto sort_positions(const ReferenceArrays& reference, int k, int threads) {
+auto build_suffix_array(const ReferenceArrays& reference, int k, int threads) {
     if (k < 1 || k > 15) throw nb::value_error("k must be between 1 and 15");
     const MemSegments segments(reference.view());
-    PositionSorter sorter(segments, k, std::max(1, threads));
+    SuffixSorter sorter(segments, k, std::max(1, threads));
     {
         nb::gil_scoped_release release;
         sorter.build();
@@ -111,7 +111,7 @@ auto sort_positions(const ReferenceArrays& reference, int k, int threads) {
     return tuple_of(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
 }
 
-// An index file is untrusted: everything that is used as a subscript is checked once, here.
+// Index files are untrusted: everything that is used as a subscript is checked once, here.
 std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
                         int threads) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) return "k is not odd or not between 1 and 31";
@@ -160,8 +160,8 @@ void bind_index(nb::module_& m) {
              nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
     m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"), nb::arg("done"),
           "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");
-    m.def("sort_positions", &sort_positions, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
-          "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
+    m.def("build_suffix_array", &build_suffix_array, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
+          "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));

@@ -1,4 +1,5 @@
-// Look-ups of many hashes: memory accesses overlap, and small buckets take no branch that nobody can predict.
+// Index look-ups of many hashes, with overlapping memory accesses and without unpredictable branches for small
+// buckets.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +18,8 @@ public:
         : index_(index), entries_(index.offsets[uint64_t(1) << index.split.bucket_bits]),
           in_line_(uint32_t(reinterpret_cast<uintptr_t>(index.entries) / sizeof(uint64_t)) % kAtOnce) {}
 
-    // In three passes over some dozens of hashes, as many as the nearest cache holds: prefetch_bucket, prefetch_entries, find.
-    // Inlined always: GCC drops calls of functions that do nothing but prefetch.
+    // Three passes over some dozens of hashes, as many as the nearest cache holds: prefetch_bucket, prefetch_entries,
+    // find. Always inlined, as GCC drops calls of functions that only prefetch.
     [[gnu::always_inline]] void prefetch_bucket(uint64_t hash) const { __builtin_prefetch(&index_.offsets[index_.split.bucket(hash)]); }
     [[gnu::always_inline]] void prefetch_entries(uint64_t hash) const {
         const uint64_t bucket = index_.split.bucket(hash);
@@ -27,20 +28,20 @@ public:
         for (const uint32_t e : {begin, begin + some - 1, end - some, end - 1}) __builtin_prefetch(&index_.entries[e]);
     }
 
-    // As IndexView::find: first and one-past-last entry with the hash's fingerprint.
+    // Same result as IndexView::find: the first and one-past-last entry with the hash's fingerprint.
     void find(uint64_t hash, uint32_t& first, uint32_t& last) const {
         const uint64_t bucket = index_.split.bucket(hash);
         const uint32_t begin = index_.offsets[bucket], end = index_.offsets[bucket + 1];
         if (!kVectors || entries_ < kAtOnce) return index_.find(hash, first, last);
         const uint64_t lowest = uint64_t(index_.split.fingerprint(hash)) << 33, beyond = lowest | 0x1FFFFFFFFu;
         if (end - begin <= kAtOnce) {
-            const uint32_t from = std::min(first_compared(begin, end), entries_ - kAtOnce);  // as far as there are so many
+            const uint32_t from = std::min(first_compared(begin, end), entries_ - kAtOnce);  // clamped to the last full vector
             const uint32_t of_bucket = ((1u << (end - begin)) - 1) << (begin - from);
             first = begin + count_bits(less(from, lowest) & of_bucket);
             last = begin + count_bits(less(from, beyond) & of_bucket);
             return;
         }
-        // a large bucket is that of one frequent k-mer, with few others at its ends
+        // a large bucket holds one frequent k-mer, with few others at its ends
         first = index_.entries[begin + kAtOnce - 1] >= lowest ? begin + count_bits(less(begin, lowest))
                                                               : index_.lower_bound(begin + kAtOnce, end, lowest);
         const uint32_t tail = end - kAtOnce;
@@ -48,20 +49,20 @@ public:
     }
 
 private:
-    static constexpr uint32_t kAtOnce = 8;  // entries of a cache line
+    static constexpr uint32_t kAtOnce = 8;  // entries per cache line
 #if defined(__AVX512F__)
     static constexpr bool kVectors = true;
 #else
-    static constexpr bool kVectors = false;  // eight comparisons one by one take longer than a branch
+    static constexpr bool kVectors = false;  // eight scalar comparisons take longer than a branch
 #endif
 
-    // A small bucket within one cache line is compared with the rest of that line: the next one has not been prefetched.
+    // A bucket within one cache line is compared as part of that line, as the next one has not been prefetched.
     uint32_t first_compared(uint32_t begin, uint32_t end) const {
         const uint32_t before = (begin + in_line_) % kAtOnce;
         return before <= begin && before + (end - begin) <= kAtOnce ? begin - before : begin;
     }
 
-    // A bit for each of so many entries that is less.
+    // Mask of the entries from `from` on that are less than `value`.
     uint32_t less(uint32_t from, uint64_t value) const {
         const uint64_t* entries = index_.entries + from;
 #if defined(__AVX512F__)
@@ -74,7 +75,7 @@ private:
     }
 
     const IndexView index_;
-    const uint32_t entries_, in_line_;  // their number; where in a line the first one lies
+    const uint32_t entries_, in_line_;  // their number; offset of the first one in its cache line
 };
 
 }  // namespace gpualign

@@ -1,5 +1,5 @@
-// Mapped files whose end may be cut off by others: what is read beyond it is zeros, and remembered, instead of a SIGBUS that ends
-// the process.
+// Survives the truncation of mapped files: reads beyond the new end give zeros and set a flag, instead of a SIGBUS
+// that ends the process.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace gpualign {
 namespace {
 
-// The handler may run at any time in any thread: it reads atomics alone.
+// The handler may run at any time in any thread, so it only reads atomics.
 struct Region {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<bool> failed{false};
@@ -34,7 +34,7 @@ void on_fault(int number, siginfo_t* info, void*) {
         void* zeros = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
         if (zeros != MAP_FAILED) return;
     }
-    sigaction(number, &before, nullptr);  // not ours: the instruction runs again, and what it does is the other handler's
+    sigaction(number, &before, nullptr);  // not ours: the instruction runs again under the previous handler
 }
 
 int guard(uintptr_t address, size_t bytes) {
@@ -61,7 +61,7 @@ void release(int region) {
     regions[region].end = regions[region].begin = 0;
 }
 
-// 0, or what mlock says.
+// Returns 0, or the errno of mlock.
 int lock_pages(uintptr_t address, size_t bytes) { return mlock(reinterpret_cast<void*>(address), bytes) == 0 ? 0 : errno; }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Minimizers of a sequence of codes, a block at a time.
+// Minimizers of an encoded sequence, a block at a time.
 //
-// With h the k-mer hashes and "no k-mer here" as the largest value, the windows' minima are a sliding minimum of h, and
-// a k-mer is a minimizer when the largest minimum of the windows that contain it is its own hash. That is a
-// morphological opening: two sliding passes without a branch, which vectorise, and all ties are kept by construction.
+// With h the k-mer hashes and kNoHash (the largest value) for ambiguous k-mers, the minima of windows are a sliding
+// minimum of h, and a k-mer is a minimizer if the largest minimum of the windows that contain it is its own hash. That
+// is a morphological opening: two sliding passes without branches, which vectorise, and keep all ties.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,14 +17,25 @@ constexpr uint64_t kNoHash = ~uint64_t(0);
 struct Minimizer {
     uint64_t hash;
     uint32_t position;  // of the k-mer's first base, in the scanned sequence
-    uint32_t reverse;   // 1 where the canonical k-mer is the reverse strand's
+    uint32_t reverse;   // 1 if the canonical k-mer is the reverse strand's
 };
+
+// values[i] = op over values[i, i + w), by doubling; the last w - 1 values are undefined.
+template <class Op>
+inline void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
+    uint64_t* v = values.data();
+    int64_t span = 1;
+    for (; 2 * span <= w; span *= 2)
+        for (int64_t i = 0; i + span < n; i++) v[i] = op(v[i], v[i + span]);
+    if (span < w)
+        for (int64_t i = 0; i + (w - span) < n; i++) v[i] = op(v[i], v[i + (w - span)]);
+}
 
 class MinimizerScanner {
 public:
     MinimizerScanner(int k, int w) : k_(k), w_(w) {}
 
-    // Calls emit(Minimizer) for each minimizer of codes[0, length) in order of position. A sequence with fewer than w
+    // Calls emit(Minimizer) for each minimizer of codes[0, length), in order of position. A sequence with fewer than w
     // k-mers is one window.
     template <class Emit>
     void scan(const uint8_t* codes, int64_t length, Emit&& emit) {
@@ -32,20 +43,20 @@ public:
         if (kmers <= 0) return;
         const int64_t w = std::min<int64_t>(w_, kmers);
         const int64_t windows = kmers - w + 1;
-        // k-mers [start, start + kBlock) are decided from windows that reach w - 1 k-mers to either side
+        // the k-mers [start, start + kBlock) depend on windows up to w - 1 k-mers to either side
         for (int64_t start = 0; start < kmers; start += kBlock) {
             const int64_t stop = std::min(start + kBlock, kmers);
             const int64_t first_window = std::max<int64_t>(0, start - w + 1);
-            const int64_t last_window = std::min(stop, windows);  // one past
+            const int64_t last_window = std::min(stop, windows);  // exclusive
             hash_kmers(codes, first_window, last_window + w - 1);
             const int64_t n = last_window - first_window;
             minima_ = hashes_;
             slide(minima_, n + w - 1, w, [](uint64_t a, uint64_t b) { return a < b ? a : b; });
-            // maxima over the windows [i - w + 1, i] that exist: pad with 0 on both sides
+            // maxima over the existing windows among [i - w + 1, i]: padded with 0 on both sides
             padded_.assign(size_t(n + 2 * (w - 1)), 0);
             std::copy(minima_.begin(), minima_.begin() + n, padded_.begin() + (w - 1));
             slide(padded_, n + 2 * (w - 1), w, [](uint64_t a, uint64_t b) { return a > b ? a : b; });
-            // nobody can predict which k-mers are minimizers: all are written down, and the next one over those that are not
+            // branch-free compaction, as minimizers are unpredictable
             at_.resize(size_t(stop - start));
             size_t found = 0;
             for (int64_t i = start - first_window; i < stop - first_window; i++) {
@@ -57,7 +68,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kBlock = 2048;  // k-mers whose hashes are held
+    static constexpr int64_t kBlock = 2048;  // k-mers per block
 
     void hash_kmers(const uint8_t* codes, int64_t from, int64_t to) {
         hashes_.resize(size_t(to - from));
@@ -70,17 +81,6 @@ private:
             reverse_[size_t(i - from)] = kmer.on_reverse();
         }
         for (uint64_t& hash : hashes_) hash = hash == kNoHash ? kNoHash : kmer_hash(hash, k_);  // vectorises
-    }
-
-    // values[i] = op over values[i, i + w), by doubling; the last w - 1 values are left without meaning.
-    template <class Op>
-    static void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
-        uint64_t* v = values.data();
-        int64_t span = 1;
-        for (; 2 * span <= w; span *= 2)
-            for (int64_t i = 0; i + span < n; i++) v[i] = op(v[i], v[i + span]);
-        if (span < w)
-            for (int64_t i = 0; i + (w - span) < n; i++) v[i] = op(v[i], v[i + (w - span)]);
     }
 
     int k_, w_;

@@ -1,4 +1,4 @@
-// Many lists that grow side by side and are read and given up one by one.
+// Many lists that grow in parallel, and are read and released one by one.
 #pragma once
 #include <sys/mman.h>
 
@@ -11,8 +11,8 @@
 
 namespace gpualign {
 
-// Lists of plain values that grow by a page of memory at a time, so that little of it stays unused however the values
-// spread, nothing is moved, and a list that is released gives its memory back to the system at once.
+// Lists of plain values that grow by pages, so that little memory is unused whatever their sizes, nothing is moved,
+// and a released list returns its memory to the system at once.
 template <class T>
 class PagedLists {
     static_assert(std::is_trivially_copyable_v<T>, "");
@@ -31,7 +31,7 @@ public:
         return l.pages.size() * kPerPage - size_t(l.end - l.next);
     }
 
-    // Calls visit(value) for each of a list's, in the order in which they were given.
+    // Calls visit(value) for each value of a list, in order.
     template <class Visit>
     void each(size_t list, Visit&& visit) const {
         const List& l = lists_[list];
@@ -40,7 +40,7 @@ public:
     }
 
     void release(size_t list) {
-        // fails on a machine with larger pages, where the memory is given back with the whole
+        // fails on a machine with larger pages; the memory is then released with the whole object
         for (T* page : lists_[list].pages) madvise(page, kPageBytes, MADV_DONTNEED);
         lists_[list] = {};
     }
@@ -71,7 +71,7 @@ private:
 
     std::vector<List> lists_;
     std::vector<std::unique_ptr<char, Free>> blocks_;
-    size_t unused_ = 0;  // bytes of the last block
+    size_t unused_ = 0;  // in the last block
 };
 
 }  // namespace gpualign

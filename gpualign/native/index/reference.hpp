@@ -1,4 +1,4 @@
-// The packed reference: contigs one after the other, two bits a base, everything else as runs of one base.
+// The packed reference: contigs one after the other, two bits per base, and intervals of ambiguous bases.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct FourBases {
     }
 };
 inline constexpr FourBases kFourBases;
-// As codes.
+// Four packed bases as codes.
 struct FourCodes {
     uint8_t of[256][4] = {};
     constexpr FourCodes() {
@@ -28,13 +28,13 @@ struct FourCodes {
 };
 inline constexpr FourCodes kFourCodes;
 
-// A view of the reference's arrays; gpualign/sequences/reference.py owns them.
+// A view of the reference's arrays, which gpualign/sequences/reference.py owns.
 struct ReferenceView {
     const uint64_t* words;            // ceil(bases / 32) + 1
-    uint64_t bases;                   // over all contigs
+    uint64_t bases;                   // of all contigs
     const int64_t* contig_offsets;    // contigs + 1
     size_t contigs;
-    const uint32_t* run_starts;       // runs of a base other than A, C, G, T; packed as A
+    const uint32_t* run_starts;       // intervals of one base other than A, C, G, T; packed as A
     const uint32_t* run_ends;
     const uint8_t* run_letters;
     size_t runs;
@@ -43,7 +43,7 @@ struct ReferenceView {
         return size_t(std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) - 1;
     }
 
-    // Index of the first run that ends after `position`.
+    // Index of the first ambiguous interval that ends after `position`.
     size_t first_run(uint64_t position) const {
         return size_t(std::upper_bound(run_ends, run_ends + runs, position,
                                        [](uint64_t p, uint32_t end) { return p < end; }) - run_ends);
@@ -54,8 +54,8 @@ struct ReferenceView {
         return run < runs && run_starts[run] < end;
     }
 
-    // The words of `length` bases from a contig's `position` on, before they are needed. Inlined always: GCC takes a function
-    // that does nothing but prefetch for one without effect, and drops calls of it.
+    // Prefetches `length` bases of a contig from `position` on. Always inlined, as GCC drops calls of functions that
+    // only prefetch.
     [[gnu::always_inline]] void prefetch(int64_t position, int32_t contig, int64_t length) const {
         constexpr int64_t kBasesPerLine = 256;
         const int64_t begin = contig_offsets[contig] + position;
@@ -63,7 +63,7 @@ struct ReferenceView {
             __builtin_prefetch(words + std::min(begin + i, begin + length) / kBasesPerWord);
     }
 
-    // Codes 0-3, kNoBase inside runs.
+    // Encoded bases: 0-3, kNoBase if ambiguous.
     void codes(uint64_t begin, uint64_t end, uint8_t* out) const {
         uint64_t i = begin;
         for (; i + kBasesPerWord <= end; i += kBasesPerWord) {

@@ -1,4 +1,4 @@
-// A reference's NumPy arrays, checked once and held alive for as long as native code looks at them.
+// A reference's NumPy arrays, checked, and kept alive while native code uses them.
 #pragma once
 #include "arrays.hpp"
 #include "index/reference.hpp"

@@ -1,16 +1,14 @@
-// One index as two: that of some contigs, and that of the others.
+// Splits an index into that of chosen contigs and that of the others.
 #include <algorithm>
 #include <vector>
 
+#include "algo/index/minimizer.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "index/reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-// Where an entry's k-mer lies (algo/index/minimizer.hpp: fingerprint << 33 | position << 1 | strand).
-uint64_t position_of(uint64_t entry) { return entry >> 1 & 0xffffffff; }
 
 auto split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {
     const ReferenceView view = reference.view();
@@ -26,7 +24,7 @@ auto split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Inpu
             if (bucket + 1 == offsets.size()) break;
             for (uint32_t e = offsets.data()[bucket]; e < offsets.data()[bucket + 1]; e++) {
                 const uint64_t entry = entries.data()[e];
-                const auto contig = std::upper_bound(begin, end, int64_t(position_of(entry))) - begin - 1;
+                const auto contig = std::upper_bound(begin, end, int64_t(entry_position(entry))) - begin - 1;
                 part_entries[chosen.data()[contig] != 0].push_back(entry);
             }
         }

@@ -1,5 +1,5 @@
 #include "abi/chains.hpp"
-#include "abi/thorough.hpp"
+#include "abi/slow_path.hpp"
 
 #include "abi/fields.hpp"
 
@@ -16,9 +16,9 @@ namespace gpualign {
 #define ARENA(field) abi_field(#field, &ChainBatch::field, "Arena")
 #define LAUNCH(field) GPUALIGN_FIELD(ChainLaunch, field)
 #define READ(field) GPUALIGN_FIELD(ChainRead, field)
-#define THOROUGH(field) GPUALIGN_FIELD(ThoroughLaunch, field)
+#define SLOW_PATH(field) GPUALIGN_FIELD(SlowPathLaunch, field)
 
-// Of reads that are mapped by chaining.
+// Structs of mapping by chaining.
 std::vector<AbiStruct> chains_abi() {
     using AnyArena = Arena<uint8_t>;
     return {{"Arena", sizeof(AnyArena), {GPUALIGN_FIELD(AnyArena, items), GPUALIGN_FIELD(AnyArena, used), GPUALIGN_FIELD(AnyArena, capacity)}},
@@ -31,10 +31,10 @@ std::vector<AbiStruct> chains_abi() {
               CHAIN_RULES(doubt), CHAIN_RULES(max_cells)}},
             {"ChainRead",
              sizeof(ChainRead),
-             {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped), READ(draw)}},
+             {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped), READ(tie_break)}},
             {"ChainBatch",
              sizeof(ChainBatch),
-             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(draws), CHAINS(reads),
+             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(tie_breaks), CHAINS(reads),
               CHAINS(max_secondary), CHAINS(min_length),
               CHAINS(words), CHAINS(not_acgt), CHAINS(state), ARENA(hashes), ARENA(seeds), ARENA(anchors), ARENA(candidates), ARENA(chains),
               ARENA(points), ARENA(tasks), ARENA(runs), ARENA(cigars), ARENA(alignments), ARENA(ranked), ARENA(outputs),
@@ -68,17 +68,17 @@ std::vector<AbiStruct> map_abi() {
             {"MapBatch",
              sizeof(MapBatch),
              {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases), BATCH(qualities),
-              BATCH(offsets), BATCH(draws), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(state),
-              BATCH(counters), BATCH(next_further), BATCH(doubtful), BATCH(doubtful_count), BATCH(template_count), BATCH(further_count),
+              BATCH(offsets), BATCH(tie_breaks), BATCH(templates), BATCH(records), BATCH(overflow_records), BATCH(workspace), BATCH(state),
+              BATCH(counters), BATCH(next_overflow), BATCH(slow_templates), BATCH(slow_count), BATCH(template_count), BATCH(overflow_count),
               BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(read_count)}},
-            {"ThoroughLaunch",
-             sizeof(ThoroughLaunch),
-             {abi_field("batch", &ThoroughLaunch::batch, "MapBatch"), abi_field("chains", &ThoroughLaunch::chains, "ChainBatch"),
-              abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(states), THOROUGH(fates), THOROUGH(workspace),
-              THOROUGH(state_bytes), THOROUGH(workspace_bytes), THOROUGH(band_bytes), THOROUGH(most_band_bytes), THOROUGH(next), THOROUGH(done_chains),
-              THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(wanted_band), THOROUGH(wanted_templates), THOROUGH(first), THOROUGH(templates),
-              THOROUGH(round), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci), THOROUGH(most_hits), THOROUGH(mates),
-              THOROUGH(full), THOROUGH(max_seeds)}}};
+            {"SlowPathLaunch",
+             sizeof(SlowPathLaunch),
+             {abi_field("batch", &SlowPathLaunch::batch, "MapBatch"), abi_field("chains", &SlowPathLaunch::chains, "ChainBatch"),
+              abi_field("long_chains", &SlowPathLaunch::long_chains, "ChainBatch"), SLOW_PATH(states), SLOW_PATH(statuses), SLOW_PATH(workspace),
+              SLOW_PATH(state_bytes), SLOW_PATH(workspace_bytes), SLOW_PATH(band_bytes), SLOW_PATH(max_band_bytes), SLOW_PATH(next), SLOW_PATH(done_chains),
+              SLOW_PATH(wanted_loci), SLOW_PATH(wanted_hits), SLOW_PATH(wanted_band), SLOW_PATH(wanted_templates), SLOW_PATH(first), SLOW_PATH(templates),
+              SLOW_PATH(round), SLOW_PATH(longest), SLOW_PATH(max_hits), SLOW_PATH(max_loci), SLOW_PATH(hit_limit), SLOW_PATH(mates),
+              SLOW_PATH(full), SLOW_PATH(max_seeds)}}};
 }
 
 }  // namespace gpualign

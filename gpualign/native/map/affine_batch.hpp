@@ -1,5 +1,6 @@
-// Many banded affine alignments at once: one (query, text window) pair per lane of a vector, in differences of 8 bits where both
-// ends are pinned, otherwise in scores of 16. What would leave lanes empty, or is too large, is aligned by itself.
+// Many banded affine alignments at once, each (query, text window) pair in a lane of a vector: as 8-bit differences if
+// both ends are pinned, else as 16-bit scores. Tasks that would leave lanes empty, or are too large, are aligned one
+// by one.
 #pragma once
 #include <cstdint>
 #include <numeric>
@@ -14,7 +15,7 @@ public:
     AffineBatch(const ReferenceView& reference, const AffineScores& scores)
         : codes_(reference), scores_(scores), waves16_(reference, scores), waves32_(reference, scores) {}
 
-    // results[i] belongs to tasks[i] and does not depend on the other tasks.
+    // results[i] is that of tasks[i] and independent of the other tasks.
     void run(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results) {
         results.resize(tasks.size());
         order_.resize(tasks.size());
@@ -54,7 +55,8 @@ private:
         }
     }
 
-    // Whether each is better aligned by itself: they take fewer vectors, or no lane holds one, or all lanes' traceback is too much.
+    // Whether each task is better aligned alone: if that takes fewer vectors, needs 32 bits, or the traceback of all
+    // lanes is too large.
     bool alone(const std::vector<AffineTask>& tasks, const uint32_t* members, int count) const {
         const Width bits = width(tasks[members[0]]);
         const int64_t largest = tasks[members[count - 1]].cells();
@@ -68,13 +70,14 @@ private:
         return fits_8_bits(task) ? Width::bits8 : fits_16_bits(task) ? Width::bits16 : Width::bits32;
     }
 
-    // Differences of neighbours are bounded by the prices; those to cells out of reach are kLowest8 or outside_slope().
+    // Differences of neighbouring cells are bounded by the costs; those to unreachable cells are kLowest8 or
+    // outside_slope().
     bool fits_8_bits(const AffineTask& task) const {
         return task.begin_pin >= 0 && task.end_pin >= 0 && task.within_contig() &&
                scores_.match + scores_.gap_open + scores_.gap_extend <= 15 && scores_.mismatch <= 20 &&
                scores_.long_gap_open + scores_.long_gap_extend <= 30;
     }
-    // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to.
+    // A pinned alignment may score far below 0, but must stay above the values that unreachable cells can rise to.
     bool fits_16_bits(const AffineTask& task) const {
         const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.long_gap_open + scores_.long_gap_extend,
                                         scores_.clip_penalty});
@@ -87,10 +90,10 @@ private:
     static constexpr int8_t kLowest8 = lowest_score<int8_t>();
     static constexpr int16_t kLowest16 = lowest_score<int16_t>();
 
-    // What a cell that is left of the pin before the first row loses to the one to its right: an alignment that begins there is
-    // worth less than one with an insertion at the pin.
+    // Slope of the row above the first one to the left of the pin, steep enough that an alignment beginning there
+    // scores less than one with an insertion at the pin.
     int32_t outside_slope() const { return 2 * (scores_.match + scores_.gap_open + scores_.gap_extend); }
-    // Tasks of one band with the same ends pinned, a lane each. Rows of the query and columns of the text are vectors.
+    // Tasks of one band with the same ends pinned, a lane each; query rows and text columns are vectors.
     template <class Lane>
     struct Group {
         using Score = Vec<Lane>;
@@ -100,7 +103,7 @@ private:
         const int count, band;
         int rows = 0, columns = 0;
         Lane *query = nullptr, *text = nullptr;
-        Lane* outside = nullptr;  // what columns beyond the contig cost; null where no lane has any
+        Lane* outside = nullptr;  // cost of columns beyond the contig; null if no lane has any
         Score* best = nullptr;
         GapScores<Score>* insertion = nullptr;
 
@@ -112,7 +115,7 @@ private:
     using Score16 = Vec<int16_t>;
     using Score8 = Vec<int8_t>;
 
-    // The best end of each lane.
+    // Best end per lane.
     struct Ends {
         Score16 value, row, diagonal;
     };
@@ -149,7 +152,7 @@ private:
         trace_affine(group[lane], scores_, end, result, [&](int i, int b) { return bytes[size_t(i) * row + size_t(b) * Vec<Lane>::lanes]; });
     }
 
-    // Query rows, then text columns, then what these cost.
+    // One array: query rows, text columns, and the costs of these.
     template <class Lane>
     void load_codes(Group<Lane>& group, std::vector<Lane>& symbols) {
         constexpr size_t lanes = Vec<Lane>::lanes;
@@ -180,7 +183,7 @@ private:
         group.insertion = reinterpret_cast<GapScores<Vec<Lane>>*>(group.best + group.band + 1);
     }
 
-    // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
+    // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
     void set_first_row(Group<int16_t>& group) {
         reserve_cells(group, cells16_);
         if (!group.begin_pinned()) std::fill(group.best, group.best + group.band, Score16(int16_t(0)));
@@ -207,19 +210,19 @@ private:
     template <bool LongGaps>
     void sweep_differences(const Group<int8_t>& group) {
         const Score8 match(int8_t(scores_.match)), mismatch(int8_t(-scores_.mismatch)), lowest(kLowest8);
-        const auto prices = gap_prices<Score8, int8_t>(scores_);
+        const auto costs = gap_costs<Score8, int8_t>(scores_);
         for (int i = 0; i < group.rows; i++) {
             const Score8 symbol = Score8::load(group.query + size_t(i) * Score8::lanes);
             const int8_t* text = group.text + size_t(i) * Score8::lanes;
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
             affine_difference_row<LongGaps>(
                 [&](int b) { return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch); }, group.band,
-                prices, lowest, group.best, group.insertion,
+                costs, lowest, group.best, group.insertion,
                 [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
         }
     }
 
-    // What an alignment with both ends pinned is worth; its codes are those of a lane.
+    // Score of an alignment with both ends pinned; `query` and `text` are those of its lane.
     int32_t pinned_score(const AffineTask& task, const Cigar& cigar, const int8_t* query, const int8_t* text) const {
         constexpr int32_t lanes = Score8::lanes;
         int32_t score = 0;
@@ -241,7 +244,7 @@ private:
     template <bool LongGaps>
     Ends sweep_rows(const Group<int16_t>& group) {
         const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)), clip(int16_t(scores_.clip_penalty));
-        const auto prices = gap_prices<Score16, int16_t>(scores_);
+        const auto costs = gap_costs<Score16, int16_t>(scores_);
         const Score16 minimum(kLowest16), none(int16_t(0));
         const Score16 clipped = group.begin_pinned() ? minimum : none - clip;
         Score16 last_row = none, end_pin = none;
@@ -256,8 +259,8 @@ private:
             const auto plain = [&](int b) { return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch); };
             const auto within = [&](int b) { return plain(b) + Score16::load(group.outside + size_t(i + b) * kLanes); };
             const auto sweep = [&](auto&& store) {
-                if (group.outside) affine_row<LongGaps>(within, group.band, prices, clipped, minimum, group.best, group.insertion, store);
-                else affine_row<LongGaps>(plain, group.band, prices, clipped, minimum, group.best, group.insertion, store);
+                if (group.outside) affine_row<LongGaps>(within, group.band, costs, clipped, minimum, group.best, group.insertion, store);
+                else affine_row<LongGaps>(plain, group.band, costs, clipped, minimum, group.best, group.insertion, store);
             };
             Score16 row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;
@@ -274,7 +277,7 @@ private:
                 row_best = max(value, row_best);
                 store_bytes(bytes + size_t(b) * kLanes, from);
             });
-            // the last row needs no clip at the end; rows after it belong to longer queries
+            // the last row needs no clip penalty at the end; rows after it belong to longer queries
             const Score16 value = select(is_last, row_best, row_best - clip);
             const auto better = (value > ends.value) & ((row < last_row) | is_last);
             ends = {select(better, value, ends.value), select(better, row, ends.row), select(better, row_diagonal, ends.diagonal)};

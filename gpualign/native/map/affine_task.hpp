@@ -1,4 +1,4 @@
-// One banded affine alignment: what is to be aligned, its codes, and the way back from the traceback bytes.
+// A banded affine alignment task: its input, encoded, and its traceback.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace gpualign {
 
-// The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query base i may meet the
-// reference's bases diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
+// The query against the text on the diagonals [diagonal, diagonal + band) of the reference: query base i may meet the
+// reference bases diagonal + i + [0, band) within the contig [contig_begin, contig_end).
 //
-// An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
-// its first (last) base on one diagonal of the band.
+// An end of the query is either free, so that it may be clipped and meet any text base, or pinned: the alignment
+// begins (ends) with its first (last) base on a given diagonal of the band.
 //
-// The two may change roles: then the rows are the reference's bases from `swapped_row` on, and their columns those of the
-// query, all of which `codes` holds.
+// Query and text may be swapped: then rows are the reference bases from `swapped_row` on, columns those of the query,
+// all of which `codes` holds.
 struct AffineTask {
-    const uint8_t* codes;  // of the query, kNoBase where it has no base
+    const uint8_t* codes;  // encoded query
     int32_t length;
     int32_t band;
     int64_t diagonal;
@@ -42,12 +42,12 @@ struct AffineResult {
     Cigar cigar;
 };
 
-// The last cell of an alignment and what it is worth.
+// The last cell of an alignment, and its score.
 struct LastCell {
     int32_t value, row, diagonal;
 };
 
-// Codes of a task's rows, and of its columns, kOutside beyond the contig or the query.
+// Encodes a task's rows, and its columns, kOutside beyond the contig or the query.
 class AffineCodes {
 public:
     explicit AffineCodes(const ReferenceView& reference) : reference_(reference) {}
@@ -75,7 +75,7 @@ private:
     std::vector<uint8_t> rows_, columns_;
 };
 
-// The result of a task by its traceback bytes: from(i, b) is that of a cell.
+// Builds a task's result by traceback; from(i, b) is the traceback byte of a cell.
 template <class From>
 void trace_affine(const AffineTask& task, const AffineScores& scores, const LastCell& end, AffineResult& result, From&& from) {
     const int clip_end = task.length - 1 - end.row;
@@ -100,19 +100,19 @@ void trace_affine(const AffineTask& task, const AffineScores& scores, const Last
     result.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
 }
 
-// Below every value reached, far enough from the least number to subtract a few penalties.
+// Below every reachable score, with room to subtract a few penalties.
 template <class Lane>
 constexpr Lane lowest_score() {
     return Lane(sizeof(Lane) == 1 ? -64 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
 }
 
 template <class Score, class Lane>
-GapPrices<Score> gap_prices(const AffineScores& s) {
+GapCosts<Score> gap_costs(const AffineScores& s) {
     return {Score(Lane(s.gap_open + s.gap_extend)), Score(Lane(s.gap_extend)), Score(Lane(s.long_gap_open + s.long_gap_extend)),
             Score(Lane(s.long_gap_extend))};
 }
 
-// The low bytes of a vector's lanes.
+// Stores the low bytes of a vector's lanes.
 template <class Score>
 void store_bytes(uint8_t* out, const Score& from) {
     typedef uint8_t Bytes __attribute__((vector_size(Score::lanes)));

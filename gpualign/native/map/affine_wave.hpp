@@ -1,7 +1,9 @@
-// One banded affine alignment whose cells on an anti-diagonal fill a vector: for those that have too few like them to share one.
+// One banded affine alignment, vectorised along its anti-diagonals, for tasks that are too few of their kind to share
+// a vector.
 //
-// Cell (i, b) is in wave 2i + b. The cells of a wave have diagonals of one parity: cell c is on diagonal 2c + parity. Their
-// neighbours above and to the left are in the wave before, the one along the diagonal is in the same place two waves before.
+// Cell (i, b) is in wave 2i + b. The cells of a wave are on diagonals of one parity: cell c is on diagonal 2c +
+// parity. Their neighbours above and to the left are in the previous wave, the one along the diagonal has the same
+// index two waves before.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -30,7 +32,7 @@ public:
 
     AffineWaves(const ReferenceView& reference, const AffineScores& scores) : codes_(reference), scores_(scores) {}
 
-    // Vectors that an alignment takes.
+    // Number of vectors that an alignment takes.
     static int64_t vectors(const AffineTask& task) { return (2 * int64_t(task.length) + task.band) * ((width(task) - 1) / kLanes + 1); }
 
     template <bool LongGaps>
@@ -45,26 +47,26 @@ public:
     }
 
 private:
-    // What is known of each cell of two waves. The first one and those after the last are beyond the band.
+    // The cells of two waves. The first one and those after the last are outside the band.
     struct Wave {
         Lane *best, *insertion, *long_insertion, *deletion, *long_deletion;
-        Lane *end_value, *end_row;  // the best end on its diagonal
+        Lane *end_value, *end_row;  // best end on each diagonal
     };
     static constexpr size_t kArrays = sizeof(Wave) / sizeof(Lane*);
 
     struct Constants {
         Score match, mismatch, clip, clipped;
-        GapPrices<Score> prices;
+        GapCosts<Score> costs;
     };
 
     static constexpr Lane kLowest = lowest_score<Lane>();
 
-    // Cells of a wave, at most.
+    // Maximum number of cells in a wave.
     static int width(const AffineTask& task) { return min(task.length, task.band / 2 + 1); }
-    // Where the traceback byte of cell c of a wave is.
+    // Index of the traceback byte of cell c of wave t.
     size_t place(int t, int c, int last_row) const { return size_t(t) * size_t(width_) + size_t(c - max(0, t / 2 - last_row)); }
 
-    // Rows in reverse, so that both are read forwards.
+    // Rows are stored in reverse, so that both arrays are read forwards.
     void load(const AffineTask& task) {
         width_ = width(task);
         const uint8_t* rows = codes_.rows(task);
@@ -96,10 +98,10 @@ private:
     template <bool LongGaps, bool FreeEnd>
     void sweep(const AffineTask& task) {
         const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)), Score(Lane(scores_.clip_penalty)),
-                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_prices<Score, Lane>(scores_)};
+                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_costs<Score, Lane>(scores_)};
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
-            const int parity = t % 2, row = t / 2;  // of cell 0
+            const int parity = t % 2, row = t / 2;  // row of cell 0
             const int first = max(0, row - last_row), last = min(row, (task.band + 1 - parity) / 2 - 1);
             const Wave wave = waves_[parity], before = waves_[1 - parity];
             int c = first;
@@ -109,7 +111,8 @@ private:
         }
     }
 
-    // Cells [c, c + kLanes) of a wave; those after `last` stay as they are: they are above the first row, or beyond the band.
+    // Computes cells [c, c + kLanes) of a wave; those after `last`, above the first row or outside the band, are left
+    // unchanged.
     template <bool LongGaps, bool FreeEnd, bool Partial>
     void step(const Constants& constants, const Wave& wave, const Wave& before, int t, int c, int last_row, int last) {
         const int parity = t % 2, row = t / 2 - c, at = 1 + c, above = at + parity, left = above - 1;
@@ -125,7 +128,7 @@ private:
         const GapScores<Score> insertion{Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
         const GapScores<Score> deletion{Score::load(before.deletion + left), Score::load(before.long_deletion + left)};
         const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above), insertion,
-                                                Score::load(before.best + left), deletion, constants.prices, constants.clipped);
+                                                Score::load(before.best + left), deletion, constants.costs, constants.clipped);
         store(wave.best, cell.value);
         store(wave.insertion, cell.insertion.gap);
         store(wave.deletion, cell.deletion.gap);
@@ -138,7 +141,7 @@ private:
         store(wave.end_value, max(value, best));
     }
 
-    // The last row needs no clip at the end.
+    // The last row needs no clip penalty at the end.
     void end_in_last_row(const AffineTask& task, int parity, int c) {
         const Wave& wave = waves_[parity];
         const int at = 1 + c;
@@ -149,7 +152,7 @@ private:
         wave.end_row[at] = Lane(row);
     }
 
-    // Of equal ones the first row's, and there the lowest diagonal's.
+    // Ties go to the first row, then to the lowest diagonal.
     LastCell best_end(const AffineTask& task) const {
         LastCell end{std::numeric_limits<int32_t>::min(), 0, 0};
         for (int b = 0; b < task.band; b++) {
@@ -162,7 +165,7 @@ private:
 
     AffineCodes codes_;
     const AffineScores scores_;
-    Wave waves_[2];  // of even and odd diagonals
+    Wave waves_[2];  // on even and odd diagonals
     LastCell end_{};
     int width_ = 0;
     std::vector<Lane> query_, text_, outside_, cells_;

@@ -1,4 +1,4 @@
-// What the mappers say of a read: one or more records, the primary one first.
+// Alignments of a read as the mappers report them: one or more records, the primary one first.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace gpualign {
 
-// One record. An unmapped read has contig -1.
+// A record; an unmapped read has contig -1.
 struct Alignment {
     uint16_t flag = kFlagUnmapped;
     uint8_t mapq = 0;
     int32_t contig = -1;
     int64_t position = 0;   // 0-based, in the contig
     int32_t score = 0;      // affine, without clip penalties, as bwa's AS
-    int32_t distance = -1;  // Levenshtein, of the whole read; -1 where it was not computed
+    int32_t distance = -1;  // Levenshtein distance of the read; -1: unknown
 
     bool mapped() const { return contig >= 0; }
 };

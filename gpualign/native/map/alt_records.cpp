@@ -1,4 +1,4 @@
-// Records on the primary assembly and on ALT contigs as those of one read.
+// Joins the records of a read on the primary assembly with those on ALT contigs.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace gpualign {
 namespace {
 
-constexpr uint16_t kKept = kFlagReverse;  // of an ALT record's flags
+constexpr uint16_t kKept = kFlagReverse;  // of the flags of an ALT record
 
 class AltRecords {
 public:
@@ -23,19 +23,19 @@ public:
     void read(size_t i, RecordsBuilder& out) {
         const size_t p = primary_.primary(i), a = alt_.primary(i);
         if (!primary_.mapped(p) && alt_.mapped(a)) {
-            for (size_t r = a; r < alt_.primary(i + 1); r++) add(alt_, r, alt_.flag[r], alt_.mapq[r], out);
+            for (size_t r = a; r < alt_.primary(i + 1); r++) out.add(alt_, r, alt_.flag[r], alt_.mapq[r]);
             return out.end_read();
         }
         secondary_.clear();
         for (size_t r = p; r < primary_.primary(i + 1); r++) {
             if (primary_.flag[r] & kFlagSecondary) secondary_.push_back({&primary_, r});
-            else add(primary_, r, primary_.flag[r], primary_.mapq[r], out);
+            else out.add(primary_, r, primary_.flag[r], primary_.mapq[r]);
         }
         if (alt_.mapped(a)) take_alt(i, primary_.score[p], out);
         std::stable_sort(secondary_.begin(), secondary_.end(), [](const Hit& x, const Hit& y) { return x.score() > y.score(); });
         if (secondary_.size() > size_t(max_secondary_)) secondary_.resize(size_t(max_secondary_));
         for (const Hit& hit : secondary_)
-            add(*hit.records, hit.record, uint16_t((hit.records->flag[hit.record] & kKept) | kFlagSecondary), 0, out);
+            out.add(*hit.records, hit.record, uint16_t((hit.records->flag[hit.record] & kKept) | kFlagSecondary), 0);
         out.end_read();
     }
 
@@ -50,21 +50,15 @@ private:
         const size_t a = alt_.primary(i);
         const bool reported = alt_hit_is_reported(alt_.score[a], primary_score);
         if (reported)
-            add(alt_, a, uint16_t((alt_.flag[a] & kKept) | kFlagSupplementary),
-                alt_mapq(alt_.mapq[a], alt_.score[a] - primary_score, edit_cost_), out);
+            out.add(alt_, a, uint16_t((alt_.flag[a] & kKept) | kFlagSupplementary),
+                alt_mapq(alt_.mapq[a], alt_.score[a] - primary_score, edit_cost_));
         for (size_t r = a; r < alt_.primary(i + 1); r++)
             if (!(r == a && reported) && !(alt_.flag[r] & kFlagSupplementary)) secondary_.push_back({&alt_, r});
-    }
-
-    void add(const RecordsView& from, size_t r, uint16_t flag, uint8_t mapq, RecordsBuilder& out) {
-        cigar_.assign(from.cigar_begin(r), from.cigar_end(r));
-        out.add({flag, mapq, from.contig[r], from.position[r], from.score[r], from.distance[r]}, cigar_);
     }
 
     const RecordsView primary_, alt_;
     const int32_t edit_cost_, max_secondary_;
     std::vector<Hit> secondary_;
-    Cigar cigar_;
 };
 
 auto join_alt_records(const Arrays& of_primary, const Arrays& of_alt, int32_t edit_cost, int32_t max_secondary) {

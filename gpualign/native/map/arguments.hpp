@@ -1,4 +1,4 @@
-// The mappers' parameters as Python hands them over, by name: gpualign/map/cpu.py.
+// Converts the mappers' parameters from Python (gpualign/map/cpu.py), by name.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -37,7 +37,7 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
     return rules;
 }
 
-// Points into the arrays of `values`.
+// The result points into the arrays of `values`.
 inline MapRules map_rules_of(int k, int w, uint64_t bases, const nanobind::dict& values, const nanobind::dict& pairs) {
     MapRules rules{};
     rules.k = k;

@@ -1,4 +1,4 @@
-// Reads that a device maps by chaining: what the host sets aside for it, and its records.
+// Bindings of mapping by chaining on a device: memory sizes, and conversion of its records.
 #include <nanobind/stl/map.h>
 #include <cstring>
 #include <string>
@@ -37,7 +37,7 @@ std::map<std::string, size_t> chain_item_bytes() {
     return bytes;
 }
 
-// The device's records of each read as the fields of records.Alignments.
+// Converts the device's records into the fields of records.Alignments.
 auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
     const size_t reads = state.size() / sizeof(ChainRead), count = outputs.size() / sizeof(ChainOutput);
     const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());

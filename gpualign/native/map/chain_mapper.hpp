@@ -1,5 +1,5 @@
-// Reads to local alignments by chaining (cuda/algo/map/chain) on one thread: for long reads, and for short ones that do not
-// align end to end.
+// Local alignments of reads by chaining (cuda/algo/map/chain) on one thread: of long reads, and of short ones that do
+// not align end to end.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,10 +12,11 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
+#include "map/read_variants.hpp"
 
 namespace gpualign {
 
-// The reference as the steps want it.
+// The reference as a Text of algo/map/chain/query.hpp.
 class ReferenceText {
 public:
     explicit ReferenceText(const ReferenceView& view) : view_(view) {}
@@ -55,10 +56,10 @@ struct ChainRecord {
 };
 
 struct ChainRequest {
-    const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
+    const uint8_t *forward, *reverse;  // encoded read, and its reverse complement
     int32_t length;
     int32_t max_hits, max_suboptimal;    // as in ChainRules
-    uint32_t draw;                       // algo/map/draw.hpp
+    uint32_t tie_break;                       // tie-break hash
 };
 
 class ChainMapper {
@@ -68,8 +69,8 @@ public:
         batch_.rules = rules;
     }
 
-    // Records of each read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped. The
-    // alignments of all share vectors; out[i] does not depend on the other reads.
+    // Records of each read: the primary one, then supplementary, then secondary ones, each best first; none: unmapped.
+    // Alignments of all reads share vectors; out[i] is independent of the other reads.
     void map(const ChainRequest* reads, size_t count, std::vector<std::vector<ChainRecord>>& out) {
         out.resize(count);
         if (!count) return;
@@ -79,7 +80,7 @@ public:
     }
 
 private:
-    // An arena's memory.
+    // Memory of an arena.
     template <class Item>
     struct Store {
         std::vector<Item> items;
@@ -88,7 +89,7 @@ private:
         Arena<Item> arena() { return {items.data(), &used, items.size()}; }
     };
 
-    // Space for so many items more.
+    // Makes space for `more` further items.
     template <class Item>
     void reserve(Store<Item>& store, Arena<Item>& arena, size_t more) {
         if (store.used + more > store.items.size()) store.items.resize(std::max(store.used + more, 2 * store.items.size()));
@@ -110,29 +111,11 @@ private:
         for (uint32_t r = 0; r < count; r++) {
             const ChainRequest& read = reads_[r];
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
-            const bool clean = pack(read, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
+            const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
             state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
-            state_[r].draw = read.draw;
+            state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
-    }
-
-    static bool pack(const ChainRequest& read, uint64_t* words, uint32_t* not_acgt) {
-        uint8_t any = 0;
-        for (int32_t i = 0; i < read.length; i += kBasesPerWord) {
-            const int32_t n = std::min(kBasesPerWord, read.length - i);
-            uint64_t word = 0;
-            uint32_t acgt = 0;
-            for (int32_t j = 0; j < n; j++) {
-                const uint8_t code = read.forward[i + j];
-                any |= code;
-                acgt |= uint32_t(code < 4) << j;
-                word |= uint64_t(code & 3) << 2 * j;
-            }
-            words[i / kBasesPerWord] = word;
-            not_acgt[i / kBasesPerWord] = ~acgt;
-        }
-        return any < 4;
     }
 
     void run_steps() {
@@ -142,7 +125,7 @@ private:
         for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
         align(0);
         for (uint32_t c = 0; c < chains_.used; c++) {
-            const size_t maximum = 3 * size_t(chains_.items[c].points);  // runs: a whole one and two sides for each segment
+            const size_t maximum = 3 * size_t(chains_.items[c].points);  // a run, and two sides per segment
             reserve(runs_, batch_.runs, maximum);
             reserve(tasks_[1], batch_.tasks[1], 2 * maximum);
             cut_chain(batch_, c);
@@ -156,7 +139,7 @@ private:
     void finish(uint32_t c) {
         reserve(alignments_, batch_.alignments, chains_.items[c].runs);
         const uint32_t alignments = alignments_.used, cigars = cigars_.used;
-        while (true) {  // how long CIGARs get is known when they are put together
+        while (true) {  // the length of a CIGAR is known only after it was assembled
             reserve(cigars_, batch_.cigars, 0);
             finish_chain(batch_, text_, c);
             if (cigars_.used <= cigars_.items.size()) return;
@@ -188,7 +171,7 @@ private:
         plan_chains(lane, batch_, text_, r);
     }
 
-    // Where anchors move, chains that point to them go with them.
+    // Chains point to anchors, so they follow when these are moved.
     ChainNodes nodes_for(uint32_t n) {
         const uint64_t* before = anchors_.items.data();
         reserve(anchors_, batch_.anchors, size_t(kAnchorWords) * n);
@@ -197,7 +180,7 @@ private:
         return nodes_at(anchors_.items.data() + take(batch_.anchors, kAnchorWords * n), n);
     }
 
-    // In three passes, so that the memory accesses of many look-ups overlap.
+    // Three passes, so that the memory accesses of many look-ups overlap.
     void find_seeds(const ChainRequest& read) {
         minimizers_.clear();
         scanner_.scan(read.forward, read.length, [&](const Minimizer& m) {
@@ -213,7 +196,7 @@ private:
         }
     }
 
-    // The dynamic programs of a round: in narrower bands those that are shown to be the best there.
+    // Aligns the tasks of a round, in narrow bands where these are shown to suffice.
     void align(int round) {
         Store<BandTask>& tasks = tasks_[round];
         pending_.resize(tasks.used);
@@ -280,7 +263,7 @@ private:
     MinimizerScanner scanner_;
     AffineBatch aligner_;
     ChainBatch batch_{};
-    std::vector<ChainRequest> reads_;  // the strand that is mapped comes first
+    std::vector<ChainRequest> reads_;  // forward: the strand that is mapped
     std::vector<int64_t> offsets_;
     std::vector<uint64_t> words_, keys_;
     std::vector<uint32_t> not_acgt_;
@@ -296,7 +279,7 @@ private:
     Store<uint32_t> cigars_;
     Store<ChainAlignment> alignments_;
     Store<RankedAlignment> ranked_;
-    std::vector<uint32_t> pending_;  // tasks of a round that are not aligned yet
+    std::vector<uint32_t> pending_;  // tasks of a round that are still to be aligned
     struct Tried {
         uint32_t task;
         int32_t beyond;

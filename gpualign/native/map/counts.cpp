@@ -1,4 +1,4 @@
-// What a run's summary and report count of a batch of records.
+// Statistics of a batch of records, for a run's summary and report.
 #include <algorithm>
 
 #include "algo/text/columns.hpp"
@@ -17,8 +17,8 @@ struct Histogram {
     }
 };
 
-// (mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates): counts,
-// and histograms over the reads by their primary record; error rates in `rate_bins` bins to 1.
+// (mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates):
+// counts, then histograms over primary records; error rates in `rate_bins` bins from 0 to 1.
 auto count_records(const Arrays& alignments, Input<int64_t> read_offsets, int64_t rate_bins) {
     const RecordArrays arrays(alignments);
     if (read_offsets.size() != arrays.reads() + 1) throw nb::value_error("the records are not those of the reads");
@@ -52,16 +52,16 @@ auto count_records(const Arrays& alignments, Input<int64_t> read_offsets, int64_
                           to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
 }
 
-// As ORIENTATIONS of map/pairs.py, and two that no library has.
+// The first three as ORIENTATIONS of gpualign/map/pairs.py; no library has the other two.
 enum PairOrientation : uint8_t { kFacing, kFacingAway, kOneStrand, kFirstAhead, kTwoContigs };
 
 struct PairFacts {
     PairOrientation orientation;
-    int64_t size;       // outer distance; on two contigs 0
-    bool read_through;  // a mate goes beyond the 5' end of the other
+    int64_t size;       // outer distance; 0 on two contigs
+    bool read_through;  // a mate extends beyond the 5' end of the other
 };
 
-// Bases [begin, end) of the reference where all of a read would lie.
+// Bases [begin, end) of the reference that the whole read would cover, clipped bases included.
 struct ReadSpan {
     int64_t begin, end;
     bool reverse;
@@ -76,7 +76,7 @@ private:
     static int64_t clipped(uint32_t operation) { return (operation & 15) == kCigarS ? operation >> 4 : 0; }
 };
 
-// By the 5' ends, which are the fragment's where mates face each other, whatever is clipped.
+// Uses the 5' ends, which are the ends of the fragment if mates face each other, whatever is clipped.
 PairFacts pair_facts(const ReadSpan& first, const ReadSpan& second) {
     if (first.reverse == second.reverse) {
         const bool first_ahead = first.reverse ? first.end <= second.end : first.begin > second.begin;
@@ -88,7 +88,7 @@ PairFacts pair_facts(const ReadSpan& first, const ReadSpan& second) {
     return {kFacing, reverse.end - forward.begin, forward.end > reverse.end || reverse.begin < forward.begin};
 }
 
-// visit(facts), without the interpreter's lock, for each pair whose mates are both mapped with that quality.
+// Calls visit(facts), without the GIL, for each pair with both mates mapped with at least min_mapq.
 template <class Visit>
 void visit_pairs(const Input<uint8_t>& mates, const Arrays& alignments, int min_mapq, Visit&& visit) {
     const RecordArrays arrays(alignments);
@@ -124,7 +124,7 @@ Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const Arrays& alignment
     return to_numpy(std::move(counts.bins));
 }
 
-// Names with characters that SAM does not allow.
+// Counts names with characters that SAM does not allow.
 int64_t count_invalid_names(Input<uint8_t> names, Input<int64_t> offsets) {
     int64_t count = 0;
     nb::gil_scoped_release release;

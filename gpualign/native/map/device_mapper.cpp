@@ -1,4 +1,4 @@
-// Bindings around the device's mapper (cuda/map.cu): its arguments, and its records made whole.
+// Bindings of the device's mapper (cuda/map.cu): sizes, parameters, and conversion of its records.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,11 +8,11 @@
 #include "algo/map/choose_step.hpp"
 #include "algo/map/find_step.hpp"
 #include "algo/map/report_step.hpp"
-#include "algo/map/thorough/mapper.hpp"
+#include "algo/map/slow_path/mapper.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
-#include "map/read_draw.hpp"
+#include "map/read_tie_break.hpp"
 #include "map/words.hpp"
 #include "text/record_arrays.hpp"
 
@@ -31,13 +31,12 @@ size_t map_state_bytes(int words, uint32_t reads) {
     return size_t(reinterpret_cast<uintptr_t>(end));
 }
 
-size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
+uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), max_variants(longest, k, w)); }
 
-uint64_t most_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), most_neighbours(longest, k, w)); }
-
-// What templates of so many mates need that are mapped thoroughly, with reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes of each template, of each
-// group of lanes, of these for a dynamic program, and the most that a dynamic program of a chain takes). `maximum`: bytes of one.
-auto thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
+// Memory of the slow path for reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes per
+// template, per group of lanes, of these for one banded DP matrix, and the maximum for a DP matrix of a chain).
+// `maximum`: limit on the third.
+auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
                          uint32_t lanes, uint64_t maximum) {
     const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
     const auto needed = [&](int32_t band) {
@@ -48,17 +47,17 @@ auto thorough_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_
     const uint64_t band_bytes = std::min(maximum, (of_read + 63) / 64 * 64);
     uint8_t *state_end = nullptr, *end = nullptr;
     template_state(nullptr, mates, max_loci, state_end);
-    thorough_memory(nullptr, longest, max_seeds, max_hits, max_loci, band_bytes, lanes, end);
+    slow_path_memory(nullptr, longest, max_seeds, max_hits, max_loci, band_bytes, lanes, end);
     return tuple_of(reinterpret_cast<uint64_t>(state_end), reinterpret_cast<uint64_t>(end), band_bytes, of_chain);
 }
 
-// A ChainRules.
+// Returns a ChainRules.
 nb::bytes chaining_of(int32_t k, int32_t w, const Arrays& scores) {
     const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
 
-// Score units that each insert size up to the longest costs.
+// Penalty of each insert size up to `longest`, in score units.
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
     std::vector<int32_t> penalties(size_t(longest) + 1);
@@ -66,7 +65,7 @@ Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     return to_numpy(std::move(penalties));
 }
 
-// The device's records of reads that it mapped at once: one for each, then further ones.
+// Records that the device wrote in one batch: one per read, then overflow records.
 class DeviceRecords {
 public:
     DeviceRecords(const Input<uint8_t>& bytes, size_t reads)
@@ -77,7 +76,7 @@ public:
     size_t reads() const { return reads_; }
     bool flagged(size_t read, uint16_t flag) const { return records_[read].flag & flag; }
 
-    // The records of a read.
+    // Copies the records of a read.
     void copy(size_t read, RecordsBuilder& out) {
         const MapRecord& primary = records_[read];
         add(primary, out);
@@ -130,7 +129,7 @@ private:
     Cigar cigar_;
 };
 
-// Whether the host maps each read.
+// 1 for each read that the host maps.
 Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     std::vector<uint8_t> on_host(reads);
@@ -141,18 +140,18 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     return to_numpy(std::move(on_host));
 }
 
-// Copies what the device wants of a batch to where that is staged: bases, qualities, offsets, draws, and the first read of each template, a read by
-// itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
-// most each of `maximum`, or 1.
+// Copies a batch to the staging buffers of a device: bases, qualities, offsets, tie-break hashes, and the first read
+// of each template, then the number of reads. Returns the number of templates and, for each of `maximum`, the bases of
+// the longest read of at most so many, or 1.
 auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                       const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
-                      const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
+                      const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
     if (bool(qualities) != bool(to_qualities) || (qualities && (qualities->size() != bases.size() || to_qualities->size() != bases.size())))
         throw nb::value_error("one quality per base");
-    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_draws.size() != reads || to_templates.size() != reads + 1)
+    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_tie_breaks.size() != reads || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
     std::vector<int64_t> longest(maximum.size(), 1);
@@ -163,7 +162,7 @@ auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qual
         std::copy_n(offsets.data(), reads + 1, to_offsets.data());
         const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), offsets.data()};
         for (size_t read = 0; read < reads; read++) {
-            to_draws.data()[read] = read_draw(of_names, of_bases, read);
+            to_tie_breaks.data()[read] = read_tie_break(of_names, of_bases, read);
             if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
             for (size_t i = 0; i < maximum.size(); i++)
@@ -174,7 +173,7 @@ auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qual
     return tuple_of(templates, longest);
 }
 
-// The bases, qualities and names of the chosen reads, and which mates they are.
+// Bases, qualities and names of the chosen reads, and their mate numbers.
 auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
                      const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
     if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
@@ -200,16 +199,8 @@ auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& quali
                           to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
-// The records of a read that another mapper found.
-void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuilder& out) {
-    for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
-        cigar.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
-        out.add({found.flag[r], found.mapq[r], found.contig[r], found.position[r], found.score[r], found.distance[r]}, cigar);
-    }
-}
-
-// What map_reads returns, out of the device's records and those of the reads that it left to the host; without these it leaves none
-// out.
+// Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
+// reads.
 auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates, const std::optional<Arrays>& of_host) {
     std::vector<DeviceRecords> device;
     size_t reads = 0;
@@ -225,14 +216,15 @@ auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts
         nb::gil_scoped_release release;
         builder.reserve(reads);
         size_t next = 0;  // of the host's reads
-        Cigar cigar;
         for (DeviceRecords& records : device)
             for (size_t read = 0; read < records.reads(); read++) {
                 if (!host || !records.flagged(read, MapRecord::kOnHost)) {
                     records.copy(read, builder);
                 } else {
                     if (next == host->reads()) throw nb::value_error("the device left more reads to the host than it mapped");
-                    copy_found(host->view(), next++, cigar, builder);
+                    const RecordsView found = host->view();
+                    for (size_t r = found.primary(next); r < found.primary(next + 1); r++) builder.add(found, r, found.flag[r], found.mapq[r]);
+                    next++;
                 }
                 builder.end_read();
             }
@@ -250,28 +242,28 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
-    m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "What is known of the reads between kernels.");
-    m.def("thorough_bytes", &thorough_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
+    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
+    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "State of the reads between kernels.");
+    m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
           nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
-          "(bytes of a template that is mapped thoroughly, of a group of lanes, of these for its dynamic programs, at most of a chain's one).");
-    m.def("most_neighbours", &most_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
-          "Seeds of a read of up to so many bases and of its neighbours, at most.");
+          "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
+    m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
+          "Maximum number of seeds of a read and its one-substitution variants.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
-    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
+    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
-    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
+    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the host maps.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_draws"),
+          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_tie_breaks"),
               nb::arg("to_templates"),
-          "Copies a batch's bases, qualities and offsets (n + 1), a number drawn from each name (n), and the first read of each "
+          "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
           "template, pairs being one, and their end (space for "
           "n + 1): (templates, bases of the longest read of at most each of so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("chosen"), "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
-          nb::arg("of_host").none(), "The fields of results.Alignments.");
+          nb::arg("of_host").none(), "The fields of records.Alignments.");
 }
 
 }  // namespace gpualign

@@ -1,5 +1,5 @@
-// Local alignments, by chaining, of the reads that do not align end to end, or not well: clipped reads, those with a long
-// gap, and those with split alignments.
+// Local alignments, by chaining, of reads that do not align end to end, or not well: clipped reads, reads with a long
+// gap, and split alignments.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -17,7 +17,7 @@ public:
         : params_(params), block_(block), chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.scores)),
           dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.scores)), long_chainer_(index, reference, params.long_reads) {}
 
-    // Adds the loci of the block's reads that need it.
+    // Adds the loci of the reads that need chaining.
     void run() {
         queries_.clear();
         chained_.clear();
@@ -42,7 +42,7 @@ private:
     }
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal, block_.read(r).draw});
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal, block_.read(r).tie_break});
         asked.push_back(r);
     }
 
@@ -60,7 +60,7 @@ private:
                 block_.locals(poor_[i]) = std::move(chains_[i]);
     }
 
-    // Reads that are too long for all that, some at a time, which bounds memory.
+    // Long reads, in batches that bound the memory.
     void run_long() {
         for (size_t r = 0; r < block_.size();) {
             queries_.clear();
@@ -81,7 +81,7 @@ private:
     ReadBlock& block_;
     ChainMapper chainer_, dense_chainer_, long_chainer_;
     std::vector<ChainRequest> queries_;
-    std::vector<size_t> chained_, poor_, long_;  // the reads that are asked for
+    std::vector<size_t> chained_, poor_, long_;  // reads of the current queries
     std::vector<std::vector<ChainRecord>> chains_;
 };
 

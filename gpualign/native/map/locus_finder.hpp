@@ -1,5 +1,5 @@
-// From a block of reads to the loci of each: seeds, candidates, verification; chains for reads that do not align end to end;
-// and the mate's help.
+// Loci of a block of reads: seeds, candidates, verification; chaining of reads that do not align end to end; mate
+// rescue.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -18,21 +18,21 @@ public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
-    LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
+    LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
-    // Takes the reads [from, to); `mates` says which are pairs, or is null.
+    // Processes the reads [from, to); `mates` gives mate numbers, or is null.
     void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
         look_deeper();
-        look_up_neighbours(mates ? mates + from : nullptr);
+        look_up_variants(mates ? mates + from : nullptr);
         if (params_.local) {
             count_near_hits();
             local_finder_.run();
         }
         if (mates) mate_finder_.run();
-        if (mates && params_.local) mate_finder_.run_further();
+        if (mates && params_.local) mate_finder_.run_clipped();
     }
 
     size_t size() const { return block_.size(); }
@@ -42,7 +42,7 @@ public:
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
-    // Candidates of all reads of the block, then their distances, all in one go.
+    // Finds the candidates of all reads, then their distances in one batch.
     void verify() {
         read_codes_.clear();
         read_lengths_.clear();
@@ -60,7 +60,7 @@ private:
         for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
     }
 
-    // More hits of the reads of repeats whose best locus is in doubt.
+    // Follows more hits of reads in repeats whose best locus is uncertain.
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
@@ -68,33 +68,29 @@ private:
                 block_.loci(r).clear();
                 add_candidates(r, kDepth);
             }
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
-    // Short reads that may lie where none of their seeds does.
-    void look_up_neighbours(const uint8_t* mates) {
+    // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
+    void look_up_variants(const uint8_t* mates) {
         if (params_.seeding.full) return;
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
-            const NeighboursFor sought = neighbours_for(params_.rules, block_.view(r), mates && mates[r]);
-            if (sought == NeighboursFor::nothing || params_.is_long(block_.read(r).length)) continue;
-            const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), block_.read(r).length);
-            if (sought == NeighboursFor::locus) block_.loci(r).clear();
+            const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
+            if (sought == VariantsFor::nothing || params_.is_long(block_.read(r).length)) continue;
+            const size_t seeds = seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length);
+            if (sought == VariantsFor::locus) block_.loci(r).clear();
             add_candidates(r, seeds, 1, true);
         }
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
-    // For reads whose best locus has so many edits that it matters.
+    // Computes near_hits of reads whose best locus has many edits.
     void count_near_hits() {
         for (size_t r = 0; r < block_.size(); r++) {
             Read& read = block_.read(r);
             if (near_hits_matter(params_.scores, block_.view(r), read.candidates))
-                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.draw, read.depth);
+                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
         }
     }
 
@@ -104,17 +100,17 @@ private:
         add_candidates(r, r, depth);
     }
 
-    // With the seeds of a read of the seeder's.
-    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_neighbours = false) {
+    // `seeds`: number of the seeder's read whose seeds are used.
+    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_variants = false) {
         Read& read = block_.read(r);
-        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, depth, of_neighbours, candidates_);
+        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
         read.seeds = uint32_t(seeds);
         read.depth = depth;
         read.candidates = uint32_t(candidates_.size());
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 
-    // In low complexity there are millions of candidates: they are searched as they come.
+    // Low-complexity reads have millions of candidates, which are searched in batches.
     void add_every_candidate(size_t r) {
         const Read& read = block_.read(r);
         const auto search = [&](const Candidate& c) {

@@ -1,8 +1,8 @@
-// Bindings of the mapping of long reads.
+// Binding of the mapper of long reads.
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
-#include "map/read_draw.hpp"
+#include "map/read_tie_break.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_profiles.hpp"
@@ -21,7 +21,7 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
     records.end_read();
 }
 
-// Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
+// Bases per block of reads: enough to fill vectors, few enough to bound memory.
 constexpr int64_t kBlockBases = 1 << 19;
 
 auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
@@ -50,12 +50,8 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
             for (size_t r = from; r < to; r++) {
                 const size_t length = size_t(at[r + 1] - at[r]);
                 uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
-                uint8_t* reverse_end = forward + 2 * length;
-                for (size_t i = 0; i < length; i++) {
-                    forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
-                    *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
-                }
-                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_draw(of_names, of_bases, r)});
+                encode_both_strands(bases.data() + at[r], length, forward);
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_tie_break(of_names, of_bases, r)});
             }
             mapper.map(queries.data(), queries.size(), found);
             for (const auto& of_read : found) add_read(of_read, max_secondary, records);

@@ -1,4 +1,4 @@
-// Bindings of the mapper.
+// Binding of the mapper.
 #include <nanobind/stl/optional.h>
 
 #include <optional>
@@ -42,7 +42,7 @@ void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(), nb::arg("params"),
           nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
-    m.attr("LONGEST_WHOLE") = kLongestWhole;
+    m.attr("LONGEST_WHOLE") = kLongestEndToEnd;
 }
 
 }  // namespace gpualign

@@ -1,4 +1,4 @@
-// Reads to alignments on the CPU: seeds, candidates, verification, selection, alignment. One Mapper serves one thread.
+// Reads to alignments on the CPU: seeds, candidates, verification, selection, alignment. A Mapper serves one thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,8 +17,8 @@ public:
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
           aligner_(reference, params.scores), ungapped_(params.scores) {}
 
-    // Records take the reads in their order. `mates` says which reads are pairs, null that none are; `qualities` of the bases as in FASTQ, or
-    // null.
+    // Adds the records of the reads, in order. `mates` gives mate numbers, or is null; `qualities` of the bases as in
+    // FASTQ, or null.
     template <class Records>
     void map(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    static constexpr size_t kBlock = 512;  // reads at a time: enough to fill lanes with likes
+    static constexpr size_t kBlock = 512;  // reads per block, so that lanes fill with similar tasks
 
     void align() {
         alignments_.assign(choices_.size(), Alignment());
@@ -56,7 +56,7 @@ private:
         }
     }
 
-    // The supplementary alignments of a read that is aligned by chaining.
+    // Adds the supplementary alignments of a read that is aligned by chaining.
     template <class Records>
     void add_parts(const Choice& choice, Records& records) {
         if (!choice.locus || choice.locus->local < 0) return;
@@ -68,7 +68,7 @@ private:
         return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
     }
 
-    // Reads with few edits, none of which is a gap, need no dynamic programming.
+    // Aligns a locus without DP where possible, else adds a task.
     void prepare(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         if (locus.local >= 0) {
@@ -87,7 +87,7 @@ private:
         a.distance = locus.distance;
         const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
         const auto is_best = [&] { return ungapped_is_best(codes, read.length, locus, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, read.unknown, one_substitution, is_best) ||
+        if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best) ||
             is_ungapped(codes, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
@@ -98,7 +98,7 @@ private:
         task_choices_.push_back(c);
     }
 
-    // Codes of the reference's bases [begin, end).
+    // Encoded bases [begin, end) of the reference.
     const uint8_t* window(int64_t begin, int64_t end, size_t padding = 0) {
         window_.resize(size_t(end - begin) + padding);
         reference_.codes(uint64_t(begin), uint64_t(end), window_.data());
@@ -123,7 +123,7 @@ private:
 
     bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
         const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
-        if (read.unknown || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
+        if (read.ambiguous || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
         return ungapped_.is_best(codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
     }
 
@@ -134,7 +134,7 @@ private:
     AffineBatch aligner_;
     UngappedLanes ungapped_;
     std::vector<Choice> choices_;
-    std::vector<Alignment> alignments_;  // of each choice
+    std::vector<Alignment> alignments_;  // one per choice
     std::vector<Cigar> cigars_;
     std::vector<AffineTask> tasks_;
     std::vector<size_t> task_choices_;

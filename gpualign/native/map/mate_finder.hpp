@@ -1,4 +1,4 @@
-// Mates looked for where the other mate says, which needs no seed.
+// Mate rescue: mates are searched for, without seeds, where the other mate implies that they lie.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,19 +16,17 @@ public:
     MateFinder(const ReferenceView& reference, const MapParams& params, ReadBlock& block, WindowSearch& search)
         : reference_(reference), params_(params), block_(block), search_(search), aligner_(reference, params.scores) {}
 
-    // Within the limit, near each best locus of the other mate that has none.
+    // Rescues mates within the limit, near each best locus of the other mate.
     void run() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) { look_near(r, mate, limit_near(block_.read(mate))); });
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
         look_for_suboptimal();
     }
 
-    // Mates that still have no locus: where they fit within twice the limit, or anywhere in the window, they are aligned with clipped ends
-    // as a chain would be.
-    void run_further() {
+    // Rescues mates without a locus: where they fit within twice the limit, or anywhere in the window, they are
+    // aligned with clipped ends, as a chain would be.
+    void run_clipped() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
@@ -36,7 +34,7 @@ public:
                 look_near(r, mate, read.limit);
         });
         if (!search_.size()) return;
-        search_.measure_further();
+        search_.measure_wider();
         tasks_.clear();
         aligned_windows_.clear();
         for (size_t w = 0; w < search_.size(); w++) align(w);
@@ -56,11 +54,11 @@ private:
 
     int32_t limit_near(const Read& read) const { return limit_near_mate(read.length, read.limit, params_.rules.pairs.max); }
 
-    // Windows for `mate`, seen from the best loci of read r.
+    // Adds windows for `mate`, implied by the best loci of read r.
     void look_near(size_t r, size_t mate, int32_t max_edits) {
         if (!is_looked_for(params_.rules, block_.read(mate).length, max_edits)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
-                             block_.read(std::min(r, mate)).draw,
+                             block_.read(std::min(r, mate)).tie_break,
                              [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
                                  search_.add(mate, contig, reverse, 0, begin, end, max_edits);
                              });
@@ -77,9 +75,7 @@ private:
         }
         search_.clear();
         for (const SuboptimalWindow& r : suboptimal_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
-        if (!search_.size()) return;
-        search_.run();
-        search_.settle();
+        search_.run_and_settle();
     }
 
     void align(size_t w) {
@@ -93,7 +89,7 @@ private:
         aligned_windows_.push_back(w);
     }
 
-    // The best of those of a read, if it is worth as much as a chain's must be.
+    // Keeps the alignment if it beats the read's best one and is worth as much as a chain's must be.
     void keep(size_t w, const AffineResult& found) {
         const Locus& locus = search_.about(w);
         const size_t r = locus.read;
@@ -108,7 +104,7 @@ private:
         block_.add_local(r, 0);
     }
 
-    // Where else a short mate may be.
+    // Another window for a short mate.
     struct SuboptimalWindow {
         Locus about;
         int64_t begin, end;
@@ -121,7 +117,7 @@ private:
     AffineBatch aligner_;
     std::vector<SuboptimalWindow> suboptimal_;
     std::vector<AffineTask> tasks_;
-    std::vector<size_t> aligned_windows_;  // of each task
+    std::vector<size_t> aligned_windows_;  // one per task
     std::vector<AffineResult> aligned_;
 };
 

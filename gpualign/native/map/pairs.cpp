@@ -1,4 +1,4 @@
-// Read pairs: two files into one batch of neighbours, and neighbours of one file into pairs.
+// Pairs reads: joins two files into one batch of adjacent mates, or pairs adjacent reads of one file.
 #include <string>
 
 #include "algo/text/fastq.hpp"
@@ -27,7 +27,7 @@ TwoNames compare(const ReadsView& a, size_t i, const ReadsView& b, size_t j, boo
     return compare_names(first.first, first.second, second.first, second.second, all_dots, dots);
 }
 
-// What is wrong with the names of a pair, or of neighbours.
+// What is wrong with the names of two reads that should be mates.
 std::string complaint(TwoNames names, Name first, Name second) {
     if (names == TwoNames::kOfOneMateTwice)
         return "two reads that should be mates are both named '" + shown(first) + "', by which they are one mate";
@@ -134,10 +134,10 @@ const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_d
 
 void bind_pairs(nb::module_& m) {
     m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("from1"), nb::arg("from2"), nb::arg("count"),
-          nb::arg("check_names"), nb::arg("all_dots"), "Records from1.. of one batch and from2.. of another as neighbours: a batch with mates. Raises "
+          nb::arg("check_names"), nb::arg("all_dots"), "Records from1.. of one batch and from2.. of another as variants: a batch with mates. Raises "
           "ValueError where names differ.");
     m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
-          "The same batch with neighbours of one name made pairs. Raises ValueError where both are one mate by their names.");
+          "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their names.");
     m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),
           "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "
           "`all_dots`: .1 and .2 are mates' numbers.");

@@ -1,4 +1,4 @@
-// How short reads are mapped.
+// Parameters of the CPU's mapper.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace gpualign {
 
 struct MapParams {
-    MapRules rules;  // as the device has them, but for `limits`
+    MapRules rules;  // as on the device, without `limits`
     SeedingParams seeding;
     double error_rate;
     AffineScores scores;
-    bool local;  // align by chaining what does not align end to end
+    bool local;  // chain reads that do not align end to end
     ChainRules long_reads;
 
     bool is_long(int64_t length) const { return maps_as_long(rules, length); }
 
-    // Edits allowed in a read: the rate of its length, rounded down. The tiny summand keeps 0.29 * 100 at 29.
+    // Edits allowed in a read: the error rate times its length, rounded down. The tiny summand keeps 0.29 * 100 at 29.
     int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }
 };
 

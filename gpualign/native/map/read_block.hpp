@@ -1,4 +1,4 @@
-// Reads that are mapped together, and the loci found for them so far.
+// A block of reads that are mapped together, with the loci found so far.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,31 +9,31 @@
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
-#include "map/read_draw.hpp"
+#include "map/read_tie_break.hpp"
 #include "index/reference.hpp"
 #include "common/myers_profiles.hpp"
 
 namespace gpualign {
 
 struct Read {
-    size_t at;         // of its codes; the reverse complement's follow
+    size_t at;         // index of its encoded bases, which its reverse complement follows
     int32_t length, limit;
-    int32_t unknown;   // bases that are forgiven (algo/map/thresholds.hpp)
-    bool any_hits;     // a minimizer occurs in the reference
-    bool hits_truncated;  // some of its hits were not followed
-    int32_t failed;    // most seed hits of a candidate that is beyond the limit
-    int32_t near_hits; // most seed hits a long gap apart, where they matter
+    int32_t ambiguous;   // ambiguous bases that are forgiven (algo/map/thresholds.hpp)
+    bool any_hits;     // one of its minimizers is in the index
+    bool hits_truncated;  // some hits were not followed
+    int32_t failed;    // maximum seed hits of a candidate beyond the limit
+    int32_t near_hits; // maximum seed hits within a long gap, computed only if needed
     bool first_of_pair;
-    uint32_t draw;     // algo/map/draw.hpp
-    uint32_t seeds;    // the seeder's number of the read whose seeds it has
-    int32_t depth;     // times as many hits as usual that it followed
+    uint32_t tie_break;     // tie-break hash
+    uint32_t seeds;    // number of the seeder's read whose seeds it has
+    int32_t depth;     // factor on the hits followed
     uint32_t candidates;
 };
 
-// As PackedBases (algo/map/base_quality.hpp), of codes, a byte a base.
+// Counterpart of PackedBases (algo/map/base_quality.hpp) for encoded bases, a byte each.
 struct CodedBases {
     const ReferenceView* reference;
-    const uint8_t* codes[2];  // of the read and of its reverse complement
+    const uint8_t* codes[2];  // read, and reverse complement
     int32_t length;
     const uint8_t* qualities;
 
@@ -58,7 +58,7 @@ class ReadBlock {
 public:
     ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
-    // Takes the reads [from, to); `mates` says which are pairs, or is null, and so may `qualities` be.
+    // Loads the reads [from, to); `mates` gives mate numbers; it and `qualities` may be null.
     void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
         const size_t n = to - from;
         const int64_t* offsets = bases.offsets;
@@ -73,13 +73,9 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r), uint32_t(r), 1, 0};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
-            uint8_t* backward = forward + 2 * length;
-            for (int32_t i = 0; i < length; i++) {
-                forward[i] = kCodes.forward[text[i]];
-                *--backward = kCodes.reverse[text[i]];
-            }
+            encode_both_strands(text, size_t(length), forward);
             allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
             loci_[r].clear();
             locals_[r].clear();
@@ -92,20 +88,20 @@ public:
     const uint8_t* codes(size_t r, bool reverse) const {
         return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
     }
-    // The loci of a read, within the limit or local; settled ones best first.
+    // Loci of a read, end to end within the limit or local; best first once settled.
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     LociView view(size_t r) const {
-        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].unknown, reads_[r].hits_truncated,
+        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].ambiguous, reads_[r].hits_truncated,
                 &locals_[r], &params_.rules,
                 {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length, qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
     }
-    // The local alignments of a read, which the loci refer to: the best one, supplementary and secondary ones.
+    // Local alignments of a read, to which its loci refer: best, supplementary, secondary.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
     const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
     int32_t best_local_score(size_t r) const { return locals_[r].empty() ? 0 : locals_[r][0].score; }
 
-    // The locus of a read's local alignment c.
+    // Adds the locus of a read's local alignment c.
     void add_local(size_t r, int32_t c) {
         const ChainRecord& record = locals_[r][size_t(c)];
         const int64_t begin = reference_.contig_offsets[record.contig] + record.position;
@@ -113,7 +109,7 @@ public:
         loci_[r].push_back(local_locus(uint32_t(r), reads_[r].length, locals_[r][0], record, c, begin, span));
     }
 
-    // Best first, each locus once.
+    // Sorts a read's loci, best first, and removes duplicates.
     void settle(size_t r) {
         std::vector<Locus>& loci = loci_[r];
         if (loci.size() < 2) return;
@@ -130,7 +126,7 @@ private:
     const uint8_t* qualities_ = nullptr;  // of the block's bases
     std::vector<std::vector<Locus>> loci_;
     std::vector<std::vector<ChainRecord>> locals_;
-    std::vector<uint64_t> by_position_;  // the loci of one read
+    std::vector<uint64_t> by_position_;  // scratch for the loci of one read
     std::vector<uint32_t> rank_;
 };
 

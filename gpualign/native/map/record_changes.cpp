@@ -1,4 +1,5 @@
-// Records as bwa's users ask for them: without those of low scores, and with another of a split read's alignments first.
+// Changes of records that bwa's users ask for: a minimum score (-T), and the 5'-most alignment of a split read as
+// primary (-5).
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -26,8 +27,7 @@ public:
         if (!mapped) {
             Alignment unmapped;
             unmapped.flag = uint16_t((records_.flag[first] & ~(kMateFlags | kFlagProper | kFlagReverse)) | kFlagUnmapped);
-            cigar_.clear();
-            out.add(unmapped, cigar_);
+            out.add(unmapped, {});
         } else {
             const size_t primary = five_prime_ ? nearest_five_prime(first, last) : first;
             add(primary, uint16_t((records_.flag[primary] & ~kFlagSupplementary) | (proper ? kFlagProper : 0)), proper, out);
@@ -46,7 +46,7 @@ private:
         return records_.mapped(mate) && records_.score[mate] >= min_score_;
     }
 
-    // Of the alignments that share a read, the one that begins first on its forward strand.
+    // The alignment of a split read that begins first on the read's forward strand.
     size_t nearest_five_prime(size_t first, size_t last) const {
         size_t best = first;
         for (size_t r = first + 1; r < last; r++)
@@ -62,18 +62,13 @@ private:
     }
 
     void add(size_t r, uint16_t flag, bool proper, RecordsBuilder& out) {
-        cigar_.assign(records_.cigar_begin(r), records_.cigar_end(r));
-        const uint16_t dropped = uint16_t(kMateFlags | (proper ? 0 : kFlagProper));
-        out.add({uint16_t(flag & ~dropped), records_.mapq[r], records_.contig[r], records_.position[r], records_.score[r],
-                 records_.distance[r]},
-                cigar_);
+        out.add(records_, r, uint16_t(flag & ~(kMateFlags | (proper ? 0 : kFlagProper))), records_.mapq[r]);
     }
 
     const RecordsView records_;
     const uint8_t* mates_;
     const int32_t min_score_;
     const bool five_prime_;
-    Cigar cigar_;
 };
 
 auto change_records(const Arrays& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {

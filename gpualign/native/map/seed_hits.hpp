@@ -1,4 +1,4 @@
-// The seed hits of a read, sorted: all of them, or those that are not alone. In repeats nearly all are.
+// Sorted seed hits of a read: all of them, or only those that are not isolated, as nearly all are in repeats.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace gpualign {
 
 class SeedHitList {
 public:
-    SeedHitList() : hits_of_(kMostBuckets, 0) {}
+    SeedHitList() : hits_of_(kMaxBuckets, 0) {}
 
     void clear() { count_ = 0; }
     size_t size() const { return count_; }
 
-    // Of index entries [first, last) with the k-mer at a position of a read.
+    // Adds the hits of index entries [first, last) and the k-mer at a position of a read.
     void add(const uint64_t* entries, uint32_t first, uint32_t last, int32_t position, bool kmer_reverse, int32_t length, int k) {
         if (hits_.size() < count_ + (last - first)) hits_.resize(2 * (count_ + (last - first)));
-        // those of a strand differ by their positions; no branch asks for the strand, as nobody can predict it
+        // hits of one strand differ only by position; branch-free, as the strand is unpredictable
         const uint64_t forward = hit_of(0, position, kmer_reverse, length, k);
         const uint64_t other_strand = forward ^ hit_of(1, position, kmer_reverse, length, k);
         uint64_t* out = hits_.data() + count_;
@@ -32,27 +32,27 @@ public:
     // All of them.
     SeedHits sorted() { return sort(hits_, count_); }
 
-    // Those that others lie around, `fewest` or more together: a cluster (for_each_cluster) that is left out has less hits, and all
-    // others are as they were. There are too few where this is not worth it; then `fewest` is 0 and it is all of them.
+    // The hits that can be in a cluster (for_each_cluster) of `fewest` or more; all other clusters are complete. If
+    // few hits would be dropped, all of them and `fewest` 0.
     //
-    // Diagonals are counted by buckets wider than the limit. Hits that a cluster depends on are in neighbouring buckets, none of which
-    // is empty. A bucket may stand for several, which only adds to what is kept.
+    // Hits are counted in buckets of diagonals wider than the limit, so a cluster lies in adjacent non-empty buckets.
+    // Several buckets may share a counter, which only keeps more hits.
     SeedHits sorted_together(int32_t limit, uint32_t& fewest) {
         fewest = 0;
-        if (count_ < kFew || count_ > kMost) return sorted();
+        if (count_ < kFew || count_ > kMaxHits) return sorted();
         const int shift = kHitReadBits + 64 - __builtin_clzll(uint64_t(limit) | 1);
         if (buckets_.size() < count_) {
             buckets_.resize(hits_.size());
             near_.resize(hits_.size());
             together_.resize(hits_.size());
         }
-        while (last_bucket_ + 1 < kMostBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
+        while (last_bucket_ + 1 < kMaxBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
         while (last_bucket_ > 2 * kBucketsPerHit * count_) last_bucket_ /= 2;
         for (size_t i = 0; i < count_; i++) buckets_[i] = uint16_t(hits_[i] >> shift & last_bucket_);
         uint16_t most = 0;
         for (size_t i = 0; i < count_; i++) most = std::max(most, ++hits_of_[buckets_[i]]);
         fewest = (most + kSeedHitShare - 1u) / kSeedHitShare;
-        // nobody can predict which buckets have others next to them: those are written down first, without a branch
+        // branch-free, as it is unpredictable which buckets have neighbours
         size_t near = 0;
         for (size_t i = 0; i < count_; i++) {
             near_[near] = uint16_t(i);
@@ -69,10 +69,10 @@ public:
 
 private:
     static constexpr size_t kFew = 16;
-    static constexpr size_t kMost = 0xFFFF;  // that can be counted
-    static constexpr uint32_t kBucketsPerHit = 8, kMostBuckets = 1 << 15;
+    static constexpr size_t kMaxHits = 0xFFFF;  // limit of the 16-bit indices
+    static constexpr uint32_t kBucketsPerHit = 8, kMaxBuckets = 1 << 15;
 
-    // Whether a bucket and those next to it, up to empty ones, have as many hits.
+    // Whether a bucket and those next to it, up to empty ones, have `fewest` hits.
     bool are_around(uint32_t bucket, uint32_t fewest) const {
         uint32_t n = at(bucket);
         for (uint32_t b = bucket + 1; n < fewest && at(b); b++) n += at(b);
@@ -82,7 +82,7 @@ private:
 
     uint32_t at(uint32_t bucket) const { return hits_of_[bucket & last_bucket_]; }
 
-    // Those of one locus come in order, on one of the strands in the opposite one.
+    // Sorts hits; those of one locus come in ascending order, or on the other strand in descending order.
     SeedHits sort(std::vector<uint64_t>& list, size_t count) {
         uint64_t *first = list.data(), *last = first + count;
         if (std::is_sorted(first, last, std::greater<uint64_t>())) std::reverse(first, last);
@@ -93,9 +93,9 @@ private:
     std::vector<uint64_t> hits_;  // the first count_
     size_t count_ = 0;
     std::vector<uint64_t> together_, scratch_;
-    uint32_t last_bucket_ = 1;       // of a power of two
-    std::vector<uint16_t> buckets_, near_;  // of each hit; the hits with others near them
-    std::vector<uint16_t> hits_of_;  // a bucket; between calls 0
+    uint32_t last_bucket_ = 1;       // number of counters in use, a power of two, minus one
+    std::vector<uint16_t> buckets_, near_;  // of each hit; indices of hits with others nearby
+    std::vector<uint16_t> hits_of_;  // a bucket's counter; 0 between calls
 };
 
 }  // namespace gpualign

@@ -1,4 +1,4 @@
-// From a read to the windows of the reference where it may lie: minimizers, look-ups, diagonals.
+// From a read to candidates: minimizers, look-ups, clusters of diagonals.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
-#include "map/read_neighbours.hpp"
+#include "map/read_variants.hpp"
 #include "map/seed_hits.hpp"
 #include "map/sort_keys.hpp"
 
@@ -17,14 +17,14 @@ namespace gpualign {
 
 struct SeedingParams {
     int k, w;
-    int32_t max_hits;        // hits followed per read once the rarest seeds have been followed
+    int32_t max_hits;        // hits followed per read after the rarest seed
     int32_t max_candidates;  // candidates kept per read
-    bool full;                // follow every hit and keep every candidate
+    bool full;                // follow all hits and keep all candidates
 };
 
 // A window of the reference where a read may lie.
 struct Candidate {
-    uint64_t order;  // algo/map/candidates.hpp
+    uint64_t order;  // sort key: algo/map/candidates.hpp
     int64_t begin;
     int32_t columns;
     uint32_t contig;
@@ -34,7 +34,7 @@ struct Candidate {
     int64_t end() const { return begin + columns; }
 };
 
-// As WindowCandidates (algo/map/candidates.hpp).
+// Counterpart of WindowCandidates (algo/map/candidates.hpp).
 struct CandidateList {
     Candidate* list;
 
@@ -43,9 +43,9 @@ struct CandidateList {
     uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
         return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) { return !wanted(uint32_t(c.seed_hits)); }) - list);
     }
-    void scatter(const OneLane&, uint32_t draw, uint32_t count, uint32_t first) const {
-        std::nth_element(list, list + first, list + count, [draw](const Candidate& a, const Candidate& b) {
-            return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
+    void scatter(const OneLane&, uint32_t tie_break, uint32_t count, uint32_t first) const {
+        std::nth_element(list, list + first, list + count, [tie_break](const Candidate& a, const Candidate& b) {
+            return a.order != b.order ? tie_break_order(a.order, tie_break) < tie_break_order(b.order, tie_break) : a.contig < b.contig;
         });
     }
 };
@@ -56,7 +56,7 @@ public:
         : index_(index), look_up_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
           scanner_(params.k, params.w) {}
 
-    // Takes the reads of a block, which must last until the next one.
+    // Loads the reads of a block; they must outlive it.
     void load(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
         codes_ = &codes;
         lengths_ = &lengths;
@@ -68,8 +68,8 @@ public:
         prefetch_from(0);
     }
 
-    // Finds the seeds of the reads up to r, and of one more. Some reads at a time, so that the memory accesses of many look-ups overlap: while those of
-    // the next ones are on their way.
+    // Finds the seeds of the reads up to r, and of the next one, in batches, so that the memory accesses of many
+    // look-ups overlap.
     void find(size_t r) {
         const size_t end = std::min(r + 2, codes_->size());
         while (first_seed_.size() <= end || found_ < first_seed_[end]) {
@@ -80,11 +80,11 @@ public:
         }
     }
 
-    // Looks up all k-mers of a read, and the read with one base changed: any, or an unknown one where there are any. Returns the number
-    // of another read, which has these seeds.
-    size_t look_up_neighbours(const uint8_t* codes, int32_t length) {
+    // Looks up the k-mers of a read and of its one-substitution variants, or with ambiguous bases of the variants
+    // there. Returns the number of an additional read that has these seeds.
+    size_t look_up_variants(const uint8_t* codes, int32_t length) {
         const size_t first = seeds_.size();
-        neighbours_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
+        variants_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
         prefetch_from(first);
         for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
         size_t kept = first;
@@ -95,33 +95,34 @@ public:
         return first_seed_.size() - 2;
     }
 
-    // Candidates of read r of the block; returns whether hits were left out.
-    // `depth` times as many as the parameters say are followed and kept; of neighbours more are kept.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, int32_t depth, bool of_neighbours, std::vector<Candidate>& out) {
-        const bool hits_truncated = collect_hits(r, length, draw, depth);
+    // Finds the candidates of read r, with `depth` times the usual limits, more for variants; returns whether hits
+    // were left out.
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants, std::vector<Candidate>& out) {
+        const bool hits_truncated = collect_hits(r, length, tie_break, depth);
         const OneLane lane;
         const auto all = [&] { return CandidateList{out.data()}; };
         uint32_t fewest;
         add_candidates(list_.sorted_together(limit, fewest), length, limit, out);
-        if (fewest && worth_verifying(fewest - 1, most_seed_hits(lane, all(), uint32_t(out.size()))))
+        if (fewest && worth_verifying(fewest - 1, max_seed_hits(lane, all(), uint32_t(out.size()))))
             add_candidates(list_.sorted(), length, limit, out);
-        const uint32_t most = candidate_limit(params_.max_candidates, depth, of_neighbours);
-        out.resize(choose_candidates(lane, all(), draw, uint32_t(out.size()), most));
+        const uint32_t most = candidate_limit(params_.max_candidates, depth, of_variants);
+        out.resize(choose_candidates(lane, all(), tie_break, uint32_t(out.size()), most));
         return hits_truncated;
     }
 
-    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit (algo/map/every_locus.hpp).
+    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit
+    // (algo/map/every_locus.hpp).
     template <class Visit>
     void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
         const uint32_t minimum = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
-        const uint64_t stretch = total > kHitsAtOnce ? kHitStretch : reference_.bases;
+        const uint64_t stretch = total > kHitsAtOnce ? kHitInterval : reference_.bases;
         hits_.clear();
         for (uint64_t border = 0; border < reference_.bases;) {
             border += stretch;
             for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
-            // those still to come lie on later diagonals
+            // later hits have later diagonals
             const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit) : std::numeric_limits<int64_t>::max();
             kept_.clear();
             sort_keys(hits_.data(), hits_.data() + hits_.size(), sorted_);
@@ -138,7 +139,7 @@ public:
         }
     }
 
-    // Calls visit(Candidate) for all loci that there are, for reads that may lie anywhere.
+    // Calls visit(Candidate) for windows that cover the whole reference, for reads that may lie anywhere.
     template <class Visit>
     void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
@@ -149,9 +150,9 @@ public:
             }
     }
 
-    // Most hits of read r of the block, followed as for its candidates, that lie within a long gap of each other.
-    int32_t max_near_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
-        collect_hits(r, length, draw, depth);
+    // Maximum number of hits of read r, followed as for its candidates, within a long gap of each other.
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
+        collect_hits(r, length, tie_break, depth);
         const SeedHits hits = list_.sorted();
         return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
     }
@@ -168,7 +169,7 @@ private:
     };
     static constexpr int64_t kHitsAtOnce = 1 << 20;
 
-    static constexpr size_t kSeedsAtOnce = 128;  // two cache lines each: as many as stay near
+    static constexpr size_t kSeedsAtOnce = 128;  // two cache lines each, so that they stay in the nearest cache
     static constexpr uint32_t kEntriesPerLine = 8;
 
     void add_seed(const Minimizer& m) {
@@ -176,7 +177,7 @@ private:
         seeds_.push_back({m, 0, 0});
     }
 
-    // The next reads' minimizers, whose buckets are prefetched.
+    // Scans the next reads; prefetches the buckets of their minimizers.
     void scan_some() {
         const size_t first = seeds_.size();
         for (size_t r = first_seed_.size() - 1; r < codes_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
@@ -196,8 +197,7 @@ private:
             hits_.push_back(hit_of(index_.entries[seed.first], int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k));
     }
 
-    // The seeds of a read that are followed: all, or those that the repeat rule says, from the rarest on; the first one's hits up to
-    // a number.
+    // The seeds of a read that are followed: all, or by the repeat rule the rarest ones.
     struct FollowedSeeds {
         size_t read = ~size_t(0);
         uint32_t max_hits = 0;
@@ -225,12 +225,12 @@ private:
             [&](uint32_t rank, uint32_t) { out.seeds[rank] = uint32_t(rank_[rank]); }));
     }
 
-    // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t draw, int32_t depth) {
+    // Returns whether hits were left out.
+    bool collect_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
         const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, own_);
-        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {  // the next read's hits are prefetched
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {  // prefetches the next read's hits
             follow_seeds(r + 1, max_hits, next_);
             for (const uint32_t s : next_.seeds)
                 for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)
@@ -239,7 +239,7 @@ private:
         list_.clear();
         for (const uint32_t s : own_.seeds) {
             const uint32_t followed = std::min(count(s), max_hits);
-            add_hits(seeds_[s], first_followed(draw, count(s), followed), followed, length);
+            add_hits(seeds_[s], first_followed(tie_break, count(s), followed), followed, length);
         }
         return own_.hits_truncated;
     }
@@ -261,7 +261,7 @@ private:
         const bool reverse = hit_reverse(hits.list[from]);
         for_each_candidate(target_, length, limit, hits.list, from, to,
                            [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                               Candidate& c = out.emplace_back();  // a copy of a temporary would wait for it to be written
+                               Candidate& c = out.emplace_back();  // emplaced, as copying a temporary would stall on its stores
                                c.order = candidate_order(seed_hits, diagonal, reverse);
                                c.begin = begin;
                                c.columns = int32_t(end - begin);
@@ -271,7 +271,7 @@ private:
                            });
     }
 
-    // What the algorithms of algo/map need here of a target.
+    // The fields of a target that the algorithms of algo/map need here.
     static MapTarget target_of(const IndexView& index, const ReferenceView& reference) {
         return {index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)};
     }
@@ -287,11 +287,11 @@ private:
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     size_t found_ = 0;  // seeds
-    ReadNeighbours neighbours_;
+    ReadVariants variants_;
     SeedHitList list_;
     FollowedSeeds own_, next_;
-    std::vector<uint64_t> rank_;                  // seeds, the rarest first
-    std::vector<uint64_t> hits_, kept_, sorted_;  // of every candidate
+    std::vector<uint64_t> rank_;                  // seeds, rarest first
+    std::vector<uint64_t> hits_, kept_, sorted_;  // of every_candidate
     std::vector<Candidate> cluster_;
 };
 

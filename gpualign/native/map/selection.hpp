@@ -1,4 +1,4 @@
-// Which of a read's loci is reported, and how sure that is.
+// Selects which of a read's loci are reported, with mapping qualities.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace gpualign {
 
-// A record to be: a locus of a read; null for an unmapped read.
+// A record to write: a locus of a read, null if it is unmapped.
 struct Choice {
     size_t read;
     const Locus* locus;
@@ -22,16 +22,16 @@ class Selector {
 public:
     Selector(const LocusFinder& found, const MapParams& params) : found_(found), rules_(params.rules) {}
 
-    // The records of all reads of the block in their order, of each the primary one first.
+    // Selects the records of all reads of the block, in order; the primary one of a read comes first.
     void select(std::vector<Choice>& choices) const {
         choices.clear();
         MapChoice chosen[2];
         for (size_t r = 0; r < found_.size(); r++) {
             if (!found_.read(r).first_of_pair) {
-                report(r, choose_single(group_, rules_, found_.view(r), found_.read(r).draw), choices);
+                report(r, choose_single(group_, rules_, found_.view(r), found_.read(r).tie_break), choices);
                 continue;
             }
-            choose_pair(group_, rules_, found_.view(r), found_.view(r + 1), found_.read(r).draw, chosen);
+            choose_pair(group_, rules_, found_.view(r), found_.view(r + 1), found_.read(r).tie_break, chosen);
             report(r, chosen[0], choices);
             report(r + 1, chosen[1], choices);
             r++;
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    // The chosen record, and the secondary ones that are asked for.
+    // Adds the chosen record and the secondary ones.
     void report(size_t r, const MapChoice& chosen, std::vector<Choice>& choices) const {
         const LociView loci = found_.view(r);
         if (loci.count == 0) return choices.push_back({r, nullptr, kFlagUnmapped, 0});

@@ -1,4 +1,4 @@
-// Sorting of integers, or what becomes one, of which few bits differ, as the seed hits of a read.
+// Sorts integers that differ in few bits, such as the seed hits of a read.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 
 namespace gpualign {
 
-// By digits of 8 bits from the lowest on (Knuth, vol. 3, section 5.2.5), those without a difference left out; few keys by
-// comparisons, and very many, for which there should not be as much memory again. `scratch` is overwritten.
+// Radix sort by digits of 8 bits, least significant first (Knuth, vol. 3, section 5.2.5), skipping digits that do not
+// differ; few keys are sorted by comparisons, and very many, to save memory. `scratch` is overwritten.
 template <class Key>
 void sort_keys(Key* first, Key* last, std::vector<Key>& scratch) {
-    constexpr size_t kFew = 100;  // measured: a comparison that nobody can predict costs more than a digit
+    constexpr size_t kFew = 100;  // measured: an unpredictable comparison costs more than a digit
     constexpr size_t kMany = 1 << 16;
     constexpr int kDigit = 8;
     const size_t count = size_t(last - first);

@@ -1,10 +1,11 @@
-// Reads at a locus whose edits are a few substitutions, where no other alignment loses as little: they need no dynamic program. A lane
-// a diagonal; as algo/map/ungapped.hpp, which follows every loss, this only counts substitutions and leaves what is close.
+// Proves that a read with a few substitutions at its locus has no other alignment that costs as little, so that it
+// needs no DP. A lane per diagonal. Unlike algo/map/ungapped.hpp, which explores every cost, this only counts
+// substitutions and gives up on close cases.
 //
-// An alternative loses no more than the substitutions do, and has gaps and clipped ends, *events*, each of which loses at least
-// `event`, as much as one or two of them. Where in every window of some rows each other diagonal has more substitutions than that
-// leaves, the bases that an alternative has elsewhere are fewer than a window from an event or an end of the read to the next. Those
-// and what events leave out must hold all substitutions but as many as may be left.
+// An alternative costs at most as much as the substitutions, and has gaps and clipped ends, *events*, each of which
+// costs at least `event`: so it has one or two. If each other diagonal has more substitutions in every window of some
+// rows than the remaining cost allows, an alternative stays on other diagonals for less than a window between events
+// and ends of the read. Those rows, and what events leave out, must hold all substitutions except those still allowed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -22,13 +23,14 @@ public:
         : scores_(scores), substitution_(scores.match + scores.mismatch),
           event_(std::min(scores.gap_open + scores.gap_extend, scores.clip_penalty + scores.match)) {}
 
-    // Whether a query has so many substitutions on the middle one of 2 limit + 1 diagonals, and nothing else in the band loses as
-    // little. All of query and text are A, C, G or T; `text` are length + 2 limit bases, and has kPadding more that may be read.
+    // Whether a query has `substitutions` on the middle one of 2 limit + 1 diagonals, and every other alignment in the
+    // band costs more. Query and text are unambiguous; `text` has length + 2 limit bases and kPadding readable ones
+    // after them.
     bool is_best(const uint8_t* query, int32_t length, const uint8_t* text, int32_t limit, int32_t substitutions) {
         const int32_t lost = substitutions * substitution_;
         if (has_long_gaps(scores_) || event_ < 1 || scores_.match < 1 || lost >= 3 * event_) return false;
         if (!find_substitutions(query, length, text + limit, substitutions)) return false;
-        const int32_t allowed = lost < event_ ? 0 : (lost - event_) / substitution_;  // beside an event
+        const int32_t allowed = lost < event_ ? 0 : (lost - event_) / substitution_;  // besides an event
         const Reach first = reach(lost), second = reach(lost - event_);
         if (length < 3 * kWindow + 2 * (first.inserted + first.clipped) || length / kWindow * (allowed + 1) <= substitutions) return false;
         if (lost >= event_) {
@@ -50,7 +52,7 @@ public:
 private:
     static constexpr int32_t kWindow = 16;
 
-    // Most bases that a gap leaves out and that are clipped where so much is lost.
+    // Maximum number of bases that a gap inserts, and that are clipped, at a given cost.
     struct Reach {
         int32_t inserted, clipped;
     };
@@ -58,7 +60,7 @@ private:
         return {std::max(0, lost - scores_.gap_open) / (scores_.gap_extend + scores_.match), std::max(0, lost - scores_.clip_penalty) / scores_.match};
     }
 
-    // Rows of the substitutions; false where there is another number of them.
+    // Finds the rows of the substitutions; false if their number is not `wanted`.
     bool find_substitutions(const uint8_t* query, int32_t length, const uint8_t* text, int32_t wanted) {
         rows_.clear();
         for (int32_t i = 0; i < length; i += 8) {

@@ -1,4 +1,4 @@
-// Windows of the reference in which whole reads of a block are looked for, many at a time.
+// Searches windows of the reference for the reads of a block, in batches.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ public:
     WindowSearch(const ReferenceView& reference, const AffineScores& scores, ReadBlock& block)
         : reference_(reference), scores_(scores), block_(block) {}
 
-    // The bases of the block's reads.
+    // Loads the bases of the block's reads.
     void load(const uint8_t* bases, const int64_t* offsets, size_t reads) {
         profiles_.emplace(bases, offsets, reads);
         clear();
@@ -26,7 +26,7 @@ public:
         searched_.clear();
     }
 
-    // The window [begin, end), as far as it lies in the contig, searched within the read's limit or `limit`.
+    // Adds the window [begin, end), clipped to the contig, to be searched within the read's limit or `limit`.
     void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end) {
         add(r, contig, reverse, seed_hits, begin, end, block_.read(r).limit);
     }
@@ -40,20 +40,25 @@ public:
 
     size_t size() const { return windows_.size(); }
 
-    // Adds the best locus of each window, where it is within the limit.
+    // Searches the windows; adds the best locus of each that is within the limit.
     void run() {
         measure();
         for (size_t w = 0; w < windows_.size(); w++) {
             const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
-            if (aligns_whole(read.length, results_[w].distance, limit(w)))
-                block_.loci(locus.read).push_back(whole_locus(locus.read, read.length, read.unknown, scores_, locus.contig, locus.reverse,
+            if (aligns_end_to_end(read.length, results_[w].distance, limit(w)))
+                block_.loci(locus.read).push_back(end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig, locus.reverse,
                                                               locus.seed_hits, results_[w].distance, end(w)));
             else read.failed = std::max(read.failed, locus.seed_hits);
         }
     }
 
-    // The reads for which windows were searched; the windows of each lie one after the other.
+    void run_and_settle() {
+        run();
+        settle();
+    }
+
+    // Settles the loci of the reads that were searched for; the windows of a read are adjacent.
     void settle() {
         size_t last = ~size_t(0);
         for (const Locus& locus : searched_) {
@@ -62,17 +67,18 @@ public:
         }
     }
 
-    // Only the distances, up to twice the limit.
-    void measure_further() {
+    // Computes only the distances, up to twice the limit.
+    void measure_wider() {
         for (VerifyTask& window : windows_) window.limit *= 2;
         measure();
     }
-    // What window w is about; the distance of the read to its best substring there, if within limit(w), and where that ends.
+    // Read and strand of window w; the read's distance to its best substring there, if within limit(w), and the end of
+    // that.
     const Locus& about(size_t w) const { return searched_[w]; }
     int32_t limit(size_t w) const { return windows_[w].limit; }
     int32_t distance(size_t w) const { return results_[w].distance; }
     int64_t end(size_t w) const { return int64_t(windows_[w].begin) + results_[w].end; }
-    // The window.
+    // Bounds of the window.
     int64_t begin(size_t w) const { return windows_[w].begin; }
     int64_t after(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
 
@@ -84,7 +90,7 @@ private:
     ReadBlock& block_;
     std::optional<VerifyProfiles> profiles_;
     std::vector<VerifyTask> windows_;
-    std::vector<Locus> searched_;  // what each window is about
+    std::vector<Locus> searched_;  // read and strand of each window
     std::vector<VerifyBest> results_;
 };
 

@@ -1,4 +1,4 @@
-// The shapes in which the device maps reads that fit a few words.
+// Word counts for which the device's kernels for short reads are compiled.
 #pragma once
 #include <type_traits>
 
@@ -6,7 +6,7 @@
 
 namespace gpualign {
 
-// Calls visit with the number of words of the longest read as a constant.
+// Calls visit with the number of words as a constant.
 template <class Visit>
 void with_words(int words, Visit&& visit) {
     switch (words) {

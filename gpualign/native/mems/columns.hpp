@@ -1,4 +1,4 @@
-// Matches as columns, which Python takes and gives.
+// Matches as columns, for exchange with Python.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace gpualign {
 
-// Matches as columns.
+// Output columns of matches.
 struct MemColumns {
     void put(const Mem* mems, size_t count) {
         for (size_t i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ struct MemColumns {
     size_t limit = std::numeric_limits<size_t>::max();
 };
 
-// Matches in order of start, as Python hands them over.
+// Matches from Python, in order of start.
 struct FoundColumns {
     using Tuple = std::tuple<Input<uint32_t>, Input<uint32_t>, Input<uint32_t>>;
 

@@ -1,4 +1,4 @@
-// The longest of the matches that are printed, for a picture of bounded size.
+// The longest of the printed matches, for a picture of bounded size.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +33,7 @@ public:
     const std::vector<Dot>& kept() const { return dots_; }
 
 private:
-    // A total order, so that what is kept does not depend on how the matches come.
+    // A total order, so that the choice does not depend on the order of matches.
     static bool better(const Dot& a, const Dot& b) {
         return std::tie(b.length, a.query, a.reference, a.reverse) < std::tie(a.length, b.query, b.reference, b.reverse);
     }

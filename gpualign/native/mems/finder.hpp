@@ -1,4 +1,5 @@
-// The CPU's match loop: seeds, their hits in the index, the matches in order of (start, reference position).
+// Search for matches on the CPU: seeds, their hits in the index, and the matches in order of (start, reference
+// position).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace gpualign {
 
-// What is looked for.
+// Parameters of a search.
 struct MemTask {
     IndexView index;
     SegmentedReference reference;
@@ -60,10 +61,10 @@ private:
         uint32_t look_up, position;
     };
     static constexpr size_t kHits = 512;  // looked at together, at most
-    static constexpr uint32_t kDrawnStarts = 8;  // starts no further apart are put in order without comparing
+    static constexpr uint32_t kDrawnStarts = 8;  // a seed with at most so many starts is sorted without comparisons
     static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;  // look-ups between a prefetch and its use
 
-    // 0, or the start to go on from because the sink is full.
+    // Returns 0, or the start to continue from because the sink is full.
     template <class Sink>
     uint64_t run_block(const std::vector<LookUp>& look_ups, Sink& sink) {
         count_ = 0;
@@ -80,7 +81,7 @@ private:
                 const uint64_t entry = task_.index.entries[e];
                 const uint32_t r = entry_position(entry);
                 __builtin_prefetch(task_.reference.words + r / kBasesPerWord);
-                // half of the hits are on the other strand, in no order: no branch
+                // half of the hits are on the other strand, unpredictably: branch-free
                 hits_[count_] = {uint32_t(i), r};
                 count_ += entry_reverse(entry) == look_ups[i].on_reverse;
                 if (count_ == kHits && evaluate(look_ups, sink)) return next_start(look_ups[current_ - 1]);
@@ -100,7 +101,7 @@ private:
         __builtin_prefetch(task_.index.entries + task_.index.offsets[task_.index.split.bucket(look_up.hash)]);
     }
 
-    // Tests the gathered hits. True when the sink became full after a seed; current_ - 1 is that seed.
+    // Tests the gathered hits. Returns whether the sink became full after a seed; current_ - 1 is that seed.
     template <class Sink>
     bool evaluate(const std::vector<LookUp>& look_ups, Sink& sink) {
         for (size_t i = 0; i < count_; i++) {

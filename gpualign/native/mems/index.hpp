@@ -1,4 +1,4 @@
-// What matches are looked up in.
+// The index of a search for matches.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@
 
 namespace gpualign {
 
-// A reference, its segments, and its minimizer index or its positions in order, alive together.
+// A reference, its segments, and its minimizer index or suffix array.
 class MemIndex {
 public:
     MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
@@ -25,7 +25,7 @@ public:
         : k(k), w(1), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
           positions_(positions), bucket_bits_(2 * k) {}
 
-    // In which only matches that are unique in the reference are found.
+    // Whether it is a suffix array, with which only matches that are unique in the reference are found.
     bool sorted() const { return positions_.is_valid(); }
     MemTask task(const MemText& text, uint32_t min_length) const {
         check(min_length);

@@ -1,4 +1,4 @@
-// Maximal exact matches: query texts, the CPU's search, and the report.
+// Bindings of maximal exact matches: query texts, the search on the CPU, and the report.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -29,7 +29,7 @@ void check_range(const MemText& text, uint64_t from, uint64_t to) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
 }
 
-// What is looked for and how it is printed.
+// Parameters of search and output.
 struct MemSettings {
     uint32_t min_length;
     bool unique_in_query;
@@ -59,7 +59,7 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
     return reached;
 }
 
-// The same as `search` of matches from `from` on that were found elsewhere (by a device, in pieces that were joined).
+// Feeds a sink with matches from `from` on that were found elsewhere (by a device, or in pieces that were joined).
 template <class Sink>
 void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length, const FoundColumns& columns,
             size_t maximum, Sink& sink) {
@@ -123,7 +123,7 @@ auto printed_to_python(MemReporter& reporter) {
     return tuple_of(text_to_numpy(reporter.out), reporter.headers, std::move(dots));
 }
 
-// The names of a text's records: all of them, and where each begins.
+// Names of a text's records: bytes, and where each begins.
 using Names = std::tuple<Input<uint8_t>, Input<int64_t>>;
 
 MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
@@ -146,7 +146,7 @@ auto match_mems(const MemIndex& index, const MemSettings& settings, const MemTex
     return tuple_of(printed_to_python(reporter), reached);
 }
 
-// Matches found elsewhere as text.
+// Formats matches that were found elsewhere.
 auto report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
                       uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
@@ -174,7 +174,7 @@ MutableColumns columns_of(std::tuple<Column, Column, Column>& columns) {
     return {starts.data(), references.data(), lengths.data(), starts.size()};
 }
 
-// Sorts each stretch [bounds[i], bounds[i + 1]) by (start, reference position) where it is not sorted yet.
+// Sorts each interval [bounds[i], bounds[i + 1]) by (start, reference position) unless it is sorted.
 void sort_mems(std::tuple<Column, Column, Column> columns, Input<int64_t> bounds) {
     const MutableColumns c = columns_of(columns);
     if (bounds.size() && (bounds.data()[0] < 0 || bounds.data()[bounds.size() - 1] > int64_t(c.count)))
@@ -200,7 +200,7 @@ void sort_mems(std::tuple<Column, Column, Column> columns, Input<int64_t> bounds
     }
 }
 
-// Follows the matches that end at reference position `page_end`, where a page was cut, to their true ends.
+// Extends matches that end at the end of a page, `page_end`, to their true ends.
 void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column, Column, Column> columns,
                    uint32_t page_end) {
     const MutableColumns c = columns_of(columns);
@@ -214,7 +214,7 @@ void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column
     }
 }
 
-// Of all matches that start from `from` on, those whose string is rare in the reference.
+// The matches from `from` on whose string is rare in the reference; `found` must be all matches.
 auto keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
                     const FoundColumns::Tuple& found, size_t maximum) {
     check_range(text, from, text.length());
@@ -227,7 +227,7 @@ auto keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32
     return to_python(std::move(kept));
 }
 
-// Of matches in order of start, those that are unique in their strand sequence; all of them are unique in the reference.
+// The matches, all unique in the reference, that are unique in their strand sequence.
 auto keep_unique(const MemText& text, const FoundColumns::Tuple& found, int threads) {
     const FoundColumns columns(found);
     MemColumns kept;
@@ -264,7 +264,7 @@ Queries queries_to_python(QueryRecords& records, double reading, int strands, bo
                           nb::cast(text, nb::rv_policy::take_ownership), reading);
 }
 
-// Damage is not said here: the parser of all commands does that.
+// Errors are not reported here but by the parser of all commands.
 template <class Parse>
 Queries pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
     QueryRecords records(size / (fastq ? 2 : 1) + 64);
@@ -316,7 +316,7 @@ auto text_state(nb::handle self) {
                           int(text.strands()), text.deferred(), text.non_acgt());
 }
 
-// Words and breaks of the forward strands, and the records' begins in them, for a device; or None.
+// Words and breaks of the forward strands, and where records begin in them, for a device; or None.
 auto forward_text(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
     const auto arrays = [&] {
@@ -338,7 +338,7 @@ void restore_text(MemText& text, const TextState& state) {
 }
 
 void bind_mem_texts(nb::module_& m) {
-    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one after the other (mem_text.hpp).")
+    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one after the other.")
         .def_prop_ro("length", &MemText::length)
         .def_prop_ro("bases", &MemText::bases, "Of all records.")
         .def_prop_ro("non_acgt", &MemText::non_acgt)
@@ -353,7 +353,7 @@ void bind_mem_texts(nb::module_& m) {
         .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
         .def("__getstate__", &text_state)
         .def("__setstate__", &restore_text);
-    nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read (mem_text.hpp).")
+    nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read.")
         .def(nb::init<>())
         .def_prop_ro("length", &MemTextBuilder::length, "Bases so far.")
         .def("append", &append_bases, nb::arg("sequence"), "Add bases (uint8 ASCII); ValueError when too many.")
@@ -370,7 +370,7 @@ void bind_mem_texts(nb::module_& m) {
 }
 
 void bind_mem_index(nb::module_& m) {
-    nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or its positions in order.")
+    nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or suffix array.")
         .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
              nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
              nb::arg("bucket_bits"), nb::arg("names"))

@@ -1,4 +1,4 @@
-// FASTA and FASTQ text to packed queries without flat arrays in between.
+// Parses FASTA and FASTQ text to packed queries, without flat arrays in between.
 #pragma once
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 
 namespace gpualign {
 
-// What text/fastx_text.hpp parses into: names, and sequences as they are matched.
+// Output of the parsers of text/fastx_text.hpp: names, and packed sequences.
 class QueryRecords : public RecordNames {
 public:
     explicit QueryRecords(size_t bytes_of_text) { packer.reserve(bytes_of_text); }

@@ -19,7 +19,7 @@ public:
             for (; run < reference.runs && reference.run_starts[run] < end; run++) {
                 add(begin, std::max<uint64_t>(begin, reference.run_starts[run]));
                 begin = reference.run_ends[run];
-                if (begin >= end) break;  // a run of one base may continue in the next contig
+                if (begin >= end) break;  // an ambiguous interval may continue in the next contig
             }
             if (begin < end) add(begin, end);
         }

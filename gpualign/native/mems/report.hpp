@@ -1,4 +1,4 @@
-// Matches as text: MUMmer 3's lines, or a table.
+// Formats matches: MUMmer 3's lines, or a table.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -22,7 +22,7 @@ struct NameList {
     const int64_t* offsets;
 };
 
-// Bytes that grow; the callers reserve, then write without checks. Memory that was never written is never touched.
+// A growing buffer; callers reserve, then write unchecked. Pages that were never written are never touched.
 class TextBuffer {
 public:
     TextBuffer() = default;
@@ -37,7 +37,7 @@ public:
     void advance(const char* end) { used_ = size_t(end - bytes_); }
     size_t size() const { return used_; }
 
-    // Hands the bytes over; std::free releases them.
+    // Releases the bytes; std::free frees them.
     uint8_t* release() {
         grow(std::max<size_t>(used_, 1));
         uint8_t* bytes = reinterpret_cast<uint8_t*>(bytes_);
@@ -58,8 +58,8 @@ private:
     size_t used_ = 0, size_ = 0;
 };
 
-// The eight decimal digits of a value below 10^8, the first in the lowest byte: halves, quarters, digits, side by side. The
-// products divide by 100 and 10, exactly for values this small.
+// The eight decimal digits of a value below 10^8, the first in the lowest byte, computed in parallel by halves,
+// quarters, digits. The products divide by 100 and 10, exactly for values this small.
 inline uint64_t eight_digits(uint32_t value) {
     const uint64_t halves = value / 10000 | uint64_t(value % 10000) << 32;
     const uint64_t hundreds = (halves * 10486 >> 20) & 0x0000007F0000007Fu;
@@ -68,7 +68,7 @@ inline uint64_t eight_digits(uint32_t value) {
     return tens | (pairs - 10 * tens) << 8;
 }
 
-// A line, in memory that is large enough.
+// Writes a line into memory that is large enough.
 class LineText {
 public:
     explicit LineText(char* at) : at_(at) {}
@@ -127,7 +127,7 @@ public:
         }
     }
 
-    // Makes space for so many matches, about, at once.
+    // Reserves space for about so many matches.
     void expect(size_t matches) { out.reserve(matches * (width_ + 33)); }
 
     bool full() const { return out.size() >= limit; }

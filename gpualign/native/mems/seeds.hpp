@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "algo/mems/mem.hpp"
+#include "index/minimizers.hpp"
 
 namespace gpualign {
 
-// A canonical seed and what is looked up for it.
+// A canonical seed, with its hash.
 struct LookUp {
     MemSeed seed;
     bool on_reverse;
@@ -17,9 +18,9 @@ struct LookUp {
 
 class SeedScanner {
 public:
-    static constexpr uint64_t kBlock = 4096;  // positions whose hashes are held
+    static constexpr uint64_t kBlock = 4096;  // positions per block
 
-    // `length`: positions of the text; there are no k-mers after them.
+    // `length`: positions of the text; no k-mer extends beyond it.
     SeedScanner(const TextView& text, uint64_t length, int k, int w) : text_(text), length_(length), k_(k), w_(w) {}
 
     // The seeds of the starts [from, to), at most kBlock of them, in order; their ranges are clipped to those starts.
@@ -27,7 +28,7 @@ public:
         const size_t reach = size_t(w_) - 1, windows = size_t(to - from);
         fill_keys(from, reach, windows + 2 * reach);
         minima_.assign(keys_.begin() + long(reach), keys_.begin() + long(windows + 2 * reach));
-        slide_minimum();
+        slide(minima_, int64_t(minima_.size()), w_, [](uint64_t a, uint64_t b) { return std::min(a, b); });
         pick(from, keys_.data() + reach, windows);
         return seeds_;
     }
@@ -52,18 +53,6 @@ private:
             const uint64_t window = low >> (2 * j) | (high << 1) << (63 - 2 * j);
             keys[j] = seed_key(window, k) & ((broken >> j & 1) - 1);
         }
-    }
-
-    // minima_[i] becomes the minimum of minima_[i .. i + w - 1], by doubling.
-    void slide_minimum() {
-        uint64_t* v = minima_.data();
-        const size_t n = minima_.size(), w = size_t(w_);
-        size_t span = 1;
-        const auto step = [&](size_t shift) {
-            for (size_t i = 0; i + shift < n; i++) v[i] = std::min(v[i], v[i + shift]);
-        };
-        for (; 2 * span <= w; span *= 2) step(span);
-        if (span < w) step(w - span);
     }
 
     void pick(uint64_t from, const uint64_t* keys, size_t windows) {

@@ -1,4 +1,4 @@
-// Query records as a text to be matched: strand sequences one after the other (cuda/algo/mems/strands.hpp).
+// Query records as a text: strand sequences one after the other (cuda/algo/mems/strands.hpp).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,7 @@ public:
         take(packer, deferred);
     }
 
-    // What another text holds.
+    // Takes the contents of another text.
     MemText(PackedText text, std::vector<uint32_t> begins, Strands strands, bool deferred, uint64_t non_acgt)
         : strands_(strands), begins_(std::move(begins)), non_acgt_(non_acgt) {
         const uint64_t positions = begins_.empty() ? 0 : deferred ? begins_.back() : length();
@@ -60,7 +60,7 @@ public:
         return *whole_;
     }
     TextView view() const { return text().view(); }
-    // The forward strands alone, or null where they are not kept.
+    // The forward strands, or null if they are not kept.
     const PackedText* forward() const { return forward_.get(); }
     bool deferred() const { return forward_ != nullptr; }
     const std::vector<uint32_t>& begins() const { return begins_; }  // of the records in the forward text, and its end

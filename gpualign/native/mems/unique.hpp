@@ -1,4 +1,4 @@
-// How often a match's string occurs, derived from the matches themselves.
+// Counts how often a match's string occurs, from the matches themselves.
 //
 // In the reference: let M be a match of query interval [s, e), both of one strand of one record. Every occurrence of its
 // string, lined up with [s, e) and extended while the bases agree, is a maximal match whose query interval holds [s, e),
@@ -21,7 +21,7 @@
 
 namespace gpualign {
 
-// The largest of the numbers given, at most `maximum` of them: a heap with the smallest of them on top.
+// The `maximum` largest numbers: a heap with the smallest of them on top.
 class Largest {
 public:
     explicit Largest(size_t maximum) : max_(maximum) {}
@@ -51,7 +51,7 @@ class RareInReference {
 public:
     RareInReference(Sink& next, size_t maximum) : next_(next), ends_(maximum + 1) {}
 
-    // The end of a match that begins before the first one given.
+    // Adds the end of a match that begins before the first one given.
     void add_end(uint64_t end) { ends_.add(end); }
 
     void put(const Mem* mems, size_t count) {

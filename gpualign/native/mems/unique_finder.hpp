@@ -63,14 +63,14 @@ private:
 
     // What the searches some starts on will need, before they do.
     void prefetch(uint64_t start) const {
-        const SortedPositions& sorted = task_.sorted;
+        const SuffixArray& suffixes = task_.suffixes;
         const uint64_t step = stride_ + 1, far = start + kAheadOffsets * step, near = start + kAheadPositions * step;
         if (far >= text_length_) return;
-        __builtin_prefetch(sorted.offsets + group_of(far));
+        __builtin_prefetch(suffixes.offsets + group_of(far));
         const uint64_t group = group_of(near);
-        __builtin_prefetch(sorted.positions + (uint64_t(sorted.offsets[group]) + sorted.offsets[group + 1]) / 2);
+        __builtin_prefetch(suffixes.positions + (uint64_t(suffixes.offsets[group]) + suffixes.offsets[group + 1]) / 2);
     }
-    uint64_t group_of(uint64_t start) const { return packed_window(task_.text.words, start) & kmer_mask(task_.sorted.k); }
+    uint64_t group_of(uint64_t start) const { return packed_window(task_.text.words, start) & kmer_mask(task_.suffixes.k); }
 
     uint64_t end_of(uint64_t start) const { return start + longest_mem(task_, start, ~uint32_t(0)).length; }
 

@@ -1,4 +1,4 @@
-// Which pairs lie within so many edits of each other: the filter ahead of `pairwise`'s dynamic program.
+// Edit filter before `pairwise`'s DP: which pairs are within a given number of edits.
 #include <algorithm>
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace gpualign {
 namespace nw {
 namespace {
 
-constexpr int check_every = 64;  // columns between looks at whether all lanes are beyond hope
+constexpr int check_every = 64;  // columns between checks whether any lane can still stay within its limit
 
-// Rows of the query in which each symbol stands, with zeros around, so that a band may reach past either end.
+// Match masks of each symbol of the query, with zeros around, so that a band may extend beyond either end.
 class QueryBits {
 public:
     void build(const uint8_t* query, int32_t n, int symbols) {

@@ -1,4 +1,4 @@
-// Where a group's alignments end: in the last row and column, or anywhere (local).
+// Ends of a group's alignments: in the last row and column, or anywhere (local).
 #pragma once
 #include "pairwise/scheme.hpp"
 

@@ -1,5 +1,5 @@
-// The engines of `pairwise` by the words that a pair's values need, and what needs none: for a list of pairs
-// (pairwise/pairwise.cpp), and for all pairs of two sets (distances/scores.cpp).
+// The engines of `pairwise` by the width of a pair's values, and shortcuts, for a list of pairs
+// (pairwise/pairwise.cpp) and for all pairs of two sets (distances/scores.cpp).
 #pragma once
 #include "pairwise/lanes.hpp"
 #include "pairwise/long.hpp"

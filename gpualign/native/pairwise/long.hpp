@@ -54,7 +54,7 @@ public:
 private:
     static constexpr int K = 8;  // columns of a strip
     static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
-    // Of the borders of a large table: to keep fewer costs less than to go twice over what lies between them.
+    // A large table keeps fewer borders: that costs less than computing the tiles between them twice.
     static constexpr int64_t wide_spacing = 1024, large = int64_t(1) << 32;
 
     // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
@@ -135,7 +135,7 @@ private:
         }
     }
 
-    // What leads from the kept borders to a part's cell (i, j), which is its last one; it begins at `row` and `column`.
+    // The tile from the kept borders to cell (i, j), its last one; it begins at `row` and `column`.
     static TablePart part_at(const TablePart& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
         const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
         row = above ? kept.row_ends[size_t(above - 1)] : 0;

@@ -1,4 +1,4 @@
-// What `pairwise` aligns and how: shared by its CPU engine and its bindings.
+// Scoring scheme and pairs of `pairwise`, shared by its CPU engine and its bindings.
 #pragma once
 #include <algorithm>
 #include <climits>

@@ -76,7 +76,7 @@ public:
 
     explicit Wave(const Scheme& scheme) : scheme_(scheme), corner_(corner(scheme)) {}
 
-    // Of the last sweep, where local.
+    // Best tiles of the last sweep of a local alignment.
     const BestTiles& best() const { return best_; }
 
     // Columns ahead of the last tile's.

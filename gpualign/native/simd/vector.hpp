@@ -49,13 +49,13 @@ struct Vec {
     friend GPUALIGN_HD Vec operator<<(Vec a, int n) { return Vec(Raw(Wrapping(a.v) << n)); }
     friend GPUALIGN_HD Vec operator>>(Vec a, int n) { return Vec(Raw(a.v >> n)); }
 
-    // The same bits as lanes of another integer type of the same size.
+    // Reinterprets the bits as lanes of another integer type of the same size.
     template <class U>
     GPUALIGN_HD Vec<U> as() const {
         return Vec<U>((typename Vec<U>::Raw)v);
     }
 
-    // Comparisons give a mask: all bits set in the lanes where they hold.
+    // Comparisons give a mask: all bits are set in lanes where they hold.
     friend GPUALIGN_HD Vec operator<(Vec a, Vec b) { return Vec(Raw(a.v < b.v)); }
     friend GPUALIGN_HD Vec operator>(Vec a, Vec b) { return Vec(Raw(a.v > b.v)); }
     friend GPUALIGN_HD Vec operator==(Vec a, Vec b) { return Vec(Raw(a.v == b.v)); }

@@ -20,7 +20,7 @@
 
 namespace gpualign {
 
-// The codes of bases and of CIGAR operations.
+// Encodings of bases and CIGAR operations.
 struct BamCodes {
     uint8_t base[256] = {}, operation[256] = {};
     constexpr BamCodes() {
@@ -37,13 +37,13 @@ public:
         for (size_t i = 0; i < count; i++) ids_.emplace(view(contigs, int32_t(i)), int32_t(i));
     }
 
-    // Space for about that many bytes.
+    // Reserves space for about so many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
-    // One record; `line` ends without its newline. Throws std::invalid_argument where it is none.
+    // Writes a record; `line` is without its newline. Throws std::invalid_argument if it is malformed.
     void line(std::string_view line) {
         rest_ = line;
-        out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less space than its value at most
+        out_.reserve(2 * line.size() + kFixedBytes);  // a tag with a one-digit value takes the most space relative to its text
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
         if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
         parse_cigar(field());
@@ -54,7 +54,7 @@ public:
         const auto flags = number<uint16_t>(flag);
         const bool packed = cigar_.size() <= kMaxBamOperations;
         const size_t start = out_.size();
-        put(int32_t(0));  // the size, known at the end
+        put(int32_t(0));  // the size, set at the end
         put(id);
         put(at);
         put(uint8_t(name.size() + 1));
@@ -70,7 +70,7 @@ public:
         out_.put('\0');
         if (packed) {
             put_all(cigar_);
-        } else {  // too long for the field: a stand-in there, the whole in the tag CG
+        } else {  // the operations are in the tag CG instead (SAM specification, section 4.2.2)
             put(uint32_t(length) << 4 | kCigarS);
             put(uint32_t(reference_length_) << 4 | kCigarN);
         }
@@ -91,7 +91,7 @@ private:
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
 
-    // The next field, which others follow; the last of them may be the last.
+    // field() returns a field that others follow, last_field() any field.
     std::string_view field() {
         const size_t end = rest_.find('\t');
         if (end == std::string_view::npos) refuse("a SAM line has too few fields");
@@ -181,7 +181,7 @@ private:
                 out_.put(text[3]);
                 out_.put(value.data(), value.size());
                 return out_.put('\0');
-            default: refuse("a tag of an unknown type");
+            default: refuse("a tag of an ambiguous type");
         }
     }
 
@@ -203,7 +203,7 @@ private:
 
     static float real(std::string_view text) { return float(std::strtod(std::string(text).c_str(), nullptr)); }
 
-    // c,1,2,3
+    // As text: c,1,2,3
     void put_array(std::string_view text) {
         if (text.empty()) refuse("an array without a type");
         const char type = text[0];
@@ -225,7 +225,7 @@ private:
                 case 'i': put(number<int32_t>(value)); break;
                 case 'I': put(number<uint32_t>(value)); break;
                 case 'f': put(real(value)); break;
-                default: refuse("an array of an unknown type");
+                default: refuse("an array of an ambiguous type");
             }
         }
     }

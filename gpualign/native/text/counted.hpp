@@ -1,4 +1,4 @@
-// A number with what is counted, for messages: "1 base", "2 bases", "1 quality", "2 qualities".
+// Counts with nouns for messages: "1 base", "2 bases", "1 quality", "2 qualities".
 #pragma once
 #include <cstddef>
 #include <string>

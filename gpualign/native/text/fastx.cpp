@@ -1,4 +1,4 @@
-// FASTA and FASTQ text to flat arrays.
+// Parses FASTA and FASTQ text into flat arrays.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -56,7 +56,7 @@ int64_t count_newlines(TextInput data) {
     return newlines(p, end);
 }
 
-// Newlines in each piece of so many bytes of a text.
+// Newlines in each run of `bytes` bytes of a text.
 std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
     if (bytes == 0) throw nb::value_error("pieces of no bytes");
     const char* const begin = begin_of(data);
@@ -67,7 +67,7 @@ std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
     return counts;
 }
 
-// Counts the lines of a text of FASTQ part by part: newlines before each of its tiles (abi/fastq.hpp), and whether a line is blank.
+// Counts the lines of FASTQ text fed in parts: newlines before each tile (abi/fastq.hpp), and whether a line is blank.
 class FastqLineCounter {
 public:
     FastqLineCounter(uint32_t* lines_before, size_t tiles) : lines_before_(lines_before), tiles_(tiles) {}
@@ -82,7 +82,7 @@ public:
             position_ += stop - p, last_ = stop[-1], p = stop;
         }
     }
-    // (lines, a last one without a newline among them; whether any is blank)
+    // (lines, including a last one without a newline; whether any is blank)
     std::pair<int64_t, bool> end() {
         if (position_ % FastqText::kTile == 0 && size_t(position_ / FastqText::kTile) < tiles_)
             lines_before_[position_ / FastqText::kTile] = uint32_t(lines_);
@@ -105,10 +105,10 @@ std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces,
     return counter.end();
 }
 
-// The same of a part of an open file, which nobody else need see; (bytes that are not there, error number) where it cannot be read.
+// Counts the lines of an interval of an open file; also returns (missing bytes, error number) if it cannot be read.
 std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor, int64_t offset, int64_t size,
                                                                  Mutable<uint32_t> lines_before) {
-    constexpr int64_t kAtOnce = 1 << 18;  // stays in a core's cache
+    constexpr int64_t kAtOnce = 1 << 18;  // fits a core's cache
     FastqLineCounter counter(lines_before.data(), lines_before.size());
     nb::gil_scoped_release release;
     const auto memory = std::make_unique<char[]>(kAtOnce);
@@ -126,7 +126,7 @@ std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor,
     return {lines, blank, blank ? 0 : missing, error};
 }
 
-// Where line `line` of a text begins; its size where there are fewer.
+// Where a line of a text begins; the text's size if it has fewer lines.
 int64_t line_begin(TextInput data, int64_t line) {
     const char* const begin = begin_of(data);
     const char* const end = begin + data.size();

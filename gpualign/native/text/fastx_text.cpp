@@ -1,4 +1,4 @@
-// Reads as FASTQ (FASTA where they have no qualities), and comments of FASTQ headers as SAM tags.
+// Formats reads as FASTQ (FASTA without qualities), and FASTQ comments as SAM tags.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -119,10 +119,10 @@ bool names_tag(std::string_view names, std::string_view tag) {
     return false;
 }
 
-// What becomes of the fields of comments.
+// Rules for the tags in comments.
 struct TagRules {
     TagList dropped;
-    std::vector<std::string> read_groups;  // that the header has
+    std::vector<std::string> read_groups;  // of the header
 
     bool of_header(std::string_view field) const {
         if (field.substr(0, 2) != "RG") return true;
@@ -130,8 +130,8 @@ struct TagRules {
     }
 };
 
-// Appends a comment's tags without those that are dropped, and returns how many of its fields are none, or of a tag that was
-// there before, or of a read group that the header lacks.
+// Appends a comment's tags except those dropped; returns the number of fields that are malformed, repeat a tag, or
+// name a read group that the header lacks.
 int64_t put_tags(std::string_view comment, const TagRules& rules, std::vector<uint8_t>& out) {
     std::string seen;
     int64_t invalid = 0;

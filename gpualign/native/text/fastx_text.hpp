@@ -1,4 +1,4 @@
-// FASTA and FASTQ text to records, and where a text of them may be cut. No Python here: fuzz/fastx.cpp reads it too.
+// Parses FASTA and FASTQ text, and finds record borders. Free of Python, so that fuzz/fastx.cpp can include it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gpualign {
 
-// nucleotide_of each byte.
+// nucleotide_of() as a table.
 struct NucleotideTable {
     uint8_t to[256] = {};
     constexpr NucleotideTable() {
@@ -24,10 +24,10 @@ inline constexpr NucleotideTable nucleotide;
 
 struct Line {
     const char* begin;
-    const char* end;  // without the line end, CR LF included
+    const char* end;  // without LF or CR LF
 };
 
-// Copies a line of nothing but A, C, G, T and N; false where it has others.
+// Copies a line of A, C, G, T and N only; false if it has other characters.
 inline bool copy_usual_bases(const Line& line, uint8_t* out) {
     uint8_t others = 0;
     const char* const text = line.begin;
@@ -60,7 +60,7 @@ public:
     bool done() const { return p_ >= end_; }
     long number() const { return number_; }  // lines consumed so far
     char peek() const { return *p_; }
-    bool in_last_line() const { return done() && end_[-1] != '\n'; }  // which may go on in the file that this was
+    bool in_last_line() const { return done() && end_[-1] != '\n'; }  // the file may have been cut there
     Line next() {
         const char* newline = static_cast<const char*>(memchr(p_, '\n', size_t(end_ - p_)));
         const char* stop = newline ? newline : end_;
@@ -94,19 +94,19 @@ inline void append(std::vector<uint8_t>& bytes, const char* begin, const char* e
     bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(end));
 }
 
-// The names of records, and what messages say of them.
+// The names and comments of records.
 struct RecordNames {
     std::vector<uint8_t> names, comments;
     std::vector<int64_t> name_offsets{0}, comment_offsets{0};
 
     size_t records() const { return name_offsets.size() - 1; }
 
-    // The first line of a record, `line_offset` lines into the text.
+    // Parses the first line of a record; `line_offset` is its line number in the text.
     void header(const Line& line, long line_offset, bool with_comments) {
         const char* p = line.begin + 1;
         const char* stop = p;
         while (stop < line.end && !ends_name(*stop)) stop++;
-        const char* checked = *line.begin == '>' ? line.end : stop;  // where lines end in it alone, there is no other sign in FASTA
+        const char* checked = *line.begin == '>' ? line.end : stop;  // with CR line ends a FASTA file is a single line, and shows no other sign of it
         if (std::find(p, checked, kReturn) != checked)
             fail_at(line_offset, "a carriage return within a line (of an old Mac file? tr '\\r' '\\n' converts it)");
         if (stop == p) fail_at(line_offset, std::string("a record has no name (put one after the '") + *line.begin + "')");
@@ -127,7 +127,7 @@ struct RecordNames {
     std::string last_name() const { return name(records() - 1); }
 };
 
-// Adds what a line of a sequence holds, without white space.
+// Appends a line of a sequence without white space.
 inline void append_sequence(std::vector<uint8_t>& bases, const Line& line, long line_offset, bool nucleotides,
                             const RecordNames& records) {
     const size_t start = bases.size();
@@ -151,12 +151,12 @@ inline void append_sequence(std::vector<uint8_t>& bases, const Line& line, long 
     bases.resize(size_t(out - bases.data()));
 }
 
-// What the parsers below fill, or anything like it.
+// Output of the parsers below, which accept any class like it.
 struct Records : RecordNames {
     std::vector<uint8_t> symbols, quality_symbols;
     std::vector<int64_t> base_offsets{0};
 
-    // Records with all that belongs to them.
+    // Number of complete records.
     size_t whole() const { return base_offsets.size() - 1; }
     size_t bases() const { return symbols.size(); }
     void sequence(const Line& line, long line_offset, bool nucleotides) {
@@ -224,7 +224,7 @@ void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
         const size_t found = size_t(quality.end - quality.begin);
         if (found != length) {
-            // SAM's "*" for qualities that are missing is no part of more
+            // a single "*" for missing qualities is complete
             if (lines.in_last_line() && found < length && !(found == 1 && *quality.begin == '*')) fail_cut_short(at, r);
             fail_of_lengths(at + 3, r, length, found);
         }
@@ -233,10 +233,10 @@ void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     }
 }
 
-// Length of the longest prefix that ends at a record border known to be one without seeing what follows; 0 if none.
-// FASTA: up to the last line that begins with '>'. FASTQ: a record begins at a line with '@' whose line after next
-// begins with '+' and whose preceding lines do not contradict it: a quality line may begin with '@' as well, but then
-// the line two below it is a sequence, which never begins with '+'.
+// Length of the longest prefix that ends at a record border known without seeing what follows; 0 if there is none.
+// FASTA: before the last line that begins with '>'. FASTQ: a record begins at a line with '@' whose second line after
+// begins with '+'; a quality line may begin with '@', too, but then the second line after it is a sequence, which
+// never begins with '+'.
 inline int64_t last_record_border(const char* begin, const char* end, bool fastq) {
     const auto line_start_before = [&](const char* p) -> const char* {  // start of the line that ends before p
         if (p <= begin) return nullptr;

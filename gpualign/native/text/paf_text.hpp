@@ -11,7 +11,7 @@
 
 namespace gpualign {
 
-// What a record's CIGAR covers, clips aside.
+// Columns that a record's CIGAR covers, without clips.
 struct PafColumns {
     int64_t query = 0, target = 0, total = 0;
 

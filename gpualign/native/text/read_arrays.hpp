@@ -1,4 +1,4 @@
-// A batch of reads as NumPy arrays (sequences.py, SequenceBatch) on its way into a formatter, checked.
+// A batch of reads as NumPy arrays (gpualign/sequences/batch.py, SequenceBatch), checked: input of the formatters.
 #pragma once
 #include <nanobind/stl/optional.h>
 
@@ -48,7 +48,7 @@ private:
     std::optional<Input<uint8_t>> mates_;
 };
 
-// Which reads of a batch a formatter writes; all where no array is given.
+// The reads of a batch that a formatter writes; all if no array is given.
 class Wanted {
 public:
     Wanted(const std::optional<Input<uint8_t>>& array, size_t reads) : wanted_(array ? array->data() : nullptr) {

@@ -1,4 +1,4 @@
-// Python's arguments of the formatters.
+// Converts the formatters' arguments from Python.
 #pragma once
 #include "bindings.hpp"
 #include "abi/text.hpp"

@@ -1,4 +1,5 @@
-// The records of a batch of reads as NumPy arrays (results.py, Alignments): out of the mappers, into the formatters.
+// The records of a batch of reads as NumPy arrays (gpualign/map/records.py, Alignments): output of the mappers, input
+// of the formatters.
 #pragma once
 #include <tuple>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace gpualign {
 
-// Records as a mapper finds them, read after read.
+// Collects records, read by read.
 class RecordsBuilder {
 public:
     void reserve(size_t reads) {
@@ -26,9 +27,14 @@ public:
         cigar_.insert(cigar_.end(), cigar.begin(), cigar.end());
         cigar_offsets_.push_back(int64_t(cigar_.size()));
     }
+    // Copies record r with another flag and quality.
+    void add(const RecordsView& from, size_t r, uint16_t flag, uint8_t mapq) {
+        copied_.assign(from.cigar_begin(r), from.cigar_end(r));
+        add({flag, mapq, from.contig[r], from.position[r], from.score[r], from.distance[r]}, copied_);
+    }
     void end_read() { record_offsets_.push_back(int64_t(flag_.size())); }
 
-    // What each record of a pair says of its mate, for the reads that `mates` names.
+    // Sets the flags of pairs, from each other's primary record; `mates` gives mate numbers.
     void set_pair_flags(const uint8_t* mates) {
         for (size_t read = 0; read + 2 < record_offsets_.size(); read++) {
             if (mates[read] != kFirstMate) continue;
@@ -58,9 +64,10 @@ private:
     std::vector<int64_t> position_, cigar_offsets_{0}, record_offsets_{0};
     std::vector<uint8_t> mapq_;
     std::vector<uint32_t> cigar_;
+    Cigar copied_;
 };
 
-// The same arrays back from Python, checked.
+// The arrays of records handed back by Python, checked.
 class RecordArrays {
 public:
     explicit RecordArrays(const nb::tuple& arrays)

@@ -1,4 +1,4 @@
-// One record's bases next to the reference's (algo/text/aligned_text.hpp), unpacked into memory and compared in words.
+// A record's bases next to the reference's (algo/text/aligned_text.hpp), unpacked and compared word by word.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -20,10 +20,10 @@ struct ComplementTable {
 };
 inline constexpr ComplementTable complement_table;
 
-// The reverse complement of a read's bases.
+// Writes the reverse complement of a read's bases.
 inline void write_reverse_complement(const char* sequence, int64_t length, char* out) {
     uint8_t others = 0;
-    in_blocks(length, [&](ptrdiff_t at, auto count) {  // the four bases by arithmetic
+    in_blocks(length, [&](ptrdiff_t at, auto count) {  // by arithmetic for A, C, G and T
         uint8_t given[count], turned[count], differ = 0;
         std::memcpy(given, sequence + (length - at - count), count);
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -54,13 +54,13 @@ public:
     char reference(int64_t i) const { return window_[size_t(i)]; }
     void put_read(int64_t from, int64_t n, Text& out) const { out.put(oriented_.data() + from, size_t(n)); }
 
-    // Only A, C, G and T match, so that MD and NM say what the aligner counted.
+    // Only A, C, G and T match, so that MD and NM agree with the aligner.
     bool match(int64_t query, int64_t reference) const {
         const char a = oriented_[size_t(query)];
         return a == window_[size_t(reference)] && is_base(uint8_t(a));
     }
 
-    // Pairs of bases up to the first that do not match, at most `maximum`.
+    // Number of matching pairs of bases up to the first mismatch, at most `maximum`.
     uint32_t same(int64_t query, int64_t reference, uint32_t maximum) const {
         uint32_t n = 0;
         if (bases_only_) {  // what equals a base is one
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    // Once for all records of a strand: those of a contig are hundreds.
+    // Orients the read once for all records on a strand, of which a contig may have hundreds.
     void orient(const char* bases, int64_t length, bool reverse) {
         oriented_.resize(size_t(length) + kPadding);
         if (reverse) write_reverse_complement(bases, length, oriented_.data());
@@ -86,13 +86,13 @@ private:
         reverse_ = reverse;
     }
 
-    static constexpr uint32_t kPadding = sizeof(uint64_t);  // bases compared at once; there are as many after the last ones
+    static constexpr uint32_t kPadding = sizeof(uint64_t);  // bases compared at once; the buffers have as many after the last one
 
     const ReferenceView* reference_;
-    const char* bases_ = nullptr;  // that are oriented
+    const char* bases_ = nullptr;  // of the current orientation
     int64_t length_ = 0;
     bool reverse_ = false;
-    bool bases_only_ = false;  // in the window
+    bool bases_only_ = false;  // the window is unambiguous
     std::vector<char> oriented_, window_;
 };
 

@@ -1,4 +1,4 @@
-// SAM text out of NumPy arrays, and BAM records out of that.
+// Formats records as SAM text or as BAM, from NumPy arrays.
 #include <nanobind/stl/optional.h>
 
 #include <optional>
@@ -17,9 +17,9 @@
 namespace gpualign {
 namespace {
 
-constexpr size_t kUsualFields = 160;  // bytes of a record besides sequence and qualities, more or less
+constexpr size_t kUsualFields = 160;  // typical bytes of a record besides sequence and qualities
 
-// The options with what they point to.
+// SamOptions with the memory that it points to.
 struct HeldSamOptions {
     explicit HeldSamOptions(const Settings& given)
         : read_group(nb::cast<std::string>(given["read_group"])), alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
@@ -54,7 +54,7 @@ auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wante
     {
         nb::gil_scoped_release release;
         writer.reserve(size_t(2 * reads.base_offsets[n]) + kUsualFields * n);
-        constexpr size_t kAhead = 32;  // while they are still near
+        constexpr size_t kAhead = 32;  // prefetch distance; they stay in the cache until then
         for (size_t i = 0; i < n; i++) {
             if (i + kAhead < n) writer.ahead(i + kAhead);
             if (written[i]) records += writer.read(i);

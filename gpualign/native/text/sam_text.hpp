@@ -1,4 +1,5 @@
-// Records of a batch as text or as BAM's bytes (algo/text/record_writer.hpp). No Python here: fuzz/records.cpp reads it too.
+// Writes the records of a batch as SAM text or BAM (algo/text/record_writer.hpp). Free of Python, so that
+// fuzz/records.cpp can include it.
 #pragma once
 #include <utility>
 #include <vector>
@@ -19,16 +20,16 @@ public:
         : reference_(reference), reads_(reads), records_(records), edits_(records.primary(count)), form_(out_, contigs, reads),
           writer_(UnpackedBases(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
 
-    // Space for about that many bytes.
+    // Reserves space for about so many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
-    // Asks for what the records of a read some way ahead will want of the reference: positions lie all over it.
+    // Prefetches the reference for the records of a later read, as positions are random.
     [[gnu::always_inline]] void ahead(size_t i) const {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
             if (records_.mapped(r)) reference_.prefetch(records_.position[r], records_.contig[r], reads_.length(i));
     }
 
-    // All records of a read, the primary one first; returns how many.
+    // Writes all records of a read, the primary one first; returns their number.
     uint32_t read(size_t i) { return writer_.read(i); }
 
     const Text& text() const { return out_; }

@@ -1,4 +1,4 @@
-// Columns of numbers and names to tab-separated lines.
+// Formats columns of numbers and names as tab-separated lines.
 #include <nanobind/stl/vector.h>
 #include <cmath>
 #include <cstdio>
@@ -6,13 +6,14 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "text/text.hpp"
 
 namespace gpualign {
 namespace {
 
 struct Column {
     enum Kind { text, integer, fixed, percent, cigar, character } kind;
-    std::string prefix;  // before each value, as in NM:i:
+    std::string prefix;  // written before each value, such as NM:i:
     const uint8_t* bytes = nullptr;
     const int64_t* offsets = nullptr;
     const int64_t* integers = nullptr;
@@ -22,28 +23,18 @@ struct Column {
     int decimals = 0;
 };
 
-void append_integer(std::string& out, int64_t value) {
-    char buffer[24];
-    char* p = buffer + sizeof buffer;
-    uint64_t rest = value < 0 ? 0 - uint64_t(value) : uint64_t(value);
-    do *--p = char('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0) *--p = '-';
-    out.append(p, size_t(buffer + sizeof buffer - p));
-}
-
 void append_decimal(std::string& out, int64_t scaled, int64_t unit, int decimals) {
-    append_integer(out, scaled / unit);
+    append_number(out, scaled / unit);
     if (decimals == 0) return;
     std::string digits;
-    append_integer(digits, scaled % unit);
+    append_number(digits, scaled % unit);
     out += '.';
     out.append(size_t(decimals) - digits.size(), '0');
     out += digits;
 }
 
 void append_fixed(std::string& out, double value, int decimals) {
-    // rounded half up on a decimal grid, so that no C library's rounding shows
+    // half up on a decimal grid, independent of the C library
     int64_t unit = 1;
     for (int d = 0; d < decimals; d++) unit *= 10;
     const int64_t scaled = int64_t(std::floor(std::fabs(value) * double(unit) + 0.5));
@@ -51,7 +42,7 @@ void append_fixed(std::string& out, double value, int decimals) {
     append_decimal(out, scaled, unit, decimals);
 }
 
-// As Python and C write it: the nearest of the number's own value, to even hundredths half way.
+// Rounds like Python and C: to the nearest hundredth of the exact value, ties to even.
 void append_percent(std::string& out, int64_t part, int64_t whole) {
     if (whole == 0) {
         out += '*';
@@ -73,7 +64,7 @@ void append(std::string& out, const Column& column, int64_t row) {
             break;
         }
         case Column::integer:
-            append_integer(out, column.integers[row]);
+            append_number(out, column.integers[row]);
             break;
         case Column::fixed:
             append_fixed(out, column.reals[row], column.decimals);
@@ -88,7 +79,7 @@ void append(std::string& out, const Column& column, int64_t row) {
             const int64_t begin = column.offsets[row], end = column.offsets[row + 1];
             if (begin == end) out += '*';
             for (int64_t o = begin; o < end; o++) {
-                append_integer(out, column.operations[o] >> 4);
+                append_number(out, column.operations[o] >> 4);
                 out += "MIDNSHP=X"[column.operations[o] & 15];
             }
         }

@@ -1,4 +1,4 @@
-// Names of SAM tags. No Python here.
+// A set of SAM tags. Free of Python.
 #pragma once
 #include <cstring>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace gpualign {
 
-// Three characters a tag: its name and its type in SAM, '*' for any.
+// Three characters per tag: its name and its SAM type, '*' for any.
 class TagList {
 public:
     explicit TagList(std::string tags) : tags_(std::move(tags)) {}

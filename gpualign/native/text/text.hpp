@@ -1,5 +1,5 @@
-// Text that grows. What is of any size makes space for itself and a little more; single characters, short literals and values go
-// into that little without a look.
+// A text buffer. Strings and numbers reserve space for themselves and kSpare more; single characters, literals and
+// values go into that spare space unchecked.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace gpualign {
 
 class Text {
 public:
-    static constexpr size_t kSpare = 32;  // what `put` wants beyond what it puts
+    static constexpr size_t kSpare = 32;  // spare space
 
     void reserve(size_t more) {
         if (size_ + more > capacity_) grow(std::max(capacity_ * 2, size_ + more));
@@ -38,19 +38,19 @@ public:
         std::memcpy(data_.get() + size_, &x, sizeof x);
         size_ += sizeof x;
     }
-    // n characters, character(0) to character(n - 1).
+    // Appends character(0) to character(n - 1).
     template <class Letter>
     void fill(int64_t n, Letter&& base) {
         reserve(size_t(n) + kSpare);
         char* out = extend(size_t(n));
         for (int64_t i = 0; i < n; i++) out[i] = base(i);
     }
-    // Space for n characters more, to be written by the caller.
+    // Appends n uninitialised characters.
     char* extend(size_t n) {
         size_ += n;
         return data_.get() + size_ - n;
     }
-    // n characters, the last one first.
+    // Appends n characters, last one first.
     void put_backwards(const char* text, size_t n) {
         reserve(n + kSpare);
         char* out = data_.get() + size_;
@@ -67,7 +67,7 @@ public:
         char* at = data_.get() + size_;
         size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.get());
     }
-    // A number with three decimals.
+    // Appends a number with three decimals.
     void thousandths(double x) {
         reserve(32 + kSpare);
         size_ += size_t(std::snprintf(data_.get() + size_, 32, "%.3f", x));
@@ -77,13 +77,13 @@ public:
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
     void clear() { size_ = 0; }
-    // Hands the characters over.
+    // Releases the buffer.
     std::unique_ptr<char[]> release() {
         size_ = capacity_ = 0;
         return std::move(data_);
     }
 
-    // As on a device, where a group of lanes does this (algo/text/group_text.hpp).
+    // Sequential counterparts of the device's GroupText (algo/text/group_text.hpp).
     template <class Value>
     int64_t sum(int64_t n, Value&& value) const {
         int64_t total = 0;
@@ -94,7 +94,7 @@ public:
 
 private:
     void grow(size_t capacity) {
-        std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
+        std::unique_ptr<char[]> larger(new char[capacity]);  // uninitialised, unlike a vector's
         prefer_large_pages(larger.get(), capacity);
         if (size_) std::memcpy(larger.get(), data_.get(), size_);
         data_ = std::move(larger);

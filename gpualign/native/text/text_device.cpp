@@ -1,4 +1,4 @@
-// Records that a device writes (cuda/map_text.cu): its structs for Python.
+// Layout of the structs of cuda/abi/text.hpp and cuda/abi/fastq.hpp for Python.
 #include "abi/fastq.hpp"
 #include "abi/fields.hpp"
 #include "algo/text/bam_form.hpp"
@@ -52,7 +52,7 @@ std::vector<AbiStruct> text_abi() {
             {"FastqBatch",
              sizeof(FastqBatch),
              {abi_field("first", &FastqBatch::first, "FastqText"), abi_field("second", &FastqBatch::second, "FastqText"), FASTQ(names),
-              FASTQ(bases), FASTQ(qualities), FASTQ(mates), FASTQ(name_offsets), FASTQ(base_offsets), FASTQ(draws), FASTQ(templates),
+              FASTQ(bases), FASTQ(qualities), FASTQ(mates), FASTQ(name_offsets), FASTQ(base_offsets), FASTQ(tie_breaks), FASTQ(templates),
               FASTQ(sizes), FASTQ(places), FASTQ(block_sums), FASTQ(facts), FASTQ(zeros), FASTQ(reads), FASTQ(mates_each), FASTQ(template_reads),
               FASTQ(check_names), FASTQ(all_dots), FASTQ(longest), FASTQ(zero_count), FASTQ(reserved)}},
             {"BgzfBatch",

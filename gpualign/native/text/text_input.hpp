@@ -1,4 +1,4 @@
-// Text as an argument, bytes or an array of them, and as a result.
+// Text arguments, as bytes or arrays, and text results.
 #pragma once
 #include "arrays.hpp"
 #include "text/text.hpp"
@@ -9,7 +9,7 @@ using TextInput = Input<uint8_t>;
 
 inline const char* begin_of(const TextInput& text) { return reinterpret_cast<const char*>(text.data()); }
 
-// An array of the characters, which are not copied: bytes would be, with all other threads waiting.
+// An array that takes over the buffer; bytes would copy it while holding the GIL.
 inline Output<uint8_t> to_numpy(Text&& text) {
     const size_t size = text.size();
     uint8_t* characters = reinterpret_cast<uint8_t*>(text.release().release());

@@ -1,11 +1,12 @@
-// FASTQ whose sequences and qualities run over several lines: a record ends where it has as many qualities as bases, so that its
-// end is known only from its begin. Four lines a record are read by fastx_text.hpp.
+// FASTQ with sequences and qualities wrapped over several lines: a record ends where it has as many qualities as
+// bases, so its end is known only from its begin. fastx_text.hpp parses records of four lines.
 #pragma once
 #include "text/fastx_text.hpp"
 
 namespace gpualign {
 
-// Whether the first record that has not got four lines has several lines of bases. What is wrong with text is said elsewhere.
+// Whether the first record that does not have four lines has several lines of bases. Malformed text is reported by the
+// parser.
 inline bool is_wrapped_fastq(const char* begin, const char* end) {
     const auto bases = [](const Line& line) {
         return line.begin < line.end && std::all_of(line.begin, line.end, [](char c) { return nucleotide.to[uint8_t(c)] != 0; });
@@ -65,10 +66,10 @@ void parse_wrapped_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comm
     }
 }
 
-// Bytes of the whole records that a text begins with; all of one that breaks the rules, for the parser to say so.
+// Bytes of the complete records that a text begins with; all of a malformed text, which the parser then reports.
 inline int64_t wrapped_fastq_border(const char* begin, const char* end) {
     const char* p = begin;
-    const auto line = [&](int64_t& size) {  // moves behind a line; false where it has no end
+    const auto line = [&](int64_t& size) {  // moves to the next line; false if this one has no end
         const char* newline = static_cast<const char*>(memchr(p, '\n', size_t(end - p)));
         if (!newline) return false;
         size = newline - p - (newline > p && newline[-1] == '\r');

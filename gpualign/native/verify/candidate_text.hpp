@@ -79,7 +79,7 @@ struct CandidateColumns {
     }
 };
 
-// Looks names up in `Names`, which has find(name): a number, or -1. Neighbouring lines mostly have the same ones.
+// Looks names up in `Names`, which has find(name): a number, or -1. Consecutive lines mostly have the same names.
 template <class Names>
 class LastName {
 public:
@@ -101,7 +101,7 @@ public:
     }
 
 private:
-    // As std::memcmp, whose call takes longer than to compare a name of usual length.
+    // std::memcmp without a call, which takes longer than comparing a name of typical length.
     static bool same(const char* a, const char* b, size_t size) {
         if (size < 8) {
             for (size_t i = 0; i < size; i++)
@@ -161,7 +161,7 @@ void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Name
     out.add(q, t, begin, end, before, after, s);
 }
 
-// A number and the tab after it, which are skipped; -1 where there is anything else.
+// Parses a number and the tab after it; -1 for anything else.
 inline int64_t number_before_tab(const char*& p, const char* end) {
     const char* const stop = std::min(p + 18, end);
     const char* at = p;

@@ -1,4 +1,4 @@
-// Candidate lines (TSV, BED6, PAF) to arrays, names looked up.
+// Bindings of the candidates of verify: lines (TSV, BED6, PAF) to arrays, with names looked up.
 #include <nanobind/stl/string.h>
 
 #include <string>
@@ -57,7 +57,7 @@ private:
         const int64_t begin = offsets_.data()[i], end = offsets_.data()[i + 1];
         return {reinterpret_cast<const char*>(names_.data()) + begin, size_t(end - begin)};
     }
-    // Where a name is, or the free slot where it would be.
+    // The slot of a name, or the free slot where it belongs.
     size_t slot_of(std::string_view wanted, size_t hash) const {
         const size_t mask = slots_.size() - 1;
         size_t slot = hash & mask;
@@ -90,7 +90,7 @@ int64_t group_border(TextInput data, int column) {
     return last_group_border(begin, begin + size, column);
 }
 
-// What candidates name, as Python holds it.
+// The sequences that candidates name, as Python holds them.
 struct NamedArrays {
     Input<uint8_t> bases;
     Input<int64_t> offsets;
@@ -143,7 +143,7 @@ auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begi
     return to_python(std::move(out));
 }
 
-// Of each candidate the better pair, forward when equal, and which candidates have a hit.
+// The better pair of each candidate, forward for ties, and which candidates have a hit.
 auto choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidates, bool all) {
     const bool single = first.size() == 0;
     if (single ? distance.size() != candidates : first.size() != candidates + 1 || size_t(first.data()[candidates]) != distance.size())

@@ -8,7 +8,7 @@ namespace gpualign {
 
 // Wave e holds, for each diagonal (target minus query position) -e..e, the furthest query position that e errors reach
 // (Ukkonen 1985; Myers 1986), so time and memory grow with the square of the distance and not with the lengths.
-// Of equally far predecessors a mismatch is taken before a deletion before an insertion.
+// Among predecessors of equal distance a mismatch is preferred to a deletion, and that to an insertion.
 class EditPath {
 public:
     // CIGAR in the sense of SAM (I consumes the query) with '=' and 'X'. Codes of 4 and above match nothing.

@@ -51,7 +51,7 @@ def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -
 
 @dataclass(frozen=True)
 class _Step:
-    """What ``submit`` did with a block, for ``collect``.
+    """State of a block between ``submit`` and ``collect``.
 
     Attributes:
         order: of the pairs in the scores, None where it is the block's.
@@ -113,7 +113,7 @@ class PairwiseKernel:
         return [item.take(part) for part in (slice(0, half), slice(half, None))]
 
     def join(self, results: list[Alignments]) -> Alignments:
-        """The halves' results as one."""
+        """Join the results of both halves of a block."""
         return Alignments.join(*results)
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
@@ -223,7 +223,7 @@ class PairwiseKernel:
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
-        """The same in as wide words as it takes, by LazyRScan, or by strips where that is too little work for it."""
+        """Align in 32 bits, by LazyRScan, or by strips if there is too little work for it."""
         n, m = self.problem.sizes(block)
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
@@ -252,7 +252,7 @@ class PairwiseKernel:
 
     def _align(self, candidates: Candidates, strand: int) -> Alignments:
         """Align the candidates, on the CPU where the device has too little memory for even one task."""
-        for _ in range(2):  # what other blocks left may be in the way
+        for _ in range(2):  # memory of other blocks may have to be released first
             try:
                 return self._align_here(self._trace_slot, candidates, strand)
             except DeviceMemoryExceeded:

@@ -45,7 +45,7 @@ class LaneLauncher:
         slot.download(f"scores {strand}", len(block), np.int32)
 
     def submit_tile(self, slot: Slot, tile: ScoreTile, order: NDArray[np.int64]) -> None:
-        """The same for a tile and its targets in ``order`` (by length, none empty), into an array of that shape."""
+        """Score a tile and its targets in ``order`` (by length, none empty), into an array of that shape."""
         n, targets = self._problem.query_lengths[tile.first : tile.last], tile.targets
         launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self._launcher.processors)
         queries = self._launcher.strands[0].copy()

@@ -30,7 +30,7 @@ _MODULE_OF = {
     "spans": "pairwise_spans",
     "few": FEW_MODULE,
 }
-#: of an alphabet whose profile is held as words, and the columns of a strip then
+#: largest alphabet whose profile is held as words, and the columns of a strip then
 _FEW_SYMBOLS, _FEW_COLUMNS = 8, 32
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
@@ -85,7 +85,7 @@ class PairwiseLauncher:
 
     @cached_property
     def edit_limits(self) -> np.void:
-        """What the identity allows (EditLimits), copied once a device."""
+        """The limits by identity (EditLimits), copied once per device."""
         problem = self.problem
         table = problem.edits_by_length
         assert table is not None
@@ -146,7 +146,7 @@ class PairwiseLauncher:
         )
 
     def strips(self, kept: bool) -> str:
-        """How the kernel's name begins, with directions ``kept`` or without."""
+        """Prefix of the kernel's name, with directions ``kept`` or without."""
         if self.problem.from_corners:
             return "dscan" if kept else "tiled"
         return f"spans_{'anywhere' if self.problem.mode == 'local' else 'borders'}{'' if kept else 'scores'}"
@@ -158,7 +158,7 @@ class PairwiseLauncher:
 
     @property
     def end_bytes(self) -> int:
-        """What strips leave of a pair: its score, or where it ends as well (AlignmentEnd)."""
+        """Result of the strips of a pair: its score, or its end as well (AlignmentEnd)."""
         return 4 if self.problem.from_corners else tasks.ALIGNMENT_END.itemsize
 
     @property
@@ -301,7 +301,7 @@ class PairwiseLauncher:
         return starts
 
     def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> NDArray[np.int32]:
-        """What :meth:`submit_strips` without ``kept`` has found, int32 (pairs,)."""
+        """Scores of :meth:`submit_strips` without ``kept``, int32 (pairs,)."""
         found = slot.pinned(f"scores {strand}", self.end_bytes // 4 * pairs, np.int32)
         if self.problem.from_corners:
             return found

@@ -61,7 +61,7 @@ class KeptBorders:
     spacing: int
 
     def part_up_to(self, i: int, j: int) -> Part:
-        """What lies between the kept borders and the cell after i symbols of the pair's query and j of its target."""
+        """The tile between the kept borders and the cell after i symbols of the pair's query and j of its target."""
         part, spacing = self.part, self.spacing
         row, column = i - part.first_row, j - part.first_column
         above, before = (row - 1) // spacing, (column - 1) // spacing
@@ -109,7 +109,7 @@ class KeptBorders:
 
 
 class LongAlignment:
-    """One pair on its way through a slot.
+    """A pair in flight in a slot.
 
     Args:
         query, target: neither is empty.

@@ -1,4 +1,4 @@
-"""Which kernel takes which pairs: from the lengths, the number of pairs, traceback or not, and memory. Pure NumPy.
+"""Assigns pairs to kernels by their lengths, their number, traceback or not, and memory. Pure NumPy.
 
 Each kernel has a rate with the whole device busy and one with a single warp of it; the time of a list of pairs is the
 longer of its cells at the first and its longest task at the second. LazyRScan and RScan give a warp 64 pairs (32 in
@@ -23,7 +23,7 @@ TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
 DIRECTION_BYTES = 256
 #: of the kernels by strips
 _WARPS_OF_BLOCK = 2
-#: of more pairs, every so many-th are looked at: a device waits meanwhile, and a plan never shows in the results
+#: with more pairs only a sample is examined: a device waits meanwhile, and a plan does not affect results
 SAMPLE = 1 << 12
 
 Symbols = TypeVar("Symbols", int, NDArray[np.int64])
@@ -63,7 +63,7 @@ class Workload:
         return slow * max(self.weight * float(self.cells.sum()) / rate, longest / warp_rate)
 
     def lane_seconds(self, rate: float, warp_rate: float) -> float:
-        """Of scores with a query over the lanes of a group."""
+        """For scores with a query spread over the lanes of a group."""
         cells = (self.n * self.m).astype(np.float64)
         return max(self.weight * float(cells.sum()) / rate, float(cells.max()) / warp_rate)
 
@@ -115,7 +115,7 @@ def aligns_by_strips(work: Workload, forced: str) -> bool:
 
 
 def ways_to_align(work: Workload, forced: str, memory: int, from_corners: bool = True) -> NDArray[np.str_]:
-    """Of each pair "threads" (RScan, from corners alone), "strips" (DScan), "parts" (TiledDScan and back) or "cores".
+    """The kernel of each pair: "threads" (RScan, corners only), "strips" (DScan), "parts" (TiledDScan) or "cores".
 
     Args:
         memory: bytes of directions that the device holds.
@@ -136,7 +136,7 @@ def ways_to_align(work: Workload, forced: str, memory: int, from_corners: bool =
 
 
 def direction_bytes(n: Symbols, m: Symbols) -> Symbols:
-    """What DScan keeps of tables."""
+    """Bytes of the directions that DScan keeps."""
     return -(-m // DSCAN_COLUMNS) * (n + 31) * DIRECTION_BYTES
 
 
@@ -148,7 +148,7 @@ def affordable_symbols(symbols: int, memory: int) -> int:
 
 
 def kept_bytes(n: int, m: int, spacing: int) -> tuple[int, int]:
-    """Of the rows and of the columns ``spacing`` symbols apart that are kept of a table, eight a cell."""
+    """Bytes of the rows and columns that are kept ``spacing`` symbols apart, eight a cell."""
     return 8 * (n // spacing) * (m + 1), 8 * (-(-m // TILED_COLUMNS) // (spacing // TILED_COLUMNS)) * n
 
 

@@ -15,9 +15,9 @@ from gpualign.pairwise.tuning import LANE_SHAPES, LANES_MODULE, LaneShape, lanes
 from gpualign.sequences.offsets import cut_by_size, offsets_of
 
 LANE_THREADS = 256
-#: whole numbers up to here are the same as integers and as subnormal halves (half_limit in the kernel)
+#: integers up to here have the same bits as subnormal half-precision numbers (half_limit in the kernel)
 _HALF_LIMIT = 2047
-#: of two symbols that never stand in one column; far below the scores that the kernel takes
+#: score of two symbols that are never aligned; far below the scores that the kernel accepts
 NEVER = -1000
 _MAX_SCORE = 400
 #: cells of a task, at least, so that building a profile does not count; and tasks a block, of each launch, so that its
@@ -56,7 +56,7 @@ def defines_of(problem: PairProblem, shape: LaneShape) -> dict[str, str]:
 
 
 def margin(problem: PairProblem) -> int:
-    """What a lane's first row is set to, so that all it meets is not below 0."""
+    """Initial value of a lane's first row, so that no later value is below 0."""
     opening = problem.gap_open - problem.gap_extend
     return 4 * opening + 8 + max(0, problem.scoring.highest + 2 * problem.gap_extend)
 
@@ -167,12 +167,12 @@ def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDA
     """int64 (p,): order of pairs by query, those of one by the target's length."""
     if len(m) == 0 or m.max() >= 1 << 16 or (queries[1:] < queries[:-1]).any():
         return np.lexsort((m, queries))
-    short = m.astype(np.uint16)  # which NumPy sorts by radix
+    short = m.astype(np.uint16)  # NumPy sorts this type by radix
     starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(queries)]]).tolist()
     parts = [start + np.argsort(short[start:stop], kind="stable") for start, stop in pairwise(starts)]
     return np.concatenate(parts)
 
 
 def shared_bytes(shape: LaneShape, symbols: int) -> int:
-    """Of a block's profile."""
+    """Bytes of shared memory for a block's profile."""
     return (symbols + 1) * shape.lanes * shape.rows * 2

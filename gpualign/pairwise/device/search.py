@@ -27,7 +27,7 @@ class SearchKernel:
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
-        self._orders: dict[int, NDArray[np.int64]] = {}  # of the tiles in flight: their targets by length
+        self._orders: dict[int, NDArray[np.int64]] = {}  # targets by length, of each tile in flight
         self._others: OrderedDict[int, PairwiseKernel] = OrderedDict()  # by the identity of their targets
 
     def submit(self, slot: Slot, item: ScoreTile) -> None:
@@ -72,7 +72,7 @@ class SearchKernel:
         return [item]
 
     def join(self, results: list[TileScores]) -> TileScores:
-        """The halves' results as one."""
+        """Join the results of both halves of a tile."""
         scores, targets = [each.scores for each in results], [each.targets for each in results]
         if np.array_equal(targets[0], targets[1]):
             return TileScores(np.concatenate(scores), targets[0])

@@ -82,11 +82,11 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
 
-#: what the self-tests run, for ``devices --check`` to compile side by side
+#: kernels of the self-tests, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
     *FEW_VARIANTS,
-    # of local alignment; for other ends they are compiled, where there is a compiler
+    # local alignment; kernels for other ends are compiled if there is a compiler
     *((LANES_MODULE, lanes_defines(shape, 11, 1, 0)) for shape in {shape_of(rows) for rows in (_LENGTH - 40, _LENGTH)}),
     *(
         ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))

@@ -1,4 +1,4 @@
-"""How the pairs of a block become warps' tasks for the kernels of ``cuda/pairwise.cu``: pure NumPy, no device."""
+"""Divides the pairs of a block into warps' tasks for the kernels of ``cuda/pairwise.cu``: pure NumPy, no device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arithmetic:
     """The words a kernel computes in.
 
     Attributes:
-        lanes: alignments a thread, 2 in 16-bit halves or 1 in 32 bits.
+        lanes: alignments a thread, 2 as int16x2 or 1 in 32 bits.
         bias: value of the corner.
         shift: cost of extending a gap, which the transform hides.
         opening: cost of opening one on top.
@@ -47,7 +47,7 @@ class Arithmetic:
 def arithmetic(
     scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
 ) -> Arithmetic:
-    """16-bit halves where the values of every table up to n x m provably fit, else 32 bits (the bounds of
+    """int16x2 if the values of every table up to n x m provably fit, else 32 bits (the bounds of
     gpualign/native/pairwise/scheme.hpp).
 
     Args:

@@ -1,4 +1,4 @@
-"""The best targets of each query so far, while a database goes by."""
+"""The best targets of each query so far, while the database is scanned."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from gpualign.pairwise.search.statistics import ScoreStatistics
 
 @dataclass(frozen=True)
 class Significance:
-    """What the scores of a search's hits mean.
+    """Statistics of a search's scores.
 
     Attributes:
         residues: of the database.
@@ -36,7 +36,7 @@ def _texts(texts: list[str]) -> Column:
 
 
 def evalue_text(value: float) -> str:
-    """As ``blastp -outfmt 6`` has it."""
+    """The format of ``blastp -outfmt 6``."""
     if value < 1e-180:
         return "0.0"
     if value < 0.0009:
@@ -46,7 +46,7 @@ def evalue_text(value: float) -> str:
 
 
 def bits_text(value: float) -> str:
-    """As ``blastp -outfmt 6`` has it."""
+    """The format of ``blastp -outfmt 6``."""
     if value > 99999:
         return f"{value:.3e}"
     return str(int(value)) if value > 99.9 else f"{value:.1f}"

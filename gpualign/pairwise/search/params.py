@@ -1,4 +1,4 @@
-"""What ``pairwise --top`` keeps of a database."""
+"""Parameters of ``pairwise --top``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpualign.sequences.matrices import Scoring
 
 @dataclass(frozen=True, kw_only=True)
 class SearchParams:
-    """Which targets of each query are hits; of equal scores the earlier ones.
+    """Selects the hits of each query; of equal scores the earlier targets.
 
     Attributes:
         top: the best so many; None: all that the limits leave.

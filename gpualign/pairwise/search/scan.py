@@ -1,4 +1,4 @@
-"""The stage of a search: scores of some queries with a stretch of the database."""
+"""The stage of a search: scores of some queries with an interval of the database."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.plan import THREADS, Group, Plan, plan
 
-#: of the device's memory, what a reference may take that stays
+#: share of the device's memory that a resident reference may take
 _RESIDENT_SHARE = 0.5
 #: columns that come back, as :class:`VerifyResult` has them
 _RESULTS = ("distances", "starts", "ends")
@@ -40,7 +40,7 @@ def window_text(
         packed text, its ACGT mask, and the tasks with their positions in it.
     """
     begin, columns = tasks[:, 0].astype(np.int64), tasks[:, 1].astype(np.int64)
-    units = (begin % 32 + columns + 31) // 32  # of 32 bases: a word of either
+    units = (begin % 32 + columns + 31) // 32  # units of 32 bases: a word of either array
     first = offsets_of(units)[:-1]
     source = positions_of(begin // 32, units)
     moved = tasks.copy()
@@ -143,7 +143,7 @@ class VerifyKernel:
         return int(profiles), int(queries["band_offsets"])
 
     def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
-        """Where the packed text and its ACGT mask are on the device, and the tasks in its coordinates."""
+        """Device addresses of the packed text and its ACGT mask, and the tasks in its coordinates."""
         reference = item.reference
         resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of ACGT mask each
         if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
@@ -212,7 +212,7 @@ def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[n
 
 
 _TESTED_LENGTHS = (20, 100, 150, 250, 1000, 3000)
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("verify_planes", {}),
     *(("verify_band", {"WORDS": str(words)}) for words in tuning.VERIFY_BANDS),

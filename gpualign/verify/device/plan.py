@@ -1,4 +1,4 @@
-"""How a batch of ``verify`` is laid out on a device: which kernel takes which pairs, in which order."""
+"""Layout of a batch of ``verify`` on a device: assigns pairs to kernels and sorts them."""
 
 from __future__ import annotations
 

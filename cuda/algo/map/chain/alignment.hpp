@@ -1,11 +1,10 @@
-// The alignment of a run of segments: its CIGAR, with gaps as far left as the bases allow, and what that says. Called by one
-// lane.
+// Assembles the alignment of a run of segments: its CIGAR, left-aligned, and its summary. Called by one lane.
 #pragma once
 #include "algo/map/chain/segments.hpp"
 
 namespace gpualign {
 
-// A CIGAR in memory that has space for it.
+// A CIGAR in memory with enough space.
 struct CigarText {
     uint32_t* operations;
     uint32_t count;
@@ -20,7 +19,8 @@ struct CigarText {
     GPUALIGN_HD uint32_t last() const { return operation(count - 1); }
 };
 
-// Gaps at the ends of an alignment become clips or go; returns by how much its first reference base moves.
+// Turns gaps at the ends of an alignment into clips, or drops them; returns by how much the first reference base
+// moves.
 GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     uint32_t clip = 0;
     while (cigar.count && cigar.last() != kCigarM) {
@@ -41,13 +41,14 @@ GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     return moved;
 }
 
-// Moves each gap as far left as the bases allow, which keeps the score; gaps of one kind that meet become one. The
-// first aligned column stays a pair of bases. `begin`: the reference's first base; `out` has space for twice the operations.
+// Moves each gap as far left as the bases allow, which keeps the score, and joins gaps of one kind that meet. The
+// first aligned column stays a pair of bases. `begin`: the first reference base; `capacity` has space for twice the
+// operations.
 template <class Text>
 GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, int64_t begin,
                                       uint32_t* capacity) {
     CigarText out{capacity, 0};
-    int32_t q = 0;  // past `out`
+    int32_t q = 0;  // query base after `out`
     int64_t t = begin;
     for (uint32_t i = 0; i < cigar.count; i++) {
         const uint32_t operation = cigar.operation(i);
@@ -90,7 +91,8 @@ GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQue
     return out;
 }
 
-// All that a CIGAR says of an alignment that begins at a.begin; a column is a pair of bases or a base in a gap.
+// Sets the fields of an alignment that follow from its CIGAR and a.begin; a column is a pair of bases or a base in a
+// gap.
 template <class Text>
 GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, const ChosenChain& chain, const Text& text,
                                     const ChainBatch& batch, ChainAlignment& a) {
@@ -127,7 +129,7 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
     }
 }
 
-// All alignments of a chain whose dynamic programs are done: none, one, or, where its score drops in between, several.
+// Builds the alignments of a chain whose DP tasks are done: none, one, or, if it was cut, several.
 template <class Text>
 class ChainFinisher {
 public:
@@ -145,7 +147,7 @@ public:
 private:
     GPUALIGN_HD ChainAlignment& next() { return batch_.alignments.items[chain_.first_alignment + chain_.alignments]; }
 
-    // Adds run r whole, or its sides where one of them is worth as much; returns the next run.
+    // Adds run r, or its two sides if one of them is worth as much; returns the next run.
     GPUALIGN_HD uint32_t finish(const ChainRun* runs, uint32_t r) {
         const uint32_t first = chain_.alignments;
         const ChainAlignment whole = align(runs[r]);
@@ -163,7 +165,7 @@ private:
         return r;
     }
 
-    // Its score, and what clipping would cost at the ends of the read that it reaches.
+    // Score plus the clip penalties saved at the ends of the read that it reaches.
     GPUALIGN_HD int32_t worth(const ChainAlignment& a) const {
         return a.score + ((a.query_begin == 0) + (a.query_end == query_.length())) * batch_.rules.scores.clip_penalty;
     }
@@ -194,7 +196,7 @@ private:
         visit(task(run.right_round, run.right));
     }
 
-    // The run's CIGAR; returns where it begins on the reference.
+    // Concatenates the run's CIGAR; returns where it begins on the reference.
     GPUALIGN_HD int64_t assemble(const ChainRun& run, CigarText& cigar) const {
         const auto append = [&](const BandTask& task) {
             const uint32_t* operations = batch_.cigars.items + task.cigar;

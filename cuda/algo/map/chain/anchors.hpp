@@ -1,13 +1,13 @@
-// From a read to its anchors: the loci of the reference that share a minimizer with it.
+// From a read to its anchors: positions of the reference that share a minimizer with it.
 #pragma once
 #include "algo/map/chain/query.hpp"
 
 namespace gpualign {
 
-// k bases that the read, or its reverse complement, shares with the reference. One integer,
-// strand | reference position | read position (both of the first base), so that sorting brings neighbours together.
+// An anchor: k bases that the read, or its reverse complement, shares with the reference. One integer, strand |
+// reference position | read position (of the first base), so that sorting brings neighbours together.
 constexpr int kAnchorReadBits = 24;
-constexpr int32_t kLongestChained = (1 << kAnchorReadBits) - 1;  // 16.7 Mbp; a longer read has no anchors
+constexpr int32_t kLongestChained = (1 << kAnchorReadBits) - 1;  // 16.7 Mbp; longer reads have no anchors
 
 GPUALIGN_HD uint64_t make_anchor(bool reverse, uint32_t reference, int32_t query) {
     return uint64_t(reverse) << (kAnchorReadBits + 32) | uint64_t(reference) << kAnchorReadBits | uint64_t(query);
@@ -18,7 +18,8 @@ GPUALIGN_HD int32_t anchor_query(uint64_t anchor) { return int32_t(anchor & uint
 
 GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.at >> 1); }
 
-// The minimizers of a read that the index knows, in order of position. `hashes` and `minimizers` have space for one of each base.
+// Finds the minimizers of a read that the index has, in order of position. `hashes` and `minimizers` have space for
+// one per base.
 template <class Group, class Index>
 GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
                                            uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
@@ -61,8 +62,8 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
     return indexed;
 }
 
-// One stretch with too many hits: its seeds are followed from the rarest to the most frequent, until `max_hits` hits have been
-// followed. The rarest seed is always followed, up to that number of its hits.
+// Limits the hits of one interval of a read: its seeds are followed from the rarest to the most frequent, until
+// `max_hits` hits have been followed. The rarest seed is always followed, up to that number of its hits.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
     for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
@@ -83,16 +84,16 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, u
     return followed;
 }
 
-// The repeat rule of short reads (algo/map/seeds.hpp), for each stretch of the read by itself, so that a long read that
-// crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. Returns the number of
-// anchors. `keys` has space for as many seeds as a stretch has, a power of two.
+// The repeat rule of short reads (algo/map/seeds.hpp), per interval of the read, so that a long read across repeats
+// keeps its rare seeds everywhere and hits grow linearly with its length. Returns the number of anchors. `keys` has
+// space for the seeds of an interval, rounded up to a power of two.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
                                        uint64_t* keys) {
     uint32_t total = 0;
     for (uint32_t from = 0, to; from < n; from = to) {
         const int32_t border = (seed_position(seeds[from]) / rules.stretch + 1) * rules.stretch;
-        uint32_t low = from, high = n;  // the last seed before the border
+        uint32_t low = from, high = n;  // binary search for the first seed at or after the border
         while (high - low > 1) {
             const uint32_t middle = (low + high) / 2;
             if (seed_position(seeds[middle]) < border) low = middle;
@@ -109,7 +110,7 @@ GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds,
     return total;
 }
 
-// The anchors of the followed seeds, sorted.
+// Writes the anchors of the followed seeds, sorted.
 template <class Group, class Index>
 GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k, int32_t length,
                                      const Index& index, uint64_t* anchors) {
@@ -119,9 +120,9 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         const ChainSeed seed = s < n ? seeds[s] : ChainSeed{0, 0, 0};
         uint32_t total;
         const uint32_t before = group.sum_before(seed.hits, total);
-        for (uint32_t first = 0; first < total; first += Group::kLanes) {  // lanes take hits
+        for (uint32_t first = 0; first < total; first += Group::kLanes) {  // a lane per hit
             const uint32_t hit = first + group.lane();
-            uint32_t of = 0;  // the lane of its seed
+            uint32_t of = 0;  // lane of the hit's seed
             for (uint32_t step = Group::kLanes / 2; step; step /= 2) of += group.from(before, of + step) <= hit ? step : 0;
             const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of), seed_at = group.from(seed.at, of);
             if (hit >= total) continue;

@@ -1,22 +1,22 @@
-// One banded dynamic program of a chain by a group of lanes: a wavefront. A lane takes a row, two cells after the lane with the
-// row above, then the row kLanes further: what a cell needs of its neighbours is in its own registers or in those of the lane
-// before.
+// One banded DP matrix of a chain, computed by a group of lanes as a wavefront. A lane takes a row, two cells behind
+// the lane with the row above, then the row kLanes further on: a cell's neighbours are in the lane's own registers or
+// in those of the lane before.
 #pragma once
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/alignment.hpp"
 
 namespace gpualign {
 
-// A cell as the row below sees it.
+// A cell as the row below needs it.
 struct alignas(16) BandCell {
     static constexpr uint32_t kWords = 3;
     int32_t value;
     GapScores<int32_t> insertion;
 };
 
-// Steps and memory of a band's rows on so many lanes. A lane begins a row each `period` steps, which must leave the row above time
-// to be ahead. In a ring the first lane's row follows right after the last lane's, so that nothing need be kept; otherwise the
-// last lane leaves its row in memory.
+// Schedule and memory of a band on `Lanes` lanes. A lane begins a row every `period` steps, so that the row above
+// stays ahead. With Ring the first lane's row follows directly on the last lane's and needs no memory; otherwise the
+// last lane stores its row.
 template <uint32_t Lanes, bool Ring>
 struct BandLayout {
     static GPUALIGN_HD int32_t period(int32_t band) { return Ring ? int32_t(2 * Lanes) : max(band, int32_t(2 * Lanes + 1)); }
@@ -26,20 +26,20 @@ struct BandLayout {
     }
     static GPUALIGN_HD uint64_t row_bytes(int32_t band) { return Ring ? 0 : sizeof(BandCell) * uint64_t(band); }
     static GPUALIGN_HD uint64_t operation_bytes(int32_t rows) { return 8 * (uint64_t(rows) + 4); }
-    static GPUALIGN_HD uint64_t bytes(int32_t rows, int32_t band) {  // but for the codes
+    static GPUALIGN_HD uint64_t bytes(int32_t rows, int32_t band) {  // without the encoded bases
         return row_bytes(band) + operation_bytes(rows) + steps(rows, band) * Lanes;
     }
     static constexpr GPUALIGN_HD uint64_t code_bytes(int32_t rows, int32_t band) { return 2 * uint64_t(rows) + uint64_t(band); }
-    // All of it, a multiple of 16.
+    // In total, a multiple of 16.
     static GPUALIGN_HD uint64_t all_bytes(int32_t rows, int32_t band) { return (bytes(rows, band) + code_bytes(rows, band) + 15) / 16 * 16; }
 };
 
-// Memory of one dynamic program.
+// Memory for one band.
 struct BandWorkspace {
-    BandCell* row;  // the last one that the last lane has left
+    BandCell* row;  // last row stored by the last lane
     uint32_t* operations;
-    uint32_t* trace;  // four steps of a lane in each
-    uint8_t* codes;   // of the rows, then of the columns
+    uint32_t* trace;  // four steps of a lane per word
+    uint8_t* codes;   // encoded bases: rows, then columns
 
     template <class Layout>
     static GPUALIGN_HD BandWorkspace at(uint8_t* memory, int32_t rows, int32_t band) {
@@ -52,7 +52,7 @@ struct BandWorkspace {
     }
 };
 
-// A CIGAR from its end, the last operation in registers; one lane writes it.
+// A CIGAR built from its end, the last operation in registers; lane 0 writes it.
 template <class Group>
 class CigarFromEnd {
 public:
@@ -79,7 +79,7 @@ private:
     uint32_t count_ = 0, operation_ = 0, length_ = 0;
 };
 
-// Where the best alignment ends.
+// End of the best alignment.
 struct BandEnd {
     int32_t value, row, diagonal;
 };
@@ -94,7 +94,7 @@ public:
 
     GPUALIGN_HD int32_t steps() const { return int32_t(Layout::steps(task_.rows, task_.band)); }
 
-    // The codes of rows and columns, and the row before the first one.
+    // Encodes rows and columns, and initialises the row above the first one.
     GPUALIGN_HD void load() {
         const ChainQuery query = query_of(batch_, task_.read);
         const int64_t left = task_.swapped ? 0 : text_.contig_begin(task_.contig);
@@ -113,28 +113,28 @@ public:
         group_.sync();
     }
 
-    // So many steps, which may be more than are needed; returns where the best alignment ends, the same in all lanes.
+    // Runs `steps` steps, which may be more than needed; returns the end of the best alignment in all lanes.
     GPUALIGN_HOST_DEVICE BandEnd sweep(int32_t steps) {
         BandEnd end{kLowest, 0, 0};
         Front front = first_of_lane();
-        const GapPrices<int32_t> prices{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
+        const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
                                         scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;
         uint32_t* trace = memory_.trace + group_.lane();
         for (int32_t step = 0; step < steps; step += 4, trace += Group::kLanes) {
             uint32_t from = 0;
             GPUALIGN_UNROLL
-            for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, prices, clipped, end)) << 8 * s;
+            for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, costs, clipped, end)) << 8 * s;
             *trace = from;
         }
-        // both ways where there are both, so that the parts of a warp go the same one
+        // both are computed, so that the lanes of a warp do not diverge
         const BandEnd pinned{group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
         if constexpr (Ring) return pinned;
         const BandEnd best = best_of(end);
         return task_.end_pin >= 0 ? pinned : best;
     }
 
-    // The CIGAR of the best alignment, by one of the lanes or by all: `group`.
+    // Writes the CIGAR and score of the best alignment; `group` is one lane or all lanes.
     template <class Finisher>
     GPUALIGN_HOST_DEVICE void finish(const Finisher& group, const BandEnd& end, BandTask& result) const {
         CigarFromEnd<Finisher> cigar(group, memory_.operations);
@@ -175,11 +175,11 @@ public:
 private:
     static constexpr int32_t kLowest = -(1 << 29);
 
-    // Where a lane is, and what its next cell needs.
+    // A lane's position, and the neighbours of its next cell.
     struct Front {
-        int32_t row, diagonal;  // before its first row the diagonal is negative, after its band it waits
-        BandCell own, above;    // its last cell, and the one above that
-        BandCell left_in_memory;  // by the last lane: the first lane's next cell above
+        int32_t row, diagonal;  // the diagonal is negative before the lane's first row, and at least `band` while it waits
+        BandCell own, above;    // its last cell, and the cell above that
+        BandCell left_in_memory;  // stored by the last lane: the first lane's next cell above
         int32_t left_value;
         GapScores<int32_t> left;
         uint8_t base, met;
@@ -187,7 +187,7 @@ private:
 
     static GPUALIGN_HD BandCell lowest() { return {kLowest, {kLowest, kLowest}}; }
 
-    // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
+    // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
     GPUALIGN_HD BandCell before_first(int32_t b) const {
         const int32_t after = b - task_.begin_pin;
         const int32_t value = b >= task_.band ? kLowest : task_.begin_pin < 0 ? 0 : after < 0 ? kLowest : after ? -gap_cost(scores_, after) : 0;
@@ -200,8 +200,8 @@ private:
         return front;
     }
 
-    // What the next step reads from memory, so that it need not wait. Between the band's end and the next row it reads what it does not
-    // use, which the last lane may be writing.
+    // Prefetches what the next step reads from memory. Between the band's end and the next row the value read is
+    // unused; the last lane may be writing it.
     GPUALIGN_HD void look_ahead(Front& front) const {
         const int32_t b = front.diagonal;
         if (b >= 0 && b < task_.band && front.row < task_.rows) {
@@ -220,8 +220,8 @@ private:
         }
     }
 
-    // One step: a cell, and its traceback byte.
-    GPUALIGN_HD uint8_t next_cell(Front& front, const GapPrices<int32_t>& prices, int32_t clipped, BandEnd& end) {
+    // Computes a cell; returns its traceback byte.
+    GPUALIGN_HD uint8_t next_cell(Front& front, const GapCosts<int32_t>& costs, int32_t clipped, BandEnd& end) {
         const int32_t b = front.diagonal;
         const int32_t pairing = (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
         const int32_t diagonal = front.above.value + pairing;
@@ -233,7 +233,7 @@ private:
         const bool inside = b >= 0 && b < task_.band && front.row < task_.rows;
         const BandCell above = b + 1 < task_.band ? front.above : lowest();
         const AffineCell<int32_t> cell =
-            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, prices, clipped);
+            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, costs, clipped);
         front.own = {cell.value, cell.insertion};
         front.left_value = cell.value;
         front.left = cell.deletion;
@@ -245,7 +245,7 @@ private:
             front.diagonal = 0;
             front.row += int32_t(Group::kLanes);
         }
-        if (!Ring && Group::kLanes <= 32) group_.sync();  // the lanes of a block have met in record_before
+        if (!Ring && Group::kLanes <= 32) group_.sync();  // in a block, record_before synchronises
         look_ahead(front);
         return uint8_t(cell.from);
     }
@@ -260,7 +260,7 @@ private:
         }
     }
 
-    // Of all lanes: of equal ones the first row, then the first diagonal.
+    // Best end of all lanes; ties go to the first row, then to the first diagonal.
     GPUALIGN_HD BandEnd best_of(const BandEnd& mine) const {
         BandEnd best;
         best.value = group_.largest(mine.value);
@@ -269,7 +269,7 @@ private:
         return best;
     }
 
-    // A cell's traceback byte.
+    // Traceback byte of a cell.
     GPUALIGN_HD uint8_t from(int32_t i, int32_t b) const {
         const uint32_t lane = uint32_t(i) % Group::kLanes;
         const int32_t step = int32_t(uint32_t(i) / Group::kLanes) * Layout::period(task_.band) + b + 2 * int32_t(lane);

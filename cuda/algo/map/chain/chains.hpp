@@ -1,13 +1,14 @@
-// Anchors to chains: the sets of co-linear anchors that score best.
+// From anchors to chains: sets of co-linear anchors with the best scores.
 //
-// Li 2018 (minimap2), section 2.1: f(i) = max(max_j f(j) + new(j, i) - gap(j, i), k), where `new` counts the bases that
-// anchor i adds to a chain that ends in anchor j, and `gap` grows with the difference of the two distances between the
-// anchors: linearly, and with half its logarithm. All of the last kLookBack anchors are tried, side by side (as in mm2-fast,
-// Kalikar et al. 2022), so that no result depends on an order of tries. Before a repeat whose other copies have more anchors than
-// that the best anchors of kFar classes of diagonals stay, so that a chain has a gap there and does not end.
+// Li 2018 (minimap2), section 2.1: f(i) = max(max_j f(j) + new(j, i) - gap(j, i), k), where `new` counts the bases
+// that anchor i adds to a chain ending in anchor j, and `gap` grows with the difference of the two distances between
+// the anchors: linearly, plus half its logarithm. The last kLookBack anchors are all tried, in parallel (as in
+// mm2-fast, Kalikar et al. 2022), so that no result depends on the order of tries. A repeat may put more anchors than
+// that between two parts of a chain, so the best earlier anchors of kFar classes of diagonals are tried as well: the
+// chain then has a gap there and does not end.
 //
-// Anchors further apart than a chain's gaps make clusters, of which a repeat has thousands: a lane chains a cluster of a few anchors,
-// and all lanes together a larger one.
+// Anchors further apart than a chain's gaps form clusters, of which a repeat has thousands: a lane chains a cluster of
+// a few anchors, all lanes together a larger one.
 #pragma once
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
@@ -15,18 +16,18 @@
 namespace gpualign {
 
 constexpr uint32_t kLookBack = 64;
-constexpr uint32_t kFar = 16, kFarDiagonals = 64;  // classes, and neighbouring diagonals that are in one
-constexpr int32_t kJumpsSuboptimal = 4;  // times as many suboptimal chains of one that may be cut: of each piece some
+constexpr uint32_t kFar = 16, kFarDiagonals = 64;  // classes, and neighbouring diagonals per class
+constexpr int32_t kJumpsSuboptimal = 4;  // factor on the suboptimal chains of a chain that may be cut, so that each piece has some
 
-// What each anchor of a read needs until its chains are known; `capacity` is a power of two.
+// Arrays over the anchors of a read while it is chained; `capacity` is a power of two.
 struct ChainNodes {
     uint64_t *anchors, *keys, *chained;
-    ReadStretch* stretches;
+    ReadInterval* intervals;
     int32_t *score, *predecessor;
-    uint32_t* marks;    // of each: Mark
+    uint32_t* marks;    // Mark bits of each anchor
 
-    // A cluster begins here; it has many anchors; a better chain goes on from here, so that none ends; the anchor is in a chain, or would
-    // be were that good enough; it has been the end of one.
+    // First anchor of a cluster; in a large cluster; extended by a better chain, so that no chain ends here; in a
+    // chain, or in one that was not good enough; already tried as a chain's end.
     enum Mark : uint32_t { kBegins = 1, kOfMany = 2, kGoesOn = 4, kTaken = 8, kSeen = 16 };
 };
 constexpr uint32_t kAnchorWords = 6;  // of 64 bits
@@ -36,34 +37,34 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     nodes.anchors = words;
     nodes.keys = words + capacity;
     nodes.chained = words + 2 * uint64_t(capacity);
-    nodes.stretches = reinterpret_cast<ReadStretch*>(words + 3 * uint64_t(capacity));
+    nodes.intervals = reinterpret_cast<ReadInterval*>(words + 3 * uint64_t(capacity));
     nodes.score = reinterpret_cast<int32_t*>(words + 4 * uint64_t(capacity));
     nodes.predecessor = nodes.score + capacity;
     nodes.marks = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));
     return nodes;
 }
 
-// A chain that ends in an anchor after one that ends so far before it, on the reference and on the read; 0: they do not join.
+// Score of a chain that ends in an anchor after one that ends the given distances before it; 0 if the two do not join.
 GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known,
                                  int32_t max_nearer) {
     const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query);
-    const int32_t apart = int32_t(uint32_t(further) - uint32_t(nearer));  // may not fit where they do not join
+    const int32_t apart = int32_t(uint32_t(further) - uint32_t(nearer));  // may overflow if they do not join
     const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= rules.max_difference);
     const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(max(min(apart, rules.max_difference), 0), rate);
-    return joined & -int32_t(joins);  // without branches, so that the CPU has vectors of it
+    return joined & -int32_t(joins);  // branch-free, so that the CPU vectorises it
 }
 
-// The last kLookBack anchors and the best ones before them, spread over the lanes.
+// The last kLookBack anchors and the best far ones, spread over the lanes.
 template <class Group>
 class LookBack {
 public:
     static constexpr uint32_t kLast = kLookBack / Group::kLanes, kPerLane = kLast + (kFar + Group::kLanes - 1) / Group::kLanes;
 
     GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
-        for (uint32_t p = 0; p < kPerLane; p++) set(p, -1, 0, 0, 0);  // all are scored before it is asked which there are
+        for (uint32_t p = 0; p < kPerLane; p++) set(p, -1, 0, 0, 0);  // unset slots are scored, too
     }
 
-    // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
+    // Score of the best chain that ends in an anchor, and its predecessor; ties go to the nearest.
     GPUALIGN_HD void best(const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
         const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
         int32_t scores[kPerLane], mine = alone, nearest = -1;
@@ -76,7 +77,7 @@ public:
             for (uint32_t p = from; p < to; p++) nearest = max(nearest, scores[p] == best ? index_[p] : -1);
         };
         score(0, kLast, rules.max_gap);
-        const bool far = best_far_ + alone > mine;  // what no far one exceeds
+        const bool far = best_far_ + alone > mine;  // upper bound for the far anchors
         if (far) score(kLast, kPerLane, rules.query_gap);
         best = group_.largest(mine);
         predecessor = -1;
@@ -95,7 +96,7 @@ public:
     }
 
 private:
-    // Calls visit(p), with a p that the compiler knows where there are few, so that the arrays can be registers.
+    // Calls visit(p) with p as a compile-time constant if there are few, so that the arrays stay in registers.
     template <class Visit>
     static GPUALIGN_HD void visit(uint32_t p, Visit&& visit) {
         if (Group::kLanes == 1) return visit(p);
@@ -103,7 +104,8 @@ private:
         for (uint32_t q = 0; q < kPerLane; q++)
             if (q == p) visit(q);
     }
-    // An anchor of a long read whose slot a new one takes stays if it is the best one so far of its class, or the only one near enough.
+    // The anchor of a long read that leaves its slot is kept if it is the best so far in its class, or if the class
+    // has none within reach.
     GPUALIGN_HD void keep(const ChainRules& rules, uint32_t owner, uint32_t p, uint32_t reference) {
         if (rules.min_anchors == 1) return;
         const int32_t index = group_.from(index_[p], owner);
@@ -128,15 +130,16 @@ private:
     const Group& group_;
     uint32_t reference_[kPerLane];
     int32_t query_[kPerLane], score_[kPerLane], index_[kPerLane];
-    int32_t best_far_ = -(1 << 30);  // of what this lane has kept of those before
+    int32_t best_far_ = -(1 << 30);  // best of the far anchors that this lane has kept
 };
 
-// The anchors [from, to): scores of the best chains that end there, their predecessors, and marks where a better chain goes on.
+// Scores the anchors [from, to), by all lanes: best chain that ends there, predecessor, and kGoesOn where a better
+// chain extends it.
 template <class Group>
 GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
     LookBack<Group> last(group);
     InTurn<Group, uint64_t> anchors(group, nodes.anchors + from, to - from);
-    int32_t my_best = 0, my_predecessor = 0;  // of the anchor that is this lane's, until all lanes have one
+    int32_t my_best = 0, my_predecessor = 0;  // of the anchor that this lane will write
     for (uint32_t i = 0; i < to - from; i++) {
         const uint64_t anchor = anchors[i];
         const uint32_t reference = uint32_t(anchor_reference(anchor));
@@ -162,13 +165,13 @@ GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& ru
     group.sync();
 }
 
-// The same of a few by one lane.
+// Scores the few anchors [from, to), by one lane.
 GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
     const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
     for (uint32_t i = from; i < to; i++) {
         const uint64_t anchor = nodes.anchors[i];
         int32_t best = alone, predecessor = -1;
-        for (uint32_t j = i; j-- > from;) {  // of equal ones the nearest
+        for (uint32_t j = i; j-- > from;) {  // ties go to the nearest
             const int32_t on_reference = int32_t(anchor_reference(anchor) - anchor_reference(nodes.anchors[j]));
             const int32_t score = joined_score(rules, rate, on_reference, anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true,
                                                rules.max_gap);
@@ -183,12 +186,12 @@ GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const Chain
     }
 }
 
-// A chain's first anchor comes after this one, -1 for none; what the chain adds to those that are taken.
+// Anchor before a chain's first one (-1: none), and the score of the chain's own part.
 struct ChainBegin {
     int32_t after, score;
 };
 
-// Walks from ends of chains back. Each lane keeps every kLanes-th anchor, as many at once as there are lanes.
+// Walks back along chains. A lane caches every kLanes-th anchor of a block of kLanes.
 template <class Group>
 class Backtracker {
 public:
@@ -196,8 +199,8 @@ public:
 
     GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
 
-    // Where a chain that leads to an anchor that is taken begins: where it adds most, as in minimap2, as a gap may cost more than
-    // what is behind it is worth.
+    // Where a chain begins that leads into taken anchors: where it gains most, as in minimap2, since a gap may cost
+    // more than the part before it scores.
     GPUALIGN_HD ChainBegin find_begin(uint32_t end, int32_t alone) {
         const int32_t whole = nodes_.score[end];
         ChainBegin begin{-1, whole};
@@ -215,7 +218,7 @@ public:
         return {-1, whole};
     }
 
-    // Writes those after that anchor from chained[used] on, the last one first.
+    // Takes the anchors after `after` and appends them to `chained`, last one first.
     GPUALIGN_HD void take(uint32_t end, int32_t after, uint32_t& used, uint32_t& begin) {
         for (int32_t i = int32_t(end); i != after;) {
             const uint32_t source = load(uint32_t(i));
@@ -229,11 +232,11 @@ public:
             i = group_.from(predecessor_, source);
         }
     }
-    // Others have taken anchors.
+    // Drops the cache, as other lanes have taken anchors.
     GPUALIGN_HD void forget() { loaded_ = ~0u; }
 
 private:
-    // Returns the lane that has anchor i.
+    // Loads the block of anchor i; returns the lane that has it.
     GPUALIGN_HD uint32_t load(uint32_t i) {
         const uint32_t block = i / Group::kLanes;
         if (block != loaded_) {

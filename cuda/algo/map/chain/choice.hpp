@@ -1,20 +1,20 @@
-// Which of a read's chains are aligned: the best ones of each stretch of the read, and what comes near them.
+// Choice of the chains to align: the best of each interval of the read, and suboptimal ones that come close.
 #pragma once
 #include "algo/map/chain/chains.hpp"
 
 namespace gpualign {
 
-// What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
-// has there, an inversion say, is a stretch of its own.
+// Intervals of the read's forward strand that a chain covers. A long gap between anchors is not covered: another chain
+// there, an inversion for example, counts as the best of its own interval.
 template <class Group>
 GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained, int32_t length,
-                                 ReadStretch* stretches, AnchorChain& chain) {
+                                 ReadInterval* intervals, AnchorChain& chain) {
     InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
     int32_t n = 0, covered = 0;
     int64_t diagonal = 0;
     bool jumps = false;
-    ReadStretch* cover = stretches + chain.first;
-    ReadStretch last{0, 0};
+    ReadInterval* cover = intervals + chain.first;
+    ReadInterval last{0, 0};
     const auto close = [&] {
         if (group.lane() == 0) cover[n] = last;
         covered += last.end - last.begin;
@@ -33,42 +33,42 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
     close();
     group.sync();
     if (group.lane() != 0) return;
-    chain.stretches = n;
+    chain.intervals = n;
     chain.covered = covered;
     chain.jumps = jumps && rules.min_anchors > 1;
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
-        const ReadStretch low = cover[i], high = cover[j];
+        const ReadInterval low = cover[i], high = cover[j];
         cover[i] = {length - high.end, length - high.begin};
         cover[j] = {length - low.end, length - low.begin};
     }
 }
 
-// As cover_read for all chains: those of many anchors by all lanes together, the others by a lane each.
+// Calls cover_read for all chains: with all lanes for chains of many anchors, a lane each for the others.
 template <class Group>
 GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rules, int32_t length, const ChainNodes& nodes, uint32_t count,
                                   AnchorChain* chains) {
     const auto many = [&](const AnchorChain& chain) { return chain.last - chain.first > 2 * Group::kLanes; };
     for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
-        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.stretches, chains[c]);
+        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.intervals, chains[c]);
     group.sync();
     for (uint32_t base = 0; base < count; base += Group::kLanes) {
         const uint32_t c = base + group.lane();
         for (uint32_t left = group.ballot(c < count && many(chains[c])); left; left &= left - 1)
-            cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[base + first_lane(left)]);
+            cover_read(group, rules, nodes.chained, length, nodes.intervals, chains[base + first_lane(left)]);
     }
     group.sync();
 }
 
-GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
+GPUALIGN_HD int32_t shared_bases(const ReadInterval& a, const ReadInterval& b) {
     const int32_t shared = min(a.end, b.end) - max(a.begin, b.begin);
     return shared > 0 ? shared : 0;
 }
 
-GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+GPUALIGN_HD int32_t common_bases(const ReadInterval* intervals, const AnchorChain& a, const AnchorChain& b) {
     int32_t common = 0;
-    const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
-    for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
+    const ReadInterval *one = intervals + a.first, *two = intervals + b.first;
+    for (int32_t i = 0, j = 0; i < a.intervals && j < b.intervals;) {
         common += shared_bases(one[i], two[j]);
         if (one[i].end < two[j].end) i++;
         else j++;
@@ -76,15 +76,15 @@ GPUALIGN_HD int32_t common_bases(const ReadStretch* stretches, const AnchorChain
     return common;
 }
 
-// Whether a chain's score comes near that of a better one: near what of it lies in their common bases, where its alignment may be
-// cut into pieces.
+// Whether a chain scores close to a better one. If the better chain may be cut, only its score within the common bases
+// counts.
 GPUALIGN_HD bool comes_near(const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
     const int64_t score = better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
     return int64_t(chain.score) * 100 >= int64_t(rules.suboptimal_percent) * score;
 }
 
-// The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
-// the order of `order`, which becomes that of theirs. A lane takes a chain.
+// Marks the best chains of each interval of the read, and the suboptimal ones that come close; `order` is reduced to
+// them and keeps its order. A lane takes a chain.
 template <class Group>
 class ChainChoice {
 public:
@@ -92,7 +92,7 @@ public:
                             AnchorChain* chains)
         : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {}
 
-    // Returns how many.
+    // Returns their number.
     GPUALIGN_HOST_DEVICE uint32_t run(uint32_t count) {
         uint32_t chosen = 0;
         for (uint32_t base = 0; base < count; base += Group::kLanes) {
@@ -103,7 +103,7 @@ public:
             const bool is_best = is_chain && parent == number;
             const bool taken = accept(is_chain && !is_best, number, parent, common) || is_best;
             const uint32_t mask = group_.ballot(taken);
-            group_.sync();  // all have read the order
+            group_.sync();  // all lanes have read `order`
             if (taken) {
                 chains_[number].secondary = parent != number;
                 chains_[number].chosen = 1;
@@ -116,16 +116,16 @@ public:
     }
 
 private:
-    // Two chains are of one stretch of the read where their common bases are more than half of the shorter one.
+    // Two chains belong to one interval if their common bases are more than half of the shorter one.
     GPUALIGN_HD bool shares(uint32_t number, uint32_t best, int32_t& common) const {
-        common = common_bases(nodes_.stretches, chains_[number], chains_[best]);
+        common = common_bases(nodes_.intervals, chains_[number], chains_[best]);
         return 2 * common > min(chains_[number].covered, chains_[best].covered);
     }
 
-    // The first of the best chains whose stretch a lane's chain shares, with their common bases; its own number where it is the best
-    // of its stretch.
+    // The first best chain whose interval a lane's chain shares, and their common bases; its own number if it is the
+    // best of its interval.
     GPUALIGN_HD uint32_t find_parent(bool is_chain, uint32_t number, int32_t& common) {
-        uint64_t* bests = nodes_.keys;  // in place of keys that have been read
+        uint64_t* bests = nodes_.keys;  // reuses the keys, which have been read
         bool alone = is_chain;
         uint32_t parent = number;
         for (uint32_t b = 0; b < bests_ && group_.ballot(alone); b++)
@@ -133,7 +133,7 @@ private:
                 parent = uint32_t(bests[b]);
                 alone = false;
             }
-        for (uint32_t left = group_.ballot(alone); left; left = group_.ballot(alone)) {  // the first of them is one more, and may be others' parent
+        for (uint32_t left = group_.ballot(alone); left; left = group_.ballot(alone)) {  // the first remaining chain is another best one, and may be the parent of others
             const uint32_t lane = first_lane(left), best = group_.from(number, lane);
             if (group_.lane() == 0) bests[bests_] = best;
             bests_++;
@@ -147,7 +147,7 @@ private:
         return parent;
     }
 
-    // Whether a lane's suboptimal chain, if it has one, is aligned; of one stretch in the order of lanes.
+    // Whether a lane's suboptimal chain is aligned; within an interval the lanes count in order.
     GPUALIGN_HD bool accept(bool waits, uint32_t number, uint32_t parent, int32_t common) {
         bool accepted = false;
         const int32_t score = chains_[number].score;

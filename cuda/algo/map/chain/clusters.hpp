@@ -1,13 +1,13 @@
-// All chains of a read, cluster by cluster of its anchors.
+// Finds all chains of a read, cluster by cluster.
 #pragma once
 #include "algo/map/chain/chains.hpp"
 
 namespace gpualign {
 
-constexpr uint32_t kFewAnchors = 16;  // of a cluster that a lane chains by itself
+constexpr uint32_t kFewAnchors = 16;  // largest cluster that a lane chains by itself
 
-// From the best end of each cluster backwards, at most to an anchor that is taken; such a chain counts for what it adds. No anchor is in
-// two chains. Chains of a cluster lie in `chained` where its anchors do in `anchors`.
+// Backtracks from the best end of each cluster, at most to an anchor that is taken; a chain's score is that of its own
+// part. No anchor is in two chains. The chains of a cluster are in `chained` at the indices of its anchors.
 template <class Group, class Text>
 class ChainFinder {
     using Mark = ChainNodes::Mark;
@@ -16,8 +16,8 @@ public:
     GPUALIGN_HD ChainFinder(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n)
         : group_(group), rules_(rules), text_(text), nodes_(nodes), n_(n), backtracker_(group, nodes, n) {}
 
-    // Returns the number of chains, none where there is no space. The keys become (score, first anchor in the order of `scatter`), and
-    // of that anchor's stretch the begin is the chain's number.
+    // Returns the number of chains, 0 if there is no space. Each key becomes (score, first anchor ^ scatter), and the
+    // `begin` of that anchor's interval the chain's number.
     GPUALIGN_HOST_DEVICE uint32_t run(uint32_t scatter, const Arena<AnchorChain>& space, AnchorChain*& chains) {
         find_clusters();
         const uint32_t ends = count_ends(), first = group_.from(group_.lane() == 0 ? take(space, ends) : 0u, 0);
@@ -31,7 +31,7 @@ public:
         }
         group_.sync();
         for (uint32_t c = group_.lane(); c < found_; c += Group::kLanes)
-            nodes_.keys[c] = uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.stretches[c].end) ^ scatter);
+            nodes_.keys[c] = uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.intervals[c].end) ^ scatter);
         group_.sync();
         return found_;
     }
@@ -51,7 +51,7 @@ private:
         return to >= contig_end_;
     }
 
-    // Marks them, and scores their anchors: one of few anchors by a lane.
+    // Marks the clusters and scores their anchors.
     GPUALIGN_HOST_DEVICE void find_clusters() {
         for (uint32_t base = 0; base < n_; base += Group::kLanes) {
             const uint32_t i = base + group_.lane();
@@ -69,7 +69,7 @@ private:
         }
         group_.sync();
     }
-    // The first anchor from one on for which that is true, or n.
+    // The first anchor from `from` on that satisfies the predicate, or n.
     template <class Is>
     GPUALIGN_HD uint32_t first_of(uint32_t from, Is&& is) const {
         for (uint32_t base = from; base < n_; base += Group::kLanes) {
@@ -87,7 +87,7 @@ private:
     GPUALIGN_HD bool is_end(uint32_t i) const {
         return !(nodes_.marks[i] & (Mark::kGoesOn | Mark::kSeen)) && nodes_.score[i] >= rules_.min_chain_score * kChainUnit;
     }
-    // Of all clusters, and which is the best.
+    // Counts the possible ends in all clusters; sets best_ to the best one.
     GPUALIGN_HD uint32_t count_ends() {
         uint32_t ends = 0;
         uint64_t best = 0;
@@ -102,7 +102,7 @@ private:
         return ends;
     }
 
-    // Of a best end all is left to be taken.
+    // The best end's chain is complete, as nothing has been taken yet.
     template <class Tracker>
     GPUALIGN_HD ChainBegin begin_of(Tracker& tracker, uint32_t end) const {
         return end == best_ ? ChainBegin{-1, nodes_.score[end]} : tracker.find_begin(end, rules_.k * kChainUnit);
@@ -111,7 +111,7 @@ private:
         return score >= rules_.min_chain_score && anchors >= uint32_t(rules_.min_anchors);
     }
 
-    // The cluster [from, to) of each lane, if there is one: the lanes' best ends, then their next ones.
+    // Backtracks a small cluster [from, to) per lane: the lanes' best ends first, then their next ones.
     GPUALIGN_HOST_DEVICE void backtrack_few(uint32_t from, uint32_t to) {
         const OneLane lane;
         Backtracker<OneLane> tracker(lane, nodes_, n_);
@@ -140,7 +140,7 @@ private:
         }
     }
 
-    // A larger cluster's ends, best first.
+    // Backtracks a large cluster, best ends first.
     GPUALIGN_HOST_DEVICE void backtrack_many(uint32_t from) {
         group_.sync();
         const uint32_t to = first_of(from + 1, [&](uint32_t i) { return (nodes_.marks[i] & Mark::kBegins) != 0; });
@@ -164,7 +164,7 @@ private:
         group_.sync();
     }
 
-    // The next ends as far as they are chains of one anchor, a lane each; returns how many.
+    // Takes the next ends as far as they are single anchors, a lane each; returns how many.
     GPUALIGN_HD uint32_t take_alone(uint32_t e, uint32_t ends, uint32_t& used) {
         const uint32_t mine = e + group_.lane();
         const uint32_t end = mine < ends ? uint32_t(nodes_.keys[mine]) : 0;
@@ -175,7 +175,7 @@ private:
         const bool in_turn = group_.lane() < alone;
         const bool kept = in_turn && !(nodes_.marks[end] & Mark::kTaken) && rules_.min_anchors <= 1;
         const uint32_t mask = group_.ballot(kept), number = group_.before(mask);
-        group_.sync();  // all marks have been read
+        group_.sync();  // all lanes have read the marks
         if (in_turn) nodes_.marks[end] |= Mark::kTaken;
         if (kept) {
             nodes_.chained[used + number] = nodes_.anchors[end];
@@ -204,8 +204,8 @@ private:
     GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
         const uint64_t anchor = nodes_.anchors[end];
         chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
-        nodes_.stretches[number].end = int32_t(begin);
-        nodes_.stretches[begin].begin = int32_t(number);
+        nodes_.intervals[number].end = int32_t(begin);
+        nodes_.intervals[begin].begin = int32_t(number);
     }
 
     const Group& group_;

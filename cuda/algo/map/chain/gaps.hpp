@@ -1,4 +1,4 @@
-// What gaps and pairs of bases are worth.
+// Costs of gaps and scores of ungapped alignments.
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
@@ -7,7 +7,7 @@ namespace gpualign {
 
 GPUALIGN_HD bool has_long_gaps(const AffineScores& scores) { return scores.long_gap_extend || scores.long_gap_open; }
 
-// Of the two prices the lesser.
+// The lower of the two gap costs.
 GPUALIGN_HD int32_t gap_cost(const AffineScores& scores, int32_t length) {
     const int32_t cost = scores.gap_open + length * scores.gap_extend;
     return has_long_gaps(scores) ? min(cost, scores.long_gap_open + length * scores.long_gap_extend) : cost;
@@ -17,10 +17,10 @@ GPUALIGN_HD int32_t ungapped_score(const AffineScores& scores, int32_t length, i
     return (length - mismatches) * scores.match - mismatches * scores.mismatch;
 }
 
-constexpr int32_t kChainUnit = 64;  // scores are multiples of 1/64 base
+constexpr int32_t kChainUnit = 64;  // chain scores are in units of 1/64 base
 
-// Linear part 0.01 * 0.8 * k a base, as minimap2's: a chain's score units, in 1/256. The logarithm to base 2 is linear between
-// powers of two, which is what the bits of a floating-point number below 2^24 say; vectors of numbers have no other.
+// Gap cost of chaining: a linear part of 0.01 * 0.8 * k per base, as in minimap2, in chain score units / 256, and log2
+// interpolated linearly between powers of two, which the bits of a float below 2^24 give; it vectorises, unlike log2.
 GPUALIGN_HD int32_t chain_gap_rate(int32_t k) { return k * kChainUnit * 256 / 125; }
 GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
     const float n = float(difference + 1);
@@ -33,7 +33,7 @@ GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
     return (difference * rate >> 8) + (((bits >> 17) - (127 << 6)) >> 1);
 }
 
-// What a long gap costs more in an alignment than in a chain, by which the two sides belong together.
+// Excess of a long gap's cost in an alignment over its cost in a chain.
 GPUALIGN_HD int32_t gap_excess(const AffineScores& scores, int32_t k, int32_t length) {
     if (!length || !has_long_gaps(scores)) return 0;
     return max(0, gap_cost(scores, length) - chain_gap_cost(length, chain_gap_rate(k)) * scores.match / kChainUnit);

@@ -1,10 +1,10 @@
-// Where two alignments of a read overlap on it: which of the bases belong to which, and what is left of each. Called by one lane.
+// Splits the bases that two alignments of a read share between both. Called by one lane.
 #pragma once
 #include "algo/map/chain/alignment.hpp"
 
 namespace gpualign {
 
-// The columns of an alignment in the order of the read's bases on its forward strand.
+// Iterates over an alignment's columns in the order of the read's forward strand.
 template <class Text>
 class AlongRead {
 public:
@@ -14,7 +14,7 @@ public:
         left_ = length();
     }
 
-    // Goes on to a base of the alignment.
+    // Advances to a base of the read within the alignment.
     GPUALIGN_HOST_DEVICE void seek(int32_t base) {
         while (true) {
             const int32_t here = reverse_ ? query_.length() - q_ : q_;
@@ -29,7 +29,7 @@ public:
         }
     }
 
-    // What the deletion before the next base costs.
+    // Cost of the deletion before the next base; skips it.
     GPUALIGN_HD int32_t pass_deletion() {
         int32_t cost = 0;
         while (operation() == kCigarD) {
@@ -42,7 +42,7 @@ public:
 
     GPUALIGN_HD bool paired() const { return operation() == kCigarM; }
 
-    // Score of the next base, which no deletion comes before.
+    // Score of the next base, with no deletion before it.
     GPUALIGN_HD int32_t take_base() {
         int32_t score = 0;
         if (paired()) {
@@ -78,8 +78,8 @@ private:
     int64_t t_;
 };
 
-// Of the read's bases [begin, end) that two alignments have, the last ones that the first may leave to the second, and the first
-// ones: both ways, and any between them that is as good, give the greatest sum of scores.
+// Bounds of the best split points within the bases [begin, end) that two alignments share: before `first` they belong
+// to the first alignment, from `last` on to the second; every optimal split lies between.
 struct Junction {
     int32_t first, last;
 };
@@ -108,8 +108,8 @@ GPUALIGN_HOST_DEVICE Junction find_junction(AlongRead<Text> before, AlongRead<Te
     return junction;
 }
 
-// Clips so many more bases of a CIGAR that has clips there: at its end, or at its begin, where the reference's bases that go are
-// returned.
+// Clips more bases from an end of a CIGAR that is already clipped there. clip_begin returns the number of reference
+// bases dropped.
 GPUALIGN_HOST_DEVICE void clip_end(CigarText& cigar, int32_t bases) {
     uint32_t clip = cigar.length(--cigar.count);
     while (cigar.count && (bases > 0 || cigar.last() != kCigarM)) {

@@ -1,21 +1,22 @@
-// A narrower band for what lies between two points, and what an alignment that leaves it can be worth at most: where the best one
-// within is worth more, it is the best of all.
+// Narrow bands for segments between two points: an upper bound on the score of any alignment that leaves the band
+// shows whether the best one inside is optimal.
 //
-// With h diagonals on both sides of those from pin to pin, an alignment that leaves them has insertions and deletions of h + 1
-// bases each more than it needs. So many rows are not paired, the others are matches at best, and one gap of each kind is the
-// cheapest (Ukkonen 1985, for scores). The same holds for every part of the best alignment, so the traceback is the same, too.
+// With h diagonals on both sides of those between the pins, an alignment that leaves the band has at least h + 1 bases
+// more in insertions and in deletions than necessary. So many rows are unpaired; at best all others match and there is
+// one gap of each kind (Ukkonen 1985, for scores). The bound holds for every prefix and suffix of the best alignment,
+// so the traceback is the same as in the wide band.
 #pragma once
 #include "abi/chains.hpp"
 #include "algo/map/chain/gaps.hpp"
 
 namespace gpualign {
 
-constexpr int32_t kNarrowBands[] = {16, 32};  // that are tried one after the other
-constexpr int32_t kMinMargin = 3;           // diagonals on each side: with fewer it is seldom shown
+constexpr int32_t kNarrowBands[] = {16, 32};  // tried in this order
+constexpr int32_t kMinMargin = 3;           // diagonals on each side; with fewer the bound rarely suffices
 
 struct NarrowBand {
-    BandTask task;   // no rows: the stretch has no narrower band of that width
-    int32_t beyond;  // score that no alignment exceeds that leaves it
+    BandTask task;   // rows 0: no band of this width applies
+    int32_t beyond;  // upper bound for alignments that leave the band
 };
 
 GPUALIGN_HD NarrowBand narrow_band(const AffineScores& scores, const BandTask& task, int32_t band) {

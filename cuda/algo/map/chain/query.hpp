@@ -1,10 +1,10 @@
-// A read as chains see it, and how it compares with the reference.
+// A read as chaining sees it, and its comparison with the reference.
 //
-// Of a read and its reverse complement the one whose bases come first is mapped: both are one read to all that follows, and so
-// are their results, ties included.
+// The lexicographically smaller of a read and its reverse complement is mapped, so that both give the same results,
+// ties included.
 //
-// A Text is the reference: bases(i) are the 32 bases from position i on, acgt(i) has a bit for each that is A, C, G or T,
-// code(i) is one of them, contig_begin(c) and contig_of(i) say where contigs lie.
+// A Text is the reference: bases(i) are the 32 bases from position i on, acgt(i) their ACGT mask, code(i) is the
+// encoded base at i, contig_begin(c) and contig_of(i) give the contigs.
 #pragma once
 #include "abi/chains.hpp"
 #include "algo/common/group.hpp"
@@ -40,7 +40,7 @@ struct ChainQuery {
     GPUALIGN_HD int32_t length() const { return read.length; }
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const { return read.code(i, reverse != flipped); }
     GPUALIGN_HD uint64_t bases(int32_t i, bool reverse) const { return read.window(i, reverse != flipped); }
-    // Bit j tells whether base i + j is A, C, G or T; those after the last are not said.
+    // ACGT mask of the bases from i on; bits after the last base are undefined.
     GPUALIGN_HD uint32_t acgt(int32_t i, bool reverse) const {
         if (read.clean) return ~0u;
         const auto window = [this](int32_t at) {
@@ -53,7 +53,7 @@ struct ChainQuery {
     }
 };
 
-// Packed reads lie one after the other, each with a word of padding: the words of read r begin here.
+// Index of a read's first word; packed reads are stored one after the other, each with a word of padding.
 GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) { return uint64_t(batch.offsets[r]) / kBasesPerWord + 2 * uint64_t(r); }
 
 GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
@@ -62,7 +62,7 @@ GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
     return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0}, (batch.state[r].flipped & 1) != 0};
 }
 
-// Whether the reverse complement comes first; called by one lane.
+// Whether the reverse complement is lexicographically smaller; called by one lane.
 GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
     for (int32_t i = 0; i < read.length; i++) {
         const uint8_t forward = read.code(i, false), reverse = read.code(i, true);
@@ -71,7 +71,7 @@ GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
     return false;
 }
 
-// How many of the bases differ, called by one lane; what is not A, C, G or T differs from everything.
+// Number of differing bases, called by one lane; ambiguous bases differ from everything.
 template <class Text>
 GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at,
                                           int32_t length) {
@@ -86,7 +86,7 @@ GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reve
     return int32_t(n);
 }
 
-// So many items of an arena, of which the first is returned, kNoItem where there is no space; called by one lane.
+// Takes n items of an arena; returns the first, or kNoItem if they do not fit. Called by one lane.
 template <class Item>
 GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #if defined(__CUDA_ARCH__)
@@ -97,7 +97,7 @@ GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #endif
     return uint64_t(first) + n <= arena.capacity ? first : kNoItem;
 }
-// Makes a number that others raise, too, at least `n`.
+// Atomic maximum.
 GPUALIGN_HD void raise_to(uint32_t* number, uint32_t n) {
 #if defined(__CUDA_ARCH__)
     atomicMax(number, n);
@@ -107,10 +107,10 @@ GPUALIGN_HD void raise_to(uint32_t* number, uint32_t n) {
 }
 template <class Item>
 GPUALIGN_HD bool overflowed(const Arena<Item>& arena) {
-    return arena.used && *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // others take, too
+    return arena.used && *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // other groups take items meanwhile
 }
 
-// Whether something did not fit in a step: then the next ones have nothing to work on.
+// Whether any arena overflowed, so that the following steps have nothing to do.
 GPUALIGN_HD bool overflowed(const ChainBatch& b) {
     return overflowed(b.hashes) || overflowed(b.seeds) || overflowed(b.anchors) || overflowed(b.candidates) ||
         overflowed(b.chains) ||

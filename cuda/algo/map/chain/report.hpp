@@ -1,4 +1,4 @@
-// From the alignments of a read's chains to its records: the best one, supplementary and secondary ones, and how sure each is.
+// From the alignments of a read's chains to its records: primary, supplementary and secondary, with mapping qualities.
 #pragma once
 #include "algo/common/fixed_point.hpp"
 #include "algo/map/chain/choice.hpp"
@@ -6,22 +6,22 @@
 
 namespace gpualign {
 
-// Of a long read two copies of a repeat: where they differ the read has either one's bases or an error, and all its other errors are
-// the same in both alignments. An edit more is as likely as errors are; half of what that says is taken, as neighbouring errors may
-// be aligned in more than one way.
+// Mapping quality of a long read between two copies of a repeat: where they differ the read has one copy's base or an
+// error, and all its other errors are the same in both alignments. An additional edit is as likely as an error; half
+// of the log-odds is used, as neighbouring errors may be aligned in several ways.
 GPUALIGN_HOST_DEVICE int64_t copy_quality(const ChainAlignment& a, int64_t lead, int64_t edit) {
     const int64_t odds = log2_fixed(3 * uint64_t(a.matches) + 1) - log2_fixed(uint64_t(a.columns - a.matches) + 1);
     return odds > 0 ? odds * 30103 / 20000 * lead / edit : 0;
 }
 
-// The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
-// more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
-// difference is large even between copies of a repeat. An alignment with few anchors is trusted less, and one with many
-// suboptimal ones, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts
-// half: as much lies in where an end is clipped, or a gap that is some bases longer. What tells two copies of a repeat apart counts
-// in any case.
+// Mapping quality of a local alignment: the lower of two estimates from the best and the second-best score. By their
+// difference, as bwa mem: the lead in matches, scaled down for errors and length. By their ratio, as minimap2 (Li
+// 2018, section 2.2), since in long reads the difference is large even between copies of a repeat. Alignments with few
+// anchors or many suboptimal ones score lower, but at least a tenth of the estimate remains. A lead of half an edit
+// counts as none, one of less than an edit half, as clipping or a longer gap may cause it. copy_quality is a lower
+// bound.
 //
-// All in whole numbers, with kLogBits bits after the point.
+// Fixed-point arithmetic with kLogBits fractional bits.
 GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
                                        int32_t suboptimal) {
     const AffineScores& s = rules.scores;
@@ -49,15 +49,16 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     const int64_t crowded = estimate - int64_t(log2_fixed(uint64_t(suboptimal) + 1)) * 30103 / 10000;
     int64_t quality = crowded > tenth ? crowded : tenth;
     if (score - second < edit) quality /= 2;
-    // An alignment with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by chance
-    // beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated split reads, a
-    // repeat's other copy being the better match.
+    // By the pigeonhole principle an alignment with one edit must share a seed if it is this long (two of the bases
+    // may match by chance beyond its ends). Shorter ones were misplaced in a repeat about once in 100,000 simulated
+    // split reads.
     const int64_t maximum = a.query_end - a.query_begin >= 2 * (rules.w + rules.k) ? 60 : 50;
     quality = (quality + kLogOne / 2) >> kLogBits;
     return uint8_t(quality < 0 ? 0 : quality < maximum ? quality : maximum);
 }
 
-// Ranks the alignments of one read, by all lanes of a group; those of a long read by one lane, for which alone its steps are compiled.
+// Ranks the alignments of one read, by all lanes of a group; long reads only by one lane, to which their extra steps
+// are compiled.
 template <class Group, class Text>
 class ReadReporter {
 public:
@@ -65,7 +66,7 @@ public:
         : group_(group), batch_(batch), rules_(batch.rules), text_(text), query_(query_of(batch, read)), state_(batch.state[read]),
           length_(query_.length()), long_read_(kOneLane && batch.rules.min_anchors > 1) {}
 
-    // Ranked alignments in the order of records: the best one, supplementary ones, secondary ones, each best first.
+    // Writes the ranked alignments in the order of records: primary, supplementary, secondary, each best first.
     GPUALIGN_HOST_DEVICE void run() {
         uint32_t count = 0;
         for (uint32_t base = 0; base < state_.chosen; base += Group::kLanes)
@@ -96,7 +97,7 @@ private:
     GPUALIGN_HD ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
     GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const { return batch_.chains.items[alignment(r).chain]; }
 
-    // In the order of chains. While they are sorted, `suboptimal` is where an alignment comes among equal ones.
+    // Collects the alignments in the order of chains. Until they are sorted `suboptimal` holds their tie-break.
     GPUALIGN_HD void collect() {
         uint32_t n = 0;
         for (uint32_t base = 0; base < state_.chosen; base += Group::kLanes) {
@@ -106,7 +107,7 @@ private:
             for (uint32_t i = 0; i < own; i++) {
                 const uint32_t number = chain(c).first_alignment + i;
                 const ChainAlignment& a = batch_.alignments.items[number];
-                out_[at + i] = {number, 0, 0, 0, 0, int32_t(scattered(state_.draw ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
+                out_[at + i] = {number, 0, 0, 0, 0, int32_t(mix_bits(state_.tie_break ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
                 place(out_[at + i]);
             }
             n += all;
@@ -121,7 +122,7 @@ private:
         group_.sync();
     }
 
-    // Of long deletions, what they cost more than in a chain.
+    // Excess costs of long deletions over their costs in a chain.
     GPUALIGN_HD int32_t forgiven_gaps(const ChainAlignment& a) const {
         int32_t forgiven = 0;
         for (uint32_t o = 0; o < a.operations; o++) {
@@ -132,10 +133,10 @@ private:
         return forgiven;
     }
 
-    // Where the pieces of a chain, or both sides of its long gap, are together worth more than an alignment of the same stretch, that
-    // one comes after them.
+    // If the pieces of a split chain, or both sides of a long gap, together score more than an alignment of the same
+    // interval, that alignment is ranked after them.
     GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain, int32_t forgiven) const {
-        const ReadStretch stretch = chain.reverse ? ReadStretch{length_ - own.end, length_ - own.begin} : ReadStretch{own.begin, own.end};
+        const ReadInterval stretch = chain.reverse ? ReadInterval{length_ - own.end, length_ - own.begin} : ReadInterval{own.begin, own.end};
         int64_t together = 0;
         int32_t counted = 0, least = own.rank;
         for (uint32_t i = 0; i < chain.alignments; i++) {
@@ -155,7 +156,7 @@ private:
         r.end = reverse ? length_ - a.query_begin : a.query_end;
     }
 
-    // Best first, equal ones in an order that the read's draw says, then in that of chains.
+    // Best first; ties by the tie-break hash, then in the order of chains.
     GPUALIGN_HD void sort(uint32_t count) {
         const auto before = [](const RankedAlignment& a, const RankedAlignment& b) {
             return a.rank != b.rank ? a.rank > b.rank : uint32_t(a.suboptimal) < uint32_t(b.suboptimal);
@@ -163,7 +164,7 @@ private:
         for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) {
             RankedAlignment next = out_[i];
             uint32_t p = Group::kLanes == 1 ? i : 0;
-            if (Group::kLanes == 1)  // by insertion, as there are few
+            if (Group::kLanes == 1)  // insertion sort, as there are few
                 for (; p > 0 && before(next, ranked_[p - 1]); p--) ranked_[p] = ranked_[p - 1];
             else
                 for (uint32_t j = 0; j < count; j++) p += before(out_[j], next) || (j < i && !before(next, out_[j]));
@@ -174,7 +175,7 @@ private:
         group_.sync();
     }
 
-    // Drops pieces that are too short to be split alignments and what was found twice; tells who stands for each stretch.
+    // Drops duplicates, and pieces too short for split alignments; assigns each alignment its parent.
     GPUALIGN_HD uint32_t keep(uint32_t count) {
         uint32_t kept = 0;
         for (uint32_t p = 0; p < count; p++) {
@@ -191,7 +192,7 @@ private:
             if constexpr (kOneLane)
                 if (long_read_ && !seen && own.parent < kept && stands_alone(own, kept)) own.parent = kept;
             if (seen || (kept && own.parent == kept && own.end - own.begin < rules_.min_split)) continue;
-            group_.sync();  // all have read what is written now
+            group_.sync();  // all lanes have read what is written now
             if (group_.lane() == 0) add(own, kept);
             kept++;
             group_.sync();
@@ -206,7 +207,7 @@ private:
         ranked_[number] = own;
     }
 
-    // An alignment of more of the read than another one counts for what both have.
+    // An alignment of more of the read than its parent counts only for the shared bases.
     GPUALIGN_HD void compete(const RankedAlignment& own, RankedAlignment& parent) const {
         int32_t score = alignment(own).score;
         if (score > alignment(parent).score)
@@ -215,9 +216,10 @@ private:
         parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
     }
 
-    // Whether an alignment is worth a record for what it has before or after all that others stand for; then that is left of it.
+    // Whether an alignment is worth a record for the bases before or after those that others cover; it is then
+    // shortened to them.
     GPUALIGN_HD bool stands_alone(RankedAlignment& own, uint32_t kept) const {
-        int32_t before = own.end, after = own.begin;  // what others have begins and ends there
+        int32_t before = own.end, after = own.begin;  // bounds of what others cover
         const auto for_each_other = [&](auto&& visit) {
             for (uint32_t q = 0; q < kept; q++)
                 if (ranked_[q].parent == q && shared_bases({own.begin, own.end}, {ranked_[q].begin, ranked_[q].end})) visit(ranked_[q]);
@@ -244,7 +246,7 @@ private:
         return score >= rules_.min_score;
     }
 
-    // Where two that stand overlap, each gets the bases that it has better.
+    // Splits the bases of overlapping alignments between them.
     GPUALIGN_HD void part(uint32_t kept) {
         for (uint32_t p = 0; p < kept; p++)
             for (uint32_t q = p + 1; ranked_[p].parent == p && q < kept; q++) {
@@ -273,7 +275,7 @@ private:
         place(r);
     }
 
-    // Of equally good parts of a read the one that has the worst rivals.
+    // Among equally good alignments of different intervals, the one with the weakest suboptimal alignment.
     GPUALIGN_HD uint32_t surest(uint32_t kept) const {
         uint32_t best = 0;
         for (uint32_t p = 1; p < kept && ranked_[p].rank == ranked_[0].rank; p++)
@@ -281,7 +283,7 @@ private:
         return best;
     }
 
-    // Returns how many.
+    // Returns the number of records.
     GPUALIGN_HD uint32_t write(uint32_t kept, uint32_t primary) const {
         uint32_t written = 0;
         for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
@@ -307,7 +309,7 @@ private:
         return 2 * shared_bases({a.begin, a.end}, {b.begin, b.end}) > min(a.end - a.begin, b.end - b.begin);
     }
 
-    // Two chains that met on one diagonal.
+    // Whether two chains met on one diagonal.
     GPUALIGN_HD bool same_diagonal(const RankedAlignment& a, const RankedAlignment& b) const {
         const ChainAlignment &x = alignment(a), &y = alignment(b);
         if (x.end <= y.begin || y.end <= x.begin || (long_read_ && !share_query(a, b))) return false;
@@ -327,7 +329,7 @@ private:
     const ChainQuery query_;
     ChainRead& state_;
     const int32_t length_;
-    const bool long_read_;  // of short reads mates decide as well, and overlaps are as bwa's
+    const bool long_read_;  // for short reads mates matter as well, and overlaps are handled as in bwa
     RankedAlignment *out_ = nullptr, *ranked_ = nullptr;
 };
 

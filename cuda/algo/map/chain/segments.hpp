@@ -1,4 +1,4 @@
-// From a chain to the banded dynamic programs between its anchors and at both ends, and to where it breaks.
+// From a chain to banded DP tasks between its anchors and at both ends, and to where it is cut.
 #pragma once
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
@@ -6,22 +6,23 @@
 
 namespace gpualign {
 
-constexpr int32_t kLongReadGap = 10;                 // bases of a gap in a long read that may be doubtful
-constexpr int32_t kLongReadEvent = 1000;             // bases of a gap from which on it costs no more where alignments are chosen
-constexpr int32_t kLongestDiagonal = 1 << 16;        // bases that are compared one by one
+constexpr int32_t kLongReadGap = 10;                 // minimum length of a doubtful gap in a long read
+constexpr int32_t kLongReadEvent = 1000;  // gaps of a long read longer than this cost no more when alignments are chosen
+constexpr int32_t kLongestDiagonal = 1 << 16;        // longest diagonal that is compared base by base
 
-// What a gap says against an alignment. In a long read a very long one is an event, whatever its length.
+// Gap cost when alignments are chosen. In a long read a very long gap is one event of any length.
 GPUALIGN_HD int32_t choice_gap_cost(const ChainRules& rules, int32_t length) {
     return gap_cost(rules.scores, rules.min_anchors > 1 ? min(length, kLongReadEvent) : length);
 }
 
-// Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
+// Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], pinned to the
+// first diagonal at the begin.
 GPUALIGN_HD BandTask band_task(const ChosenChain& chain, int32_t from, int32_t rows, int64_t diagonal, int32_t first, int32_t last,
                                int32_t margin) {
     BandTask task{};
     task.row = from;
     task.rows = rows;
-    task.band = (last - first + 2 * margin + 16) / 16 * 16;  // few widths, so that lanes fill
+    task.band = (last - first + 2 * margin + 16) / 16 * 16;  // few different widths, so that vector lanes fill
     task.diagonal = diagonal + from + first - margin;
     task.begin_pin = margin - first;
     task.end_pin = kFreeEnd;
@@ -39,7 +40,7 @@ GPUALIGN_HD uint32_t add_task(const Arena<BandTask>& tasks, const BandTask& task
     return number;
 }
 
-// The end of an alignment before a point, back to base `from` of the read at most, and the one after a point.
+// Task that extends an alignment to the left of a point, at most to base `from`.
 GPUALIGN_HD uint32_t left_end(const ChainRules& rules, const ChosenChain& chain, const ChainPoint& point, int32_t from,
                               const Arena<BandTask>& tasks) {
     const int32_t length = min(point.query - from, rules.reach);
@@ -55,7 +56,7 @@ GPUALIGN_HD uint32_t right_end(const ChainRules& rules, const ChosenChain& chain
     return add_task(tasks, band_task(chain, point.query, length, point.reference - point.query, 0, 0, band_margin(length)));
 }
 
-// Any other path between two points of one diagonal has an insertion, a deletion and a match less.
+// Any other path between two points on one diagonal has an insertion, a deletion and a match less.
 GPUALIGN_HD bool diagonal_is_best(const AffineScores& s, int32_t mismatches) {
     return mismatches * (s.match + s.mismatch) <= s.match + 2 * gap_cost(s, 1);
 }
@@ -70,8 +71,8 @@ GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& text, int64_t begin, in
     return n;
 }
 
-// What lies between two points. Where the reference has more than the read, rows are the read's bases, and the other way round:
-// few rows against wide bands are the fewest cells.
+// Plans the alignment between two points. Rows are the shorter of read and reference, as few rows and a wide band are
+// the fewest cells.
 template <class Text>
 GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text,
                                            const ChainPoint& from, const ChainPoint& to, const Arena<BandTask>& tasks) {
@@ -97,8 +98,9 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
     return {add_task(tasks, task), 0, forgiven};
 }
 
-// The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and both
-// sides of what is longer. Writes them where `points` is not null, and returns how many.
+// Chooses the points of an alignment among the middles of anchors, so that it may deviate from the chain at the ends
+// of anchors: at most `step` bases apart, and both sides of longer gaps. Writes them if `points` is not null; returns
+// their number.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
     InTurn<Group, uint64_t> anchors(group, chain.anchors, chain.anchor_count);
@@ -123,7 +125,7 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules
     return n;
 }
 
-constexpr int32_t kLongDifference = 30;  // of bases between points on read and reference: a long gap
+constexpr int32_t kLongDifference = 30;  // difference between the bases on read and reference from which on a gap is long
 
 GPUALIGN_HD int64_t difference(const ChainPoint& from, const ChainPoint& to) {
     const int64_t d = to.reference - from.reference - (to.query - from.query);
@@ -134,8 +136,9 @@ GPUALIGN_HD int64_t distance(const ChainPoint& from, const ChainPoint& to) {
     return on_read < on_reference ? on_read : on_reference;
 }
 
-// Leaves out what lies between two long gaps that are nearer to each other than they are long, as minimap2 does: chance hits in
-// what is inserted, or the next copy of a repeat. The dynamic program decides there. Called by one lane; returns how many stay.
+// Drops the points between two long gaps that are closer to each other than they are long, as minimap2 does: chance
+// hits in an insertion, or the next copy of a repeat. The DP decides there. Called by one lane; returns the number of
+// points kept.
 GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint* points, uint32_t n) {
     const auto too_far = [&](const ChainPoint& from, const ChainPoint& to) {
         const int64_t band = difference(from, to) + 2 * band_margin(rules.max_gap) + 16;
@@ -158,13 +161,13 @@ GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint
     return kept;
 }
 
-// The points of a chosen chain, the segments between them and its ends.
+// Plans a chosen chain: its points, the segments between them, and its ends.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
     const uint32_t count = choose_points(group, batch.rules, chain, nullptr);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
     if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
-    group.sync();  // all have seen that the chain is to be planned
+    group.sync();  // all lanes have seen that the chain is to be planned
     if (group.lane() == 0) {
         const bool joined = first != kNoItem && has_long_gaps(batch.rules.scores);
         chain.points = joined ? join_long_gaps(batch.rules, batch.points.items + first, count) : count;
@@ -182,7 +185,8 @@ GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch
     group.sync();
 }
 
-// What so many bases beside a chain add to its score at most, without a gap; window(i) are those of the 32 from the i-th on that differ.
+// Maximum score that `length` bases next to a chain add without a gap; window(i) marks the mismatches among the 32
+// bases from the i-th on.
 template <class Window>
 GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
     int32_t score = 0, best = 0;
@@ -196,8 +200,8 @@ GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t l
     return best;
 }
 
-// Whether a chain may be worth a record. One on a single diagonal is there by chance, most often, and is aligned where it has the
-// score without a gap, or all but the cost of one: as in gapped BLAST (Altschul et al. 1997). Called by one lane.
+// Whether a chain may be worth a record. Chains on a single diagonal are mostly due to chance; they are aligned if
+// their score suffices without a gap, or with one, as in gapped BLAST (Altschul et al. 1997). Called by one lane.
 template <class Text>
 GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text) {
     const uint64_t first = chain.anchors[0], last = chain.anchors[chain.anchor_count - 1];
@@ -208,7 +212,7 @@ GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChai
     const int64_t left = text.contig_begin(chain.contig), right = text.contig_begin(chain.contig + 1);
     const auto within = [](int64_t a, int64_t b) { return int32_t(a < b ? a : b); };
     const int32_t enough = rules.min_score - gap_cost(rules.scores, 1);
-    int32_t score = (end - begin) * rules.scores.match;  // at most
+    int32_t score = (end - begin) * rules.scores.match;  // upper bound
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
         return differing_bases(query.bases(end + i, chain.reverse), text.bases(diagonal + end + i));
@@ -222,8 +226,8 @@ GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChai
     return score >= enough;
 }
 
-// The runs of segments of one chain that make good local alignments: as in Kadane's algorithm a run ends where nothing of its
-// score is left, and as in BLAST's X-drop where it has fallen too far below its best. Called by one lane.
+// Cuts a chain into runs of segments that are good local alignments: a run ends where its score drops to zero, as in
+// Kadane's algorithm, or by more than zdrop below its maximum, as in BLAST's X-drop. Called by one lane.
 class ChainCutter {
 public:
     GPUALIGN_HD ChainCutter(const ChainBatch& batch, ChosenChain& chain, int32_t length)
@@ -254,8 +258,8 @@ private:
     GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
     GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }
 
-    // Whether another chain of the read, an inversion's say, lies in a stretch without anchors and is worth an alignment more than what
-    // lies there: of a read in a repeat that of some other copy often is worth a mismatch more.
+    // Whether another chain, that of an inversion for example, fits in a segment without anchors and scores more there
+    // by at least min_score. The margin is needed in repeats, where another copy often matches a little better.
     GPUALIGN_HD bool fits_elsewhere(uint32_t s) const {
         const ChainRead& state = batch_.state[chain_.read];
         int32_t begin = points_[s].query, end = points_[s + 1].query;
@@ -273,8 +277,9 @@ private:
         }
         return false;
     }
-    // Whether another chain's bases are inserted, as a mobile element's are: the reference has less than half as many bases as the read.
-    // Where they come from next to it, a tandem duplication, or from one locus alone, they have a record of their own.
+    // Whether another chain's bases are an insertion, as of a mobile element: the reference has less than half as many
+    // bases there as the read. A tandem duplication, or an insertion that has a unique source, gets a record of its
+    // own instead.
     GPUALIGN_HD bool is_inserted(uint32_t s, const ChosenChain& other) const {
         const int64_t from = points_[s].reference, to = points_[s + 1].reference, inserted = points_[s + 1].query - points_[s].query - (to - from);
         const int64_t first = anchor_reference(other.anchors[0]), last = anchor_reference(other.anchors[other.anchor_count - 1]) + rules_.k;
@@ -286,7 +291,7 @@ private:
     GPUALIGN_HD uint32_t add_left(uint32_t p, int32_t from) const { return left_end(rules_, chain_, points_[p], from, batch_.tasks[1]); }
     GPUALIGN_HD uint32_t add_right(uint32_t p, int32_t to) const { return right_end(rules_, chain_, points_[p], to, batch_.tasks[1]); }
 
-    // Visits each run, and after it its doubtful segments.
+    // Visits each run, then its doubtful segments.
     template <class Run, class Doubt>
     GPUALIGN_HD void for_each_run(Run&& visit_run, Doubt&& visit_doubt) {
         const uint32_t last = chain_.points - 1;
@@ -336,8 +341,8 @@ private:
         return run;
     }
 
-    // The doubtful gaps of a run: each of its sides, with the rest of the read, may align better there: by the next copy of a
-    // tandem repeat, or none.
+    // Visits the doubtful gaps of a run, on whose sides the read may align better elsewhere, for example to the next
+    // copy of a tandem repeat, or not at all.
     template <class Doubt>
     GPUALIGN_HD void visit_doubtful(uint32_t from, uint32_t to, Doubt&& visit) const {
         int32_t before = from == 0 ? left_score() : 0, after = to == chain_.points - 1 ? right_score() : 0;
@@ -349,9 +354,9 @@ private:
         }
     }
 
-    // Whether a stretch costs more than one gap of its length (of long reads, whose errors are many, only longer gaps are looked at), or
-    // its gap as much as one of its sides is worth, by what it costs in a chain unless the alignment would lose half of the other one's
-    // score; `before` and `after` are the scores of the sides without the stretch.
+    // Whether a segment costs more than a single gap of its length (long reads have many errors: only long gaps are
+    // tested), or the gap costs as much as one side scores; the cost of chaining counts unless the alignment would
+    // lose half of the other side's score. `before` and `after` are the scores of both sides.
     GPUALIGN_HD bool is_doubtful(const ChainSegment& segment, int32_t before, int32_t after) const {
         if (!is_task(segment)) return false;
         const BandTask& task = this->task(segment.task);

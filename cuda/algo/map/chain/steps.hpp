@@ -1,12 +1,12 @@
-// The steps of mapping reads by chaining: chains, then the dynamic programs of tasks[0], cuts, those of tasks[1], alignments,
-// records. Each works on one read or one chain of a batch; reads and chains of a step do not depend on each other.
+// The steps of mapping by chaining. Each works on one read or one chain of a batch; the reads or chains of a step are
+// independent.
 //
-// 1. Minimizers to anchors to chains (Li 2018, minimap2); the best ones are planned: points, and what lies between.
+// 1. Minimizers to anchors to chains (Li 2018, minimap2); the best chains are planned: points and segments.
 // 2. Banded affine alignment between points and at both ends.
-// 3. Where the score drops, a chain is cut: each piece has ends of its own.
-// 4. As 2.
-// 5. CIGARs are put together.
-// 6. Of a read's alignments the best is its primary record.
+// 3. Chains are cut where the score drops; the pieces are extended at their ends.
+// 4. Banded affine alignment of these ends.
+// 5. CIGARs are assembled.
+// 6. The alignments of a read are ranked; the best is its primary record.
 #pragma once
 #include "algo/map/chain/choice.hpp"
 #include "algo/map/chain/clusters.hpp"
@@ -14,28 +14,28 @@
 
 namespace gpualign {
 
-// All chains of sorted anchors, best first, equal ones in an order that `draw` says. Returns their number;
-// `order` are their numbers. `space` takes as many chains as there are ends, kNoItem where there is no space.
+// Finds all chains of sorted anchors, best first, ties by the tie-break hash. Returns their number; `order` are their
+// indices. `space` must hold as many chains as there are chain ends.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                      uint32_t draw, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
-    const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
+                                      uint32_t tie_break, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
+    const uint32_t scatter = tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(n) - 1);
     const uint32_t found = ChainFinder<Group, Text>(group, rules, text, nodes, n).run(scatter, space, chains);
     sort_many_keys(group, nodes.keys, found);
-    order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
-    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
+    order = reinterpret_cast<uint32_t*>(nodes.score);  // reuses the scores
+    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.intervals[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
     return found;
 }
 
-// The chains of a read that are to be aligned, from its sorted anchors.
+// Chooses the chains of a read to align, from its sorted anchors.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, uint32_t r,
                                     const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
     ChainRead& state = batch.state[r];
     AnchorChain* candidates;
     uint32_t* order;
-    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.draw, batch.candidates, candidates, order);
+    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.tie_break, batch.candidates, candidates, order);
     cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
     const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
@@ -59,7 +59,7 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     group.sync();
 }
 
-// The dynamic programs of a read's chains; where there are many, of those that promise something (short reads).
+// Plans the DP tasks of a read's chains; if a short read has many, only of promising ones.
 constexpr uint32_t kManyChains = 32;
 
 template <class Group, class Text>
@@ -93,7 +93,7 @@ GPUALIGN_HOST_DEVICE void report_read(const Group& group, const ChainBatch& batc
     ReadReporter<Group, Text>(group, batch, text, r).run();
 }
 
-// Packs a read and begins its state; called by all lanes.
+// Packs a read and initialises its state; called by all lanes.
 template <class Group>
 GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch, uint32_t r) {
     const int64_t from = batch.offsets[r], length = batch.offsets[r + 1] - from;
@@ -102,11 +102,11 @@ GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch,
     const bool clean = pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
     const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, 0, clean, 0};
     if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1,
-                                                batch.draws[r]};
+                                                batch.tie_breaks[r]};
     group.sync();
 }
 
-// The first step of a read that has been loaded, where the memory of all reads is that of the batch; called by all lanes.
+// Chains a loaded read in the batch's arenas; called by all lanes.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text,
                                             uint32_t r, int32_t max_hits, int32_t max_suboptimal) {
@@ -132,7 +132,7 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
     chain_anchors(group, batch, text, query, r, nodes, n, max_suboptimal);
 }
 
-// The same of a read that has not.
+// Loads, chains and plans a read.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
     load_read(group, batch, r);
@@ -141,7 +141,7 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     plan_chains(group, batch, text, r);
 }
 
-// A local alignment of a read, as its record says it.
+// A local alignment of a read as reported.
 struct LocalAlignment {
     int64_t position;                // 0-based, in the contig
     int64_t span;                    // of reference bases
@@ -155,7 +155,7 @@ struct LocalAlignment {
     bool reverse;
 };
 
-// Number p in the order of records.
+// Alignment p in the order of records.
 template <class Text>
 GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, const Text& text, uint32_t r, uint32_t p) {
     const ChainRead& state = batch.state[r];
@@ -169,7 +169,7 @@ GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, con
             a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
 }
 
-// What is reported of a read; called by one lane.
+// Writes the reported alignments of a read; called by one lane.
 template <class Text>
 GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& text, uint32_t r) {
     ChainRead& state = batch.state[r];

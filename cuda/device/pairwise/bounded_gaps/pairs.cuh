@@ -12,7 +12,7 @@ namespace gpualign {
 __device__ __forceinline__ int16x2 operator+(int16x2 a, int16x2 b) {
     return int16x2(__viaddmax_s16x2(a.bits, b.bits, 0x80008000u));
 }
-// As int16x2::lane; compiled otherwise, which the kernels' register allocation depends on.
+// Same value as int16x2::lane; it compiles differently, and the kernels' register allocation depends on that.
 __device__ __forceinline__ int32_t lane_of(const int16x2& word, int i) { return int16_t(word.bits >> (16 * i)); }
 
 namespace gapsmis {

@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "text/text.hpp"
 
 namespace gpualign {
 namespace {
@@ -18,13 +19,8 @@ struct Names {
     }
 };
 
-void append_integer(std::string& out, int64_t value) {
-    char buffer[24];
-    out.append(buffer, size_t(std::snprintf(buffer, sizeof buffer, "%lld", static_cast<long long>(value))));
-}
-
 void append_score(std::string& out, int32_t score, int scale) {
-    if (scale == 1) return append_integer(out, score);
+    if (scale == 1) return append_number(out, score);
     char buffer[32];
     out.append(buffer, size_t(std::snprintf(buffer, sizeof buffer, "%.9g", double(score) / scale)));
 }
@@ -35,9 +31,9 @@ void append_gaps(std::string& out, const int32_t* list, int32_t gaps) {
     for (int32_t q = 0; q < gaps; q++, list += 3) {
         if (q) out += ',';
         out += list[2] > 0 ? 'I' : 'D';
-        append_integer(out, std::abs(list[2]));
+        append_number(out, std::abs(list[2]));
         out += '@';
-        append_integer(out, (list[2] > 0 ? list[0] : list[1]) + 1);
+        append_number(out, (list[2] > 0 ? list[0] : list[1]) + 1);
     }
 }
 
@@ -45,12 +41,12 @@ void append_cigar(std::string& out, const int32_t* list, int32_t gaps, int64_t p
     int64_t i = 0;
     if (gaps == 0 && pattern_length == 0) out += '*';
     for (int32_t q = 0; q < gaps; q++, list += 3) {
-        if (list[0] > i) append_integer(out, list[0] - i), out += 'M';
-        append_integer(out, std::abs(list[2]));
+        if (list[0] > i) append_number(out, list[0] - i), out += 'M';
+        append_number(out, std::abs(list[2]));
         out += list[2] > 0 ? 'I' : 'D';
         i = list[0] + (list[2] > 0 ? list[2] : 0);
     }
-    if (pattern_length > i) append_integer(out, pattern_length - i), out += 'M';
+    if (pattern_length > i) append_number(out, pattern_length - i), out += 'M';
 }
 
 nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name_offsets, Input<uint8_t> text_names,
@@ -80,14 +76,14 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
             out += '\t';
             texts.append(out, t);
             field([&] { append_score(out, score.data()[k], scale); });
-            field([&] { append_integer(out, count); });
+            field([&] { append_number(out, count); });
             if (traced) field([&] { append_gaps(out, list, count); });
             out += '\t';
-            append_integer(out, m);
+            append_number(out, m);
             out += '\t';
-            append_integer(out, text_offsets.data()[t + 1] - text_offsets.data()[t]);
-            if (traced) field([&] { append_integer(out, start.data()[k] + 1); });
-            field([&] { append_integer(out, end.data()[k]); });
+            append_number(out, text_offsets.data()[t + 1] - text_offsets.data()[t]);
+            if (traced) field([&] { append_number(out, start.data()[k] + 1); });
+            field([&] { append_number(out, end.data()[k]); });
             if (traced) field([&] { append_cigar(out, list, count, m); });
             out += '\n';
         }

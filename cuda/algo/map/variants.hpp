@@ -1,28 +1,28 @@
-// The minimizers of a read with one base changed: what it shares with a locus that an edit alone keeps apart.
+// Minimizers of a read's one-substitution variants, which it shares with a locus that differs by one edit.
 #pragma once
 #include "algo/map/seeds.hpp"
 
 namespace gpualign {
 
-// Of each k-mer of a read, an unknown base taken for A.
-struct NeighbourMemory {
+// Arrays over the k-mers of a read; ambiguous bases count as A.
+struct VariantMemory {
     uint64_t *forward, *reverse, *hashes;
-    uint64_t* changed;  // hashes of the read with one base changed
+    uint64_t* changed;  // hashes of a variant
 };
 
-// The most that for_each_neighbour finds in a read of up to so many bases: each k-mer of a short one as it is, and with another base
-// at each of its places; those with an unknown base, where there are any, with each of four.
-GPUALIGN_HD uint64_t most_neighbours(int32_t longest, int32_t k, int32_t w) {
+// Upper bound on the calls of visit in for_each_variant: each k-mer of a short read as it is and with each other base
+// at each position; or, with ambiguous bases, those k-mers with each of four bases.
+GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w) {
     const auto kmers = [&](int32_t length) { return uint64_t(length < k ? 0 : length - k + 1); };
-    const uint64_t any = kmers(min(longest, longest_with_neighbours(k, w))) * uint64_t(1 + 3 * k), unknown = 4 * kmers(longest);
-    return any > unknown ? any : unknown;
+    const uint64_t any = kmers(min(longest, longest_with_variants(k, w))) * uint64_t(1 + 3 * k), ambiguous = 4 * kmers(longest);
+    return any > ambiguous ? any : ambiguous;
 }
 
-// visit(is one, hash, position, whether the canonical k-mer is the reverse strand's), by all lanes together, for all k-mers of the
-// read, then for the minimizers that a base is part of, were it another: each base, or each unknown one where there are any. Of a read
-// that has not a window of k-mers any may be the reference's minimizer.
+// Calls visit(is one, hash, position, whether the canonical k-mer is the reverse strand's), by all lanes together, for
+// all k-mers of the read, then for the minimizers that contain a substituted base: any base, or only the ambiguous
+// ones if there are any. In a read shorter than a window any k-mer may be the reference's minimizer.
 template <class Group, class Visit>
-GPUALIGN_HD void for_each_neighbour(const Group& group, const MapRead& read, int k, int32_t w, const NeighbourMemory& memory,
+GPUALIGN_HD void for_each_variant(const Group& group, const MapRead& read, int k, int32_t w, const VariantMemory& memory,
                                     Visit&& visit) {
     const int32_t kmers = int32_t(hash_kmers(group, read, k, memory.hashes)), lane = int32_t(group.lane()), lanes = int32_t(Group::kLanes);
     if (kmers < w) w = 1;
@@ -39,21 +39,21 @@ GPUALIGN_HD void for_each_neighbour(const Group& group, const MapRead& read, int
     }
     group.sync();
     for (int32_t i = 0; i < read.length; i++) {
-        if (!read.clean && !(read.not_acgt[i >> 5] >> (i & 31))) {  // no unknown base is left in this word
+        if (!read.clean && !(read.not_acgt[i >> 5] >> (i & 31))) {  // no ambiguous base is left in this word
             i |= 31;
             continue;
         }
-        const bool unknown = !read.clean && read.code(i, false) == kNoBase;
-        if (!read.clean && !unknown) continue;
+        const bool ambiguous = !read.clean && read.code(i, false) == kNoBase;
+        if (!read.clean && !ambiguous) continue;
         const uint8_t given = packed_base(read.words, uint64_t(i));
         const int32_t first = max(0, i - k + 1), last = min(i, kmers - 1);
         for (uint8_t code = 0; code < 4; code++) {
-            if (!unknown && code == given) continue;
+            if (!ambiguous && code == given) continue;
             const uint64_t change = uint64_t(code ^ given);
             const auto forward = [&](int32_t p) { return memory.forward[p] ^ change << 2 * (i - p); };
             const auto reverse = [&](int32_t p) { return memory.reverse[p] ^ change << 2 * (k - 1 - (i - p)); };
             for (int32_t p = first + lane; p <= last; p += lanes) {
-                const bool is_kmer = read.clean || count_bits(read.unknown_bases(p, k)) == uint32_t(unknown);
+                const bool is_kmer = read.clean || count_bits(read.ambiguous_bases(p, k)) == uint32_t(ambiguous);
                 memory.changed[p] = is_kmer ? kmer_hash(reverse(p) < forward(p) ? reverse(p) : forward(p), k) : kNoKmer;
             }
             group.sync();

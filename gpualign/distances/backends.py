@@ -1,4 +1,4 @@
-"""How a problem is computed: on the CPU or on devices; and what is asked of the way."""
+"""Chooses the CPU or devices for a problem, and selects the results that are asked for."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ _ON_DEVICE = (
 
 
 def answer(
-    way: Any, selection: Selection, shape: tuple[int, int], out: Any, array: DeviceArray | None, scale: int = 1
+    backend: Any, selection: Selection, shape: tuple[int, int], out: Any, array: DeviceArray | None, scale: int = 1
 ) -> Result:
-    """What is asked for, of the way to compute it; ``scale``: units that make 1.0."""
+    """The selected results, computed by ``backend``; ``scale``: units that make 1.0."""
     if selection.nearest is not None:
-        best: NearestPairs = way.nearest(selection.nearest)
+        best: NearestPairs = backend.nearest(selection.nearest)
         return best if scale == 1 else NearestPairs(best.target, np.where(best.target < 0, -1, best.value / scale))
     if selection.sparse:
-        pairs: SparsePairs = way.sparse()
+        pairs: SparsePairs = backend.sparse()
         return pairs if scale == 1 else SparsePairs(pairs.query, pairs.target, pairs.value / scale)
     if array is not None:
         _check_shape(array, shape)
-        if not isinstance(way, OnDevices):
+        if not isinstance(backend, OnDevices):
             raise UsageError(_ON_DEVICE)
-        way.matrix_on_device(array)
+        backend.matrix_on_device(array)
         return PairMatrix(out)
-    values = _room(out, shape) if scale == 1 else np.empty(shape, np.int32)
-    way.matrix(values)
+    values = _output(out, shape) if scale == 1 else np.empty(shape, np.int32)
+    backend.matrix(values)
     if scale != 1:
         scaled = values / scale
         if out is None:
@@ -57,7 +57,7 @@ def answer(
     return PairMatrix(values if out is None else out)
 
 
-def way_of_distances(
+def backend_of_distances(
     problem: Distances, options: RunOptions, progress: Report | None, to_device: bool = False
 ) -> CpuDistances | OnDevices[Distances]:
     """The CPU, or devices where they are asked for or worth it, and suit."""
@@ -74,7 +74,7 @@ def way_of_distances(
     return CpuDistances(problem, options.threads, progress)
 
 
-def way_of_scores(
+def backend_of_scores(
     problem: Scores, options: RunOptions, progress: Report | None, to_device: bool
 ) -> CpuScores | OnDevices[Scores]:
     on_device = to_device or problem.queries.on_device or problem.targets.on_device
@@ -101,7 +101,7 @@ def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:
         raise UsageError(f"out on a GPU must be int32 of shape {shape}")
 
 
-def _room(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:
+def _output(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:
     """``out`` where values can go there at once, else an array of its shape."""
     if out is None:
         return np.empty(shape, np.int32)

@@ -1,12 +1,12 @@
-// Windows of the reference searched for whole reads of any length, a lane a window: Myers' algorithm by words of 32 rows (Myers 1999,
-// J. ACM 46:395; Hyyrö 2003).
+// Searches windows of the reference for reads of any length, a lane a window: Myers' algorithm in words of 32 rows
+// (Myers 1999, J. ACM 46:395; Hyyrö 2003).
 #pragma once
 #include "algo/map/loci.hpp"
-#include "algo/map/thorough/memory.hpp"
+#include "algo/map/slow_path/memory.hpp"
 
 namespace gpualign {
 
-// The rows of both strands that hold each base.
+// Builds the match masks of each base on both strands.
 template <class Group>
 GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& read, uint32_t* profile) {
     const uint32_t words = words_of(uint32_t(read.length));
@@ -23,7 +23,7 @@ GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& r
     group.sync();
 }
 
-// Called by one lane: as search_window.
+// Like search_window, for any length. Called by one lane.
 template <class Group>
 GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const MapTarget& target, int32_t length, uint32_t begin,
                                                uint32_t columns, const uint32_t* profile, const ColumnMemory& memory) {
@@ -37,7 +37,7 @@ GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const Map
     WindowBest best{score, 0};
     for (uint32_t c = 0; c < columns; c++) {
         const uint32_t* rows = profile + code_at(target, int64_t(begin) + c) * words;
-        uint32_t plus = 0, minus = 0;  // the horizontal differences above the word
+        uint32_t plus = 0, minus = 0;  // horizontal differences above the word
         for (uint32_t w = 0; w < words; w++) {
             const uint32_t vp = up[w * Group::kLanes], vn = down[w * Group::kLanes], eq = rows[w], met = eq | minus;
             const uint32_t across = (((met & vp) + vp) ^ vp) | met, vertical = eq | vn;
@@ -57,7 +57,7 @@ GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const Map
     return best;
 }
 
-// found(window, best) for the windows [from, to), each by a lane; lanes without one call it with an empty window.
+// Calls found(is window, index, best) for the windows [from, to), a lane each; lanes without a window call it, too.
 template <class Group, class Found>
 GPUALIGN_HOST_DEVICE void search_long_windows(const Group& group, const MapRead& read, const MapTarget& target,
                                           const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, Found&& found) {

@@ -1,21 +1,21 @@
-// The records of templates that are mapped thoroughly.
+// Writes the records of templates on the slow path.
 #pragma once
-#include "algo/map/thorough/template.hpp"
+#include "algo/map/slow_path/template.hpp"
 #include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
 
 template <bool LongGaps, class Group>
-class ThoroughRecords {
-    using Template = ThoroughTemplate<LongGaps, Group>;
+class SlowPathRecords {
+    using Template = SlowPathTemplate<LongGaps, Group>;
 
 public:
     using Loci = typename Template::Loci;
 
-    GPUALIGN_HD explicit ThoroughRecords(const Template& of) : own_(of), group_(of.group), batch_(of.batch) {}
+    GPUALIGN_HD explicit SlowPathRecords(const Template& of) : own_(of), group_(of.group), batch_(of.batch) {}
 
-    // How many records a read has, and where they lie.
+    // Counts the records of a read and reserves overflow records.
     GPUALIGN_HOST_DEVICE void count(int mate, const Loci& loci, const MapChoice& choice) {
         uint32_t supplementary = 0, further = 0, number = 0;
         const uint32_t secondary = for_each_secondary(batch_.rules, loci, choice.locus, [&](uint32_t p) {
@@ -25,16 +25,16 @@ public:
         if (loci.count && loci.local(choice.locus))
             for (size_t part = 0; part < loci.locals->size(); part++)
                 supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
-        if (secondary + supplementary && !take_further(secondary + supplementary, further)) return own_.set_fate(MapRecord::kNoSpace);
+        if (secondary + supplementary && !take_overflow(secondary + supplementary, further)) return own_.set_status(MapRecord::kNoSpace);
         if (!own_.first_lane()) return;
         MateState& state = own_.of.mates[mate];
         state.choice = choice;
-        state.further = further;
+        state.first_overflow = further;
         state.supplementary = supplementary;
         state.secondary = secondary;
     }
 
-    // Every so many of a template's records, from one on.
+    // Writes every step-th record of the template, from `from` on.
     GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) {
         uint32_t number = 0;
         for (int mate = 0; mate < own_.of.count && !own_.ended(); mate++) {
@@ -44,24 +44,24 @@ public:
         }
     }
 
-    // The host hears what became of the template; called by one lane.
+    // Records the template's status for the host; called by one lane.
     GPUALIGN_HD void leave() {
         MapFacts facts{};
-        facts.flag = uint16_t(*own_.of.fate);
+        facts.flag = uint16_t(*own_.of.status);
         for (int mate = 0; mate < own_.of.count; mate++) static_cast<MapFacts&>(batch_.records[own_.read_number(mate)]) = facts;
     }
 
 private:
-    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) {
-        first = group_.take_together(batch_.next_further, count);
-        return uint64_t(first) + count <= batch_.further_count;
+    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) {
+        first = group_.take_together(batch_.next_overflow, count);
+        return uint64_t(first) + count <= batch_.overflow_count;
     }
 
-    // Record i of a read: the primary one, supplementary ones, secondary ones.
+    // Record i of a read: the primary one, then supplementary, then secondary ones.
     GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
         const MateState& state = own_.of.mates[mate];
         MapFacts facts{};
-        MapRecord& to = i ? batch_.further[state.further + i - 1] : batch_.records[own_.read_number(mate)];
+        MapRecord& to = i ? batch_.overflow_records[state.first_overflow + i - 1] : batch_.records[own_.read_number(mate)];
         if (state.found.loci == 0) {
             facts.flag = kFlagUnmapped;
             return put(to, facts, nullptr, 0, -1);
@@ -71,7 +71,7 @@ private:
             facts.flag = state.choice.proper ? kFlagProper : uint16_t(0);
             facts.mapq = state.choice.mapq;
             facts.secondary = parts + state.secondary;
-            facts.first_secondary = state.further;
+            facts.first_secondary = state.first_overflow;
         } else if (i <= parts) {
             facts.flag = kFlagSupplementary;
             return put_local(to, facts, mate, part_of(mate, i - 1), true);
@@ -80,7 +80,7 @@ private:
         }
         const Locus& locus = own_.of.loci[mate][i ? own_.of.secondary[mate][i - 1 - parts] : state.choice.locus];
         if (locus.local >= 0) put_local(to, facts, mate, own_.locals(mate)[size_t(locus.local)], false);
-        else put_whole(to, facts, mate, locus);
+        else put_end_to_end(to, facts, mate, locus);
     }
 
     GPUALIGN_HD LocalAlignment part_of(int mate, uint32_t number) const {
@@ -99,8 +99,8 @@ private:
         put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations, -1);
     }
 
-    // From end to end, within the limit's diagonals of the one on which it ends.
-    GPUALIGN_HOST_DEVICE void put_whole(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
+    // End-to-end alignment within `limit` diagonals of the one on which the locus ends.
+    GPUALIGN_HOST_DEVICE void put_end_to_end(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
         const MapRead read = own_.of.mates[mate].read;
         const int64_t left = batch_.target.contig_offsets[locus.contig];
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
@@ -121,7 +121,7 @@ private:
         put(to, facts, chains.cigars.items + task.cigar, task.operations, locus.distance);
     }
 
-    // A short CIGAR lies in the record. More edits than are counted there are those of a long read, whose CIGAR does not.
+    // Writes a record; a CIGAR goes to overflow records if it is long, as it is whenever the distance exceeds 16 bits.
     GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
         constexpr uint32_t kLongestNarrow = 0xFFF;
         facts.distance = uint16_t(distance);
@@ -129,9 +129,9 @@ private:
         for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
         if (wide) {
             const uint32_t bytes = (operations + 1) * uint32_t(sizeof(uint32_t));
-            if (!take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
-                return own_.set_fate(MapRecord::kNoSpace);
-            uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.further + facts.long_cigar);
+            if (!take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
+                return own_.set_status(MapRecord::kNoSpace);
+            uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.overflow_records + facts.long_cigar);
             for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
             if (own_.first_lane()) out[0] = operations;
             facts.flag |= MapRecord::kWideCigar;

@@ -1,13 +1,13 @@
-// The number by which a read chooses among equally good alignments (algo/map/draw.hpp).
+// Tie-break hash of a read (algo/map/tie_break.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "algo/map/draw.hpp"
+#include "algo/map/tie_break.hpp"
 
 namespace gpualign {
 
-// Texts of reads: names or bases.
+// Names or bases of reads.
 struct ReadTexts {
     const uint8_t* bytes;
     const int64_t* offsets;
@@ -16,10 +16,10 @@ struct ReadTexts {
     const uint8_t* end(size_t read) const { return bytes + offsets[read + 1]; }
 };
 
-// Of a name, or of the bases of a read without one.
-inline uint32_t read_draw(const ReadTexts& names, const ReadTexts& bases, size_t read) {
+// Hash of the name, or of the bases of a read without a name.
+inline uint32_t read_tie_break(const ReadTexts& names, const ReadTexts& bases, size_t read) {
     const ReadTexts& text = names.begin(read) == names.end(read) ? bases : names;
-    return draw_of_text(text.begin(read), text.end(read) - text.begin(read));
+    return tie_break_hash(text.begin(read), text.end(read) - text.begin(read));
 }
 
 }  // namespace gpualign

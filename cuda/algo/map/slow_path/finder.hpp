@@ -1,21 +1,21 @@
-// The loci of both mates of a template where they align end to end, in memory that has space for all there may be.
+// Finds the end-to-end loci of both mates of a template, in memory that is large enough for any number.
 #pragma once
 #include "algo/map/every_locus.hpp"
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/pairing.hpp"
-#include "algo/map/thorough/state.hpp"
-#include "algo/map/thorough/windows.hpp"
+#include "algo/map/slow_path/state.hpp"
+#include "algo/map/slow_path/windows.hpp"
 
 namespace gpualign {
 
 template <class Group>
-class ThoroughFinder {
+class SlowPathFinder {
 public:
-    // `first`: the mate whose counter is used, as those of both may be looked for at the same time.
-    GPUALIGN_HD ThoroughFinder(const Group& group, const ThoroughLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
+    // `first`: the mate whose counter is used, as both may be searched for at the same time.
+    GPUALIGN_HD SlowPathFinder(const Group& group, const SlowPathLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
         : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory), of_(of), first_(first) {}
 
-    // The loci of a mate by itself, best first.
+    // Finds the loci of a mate by itself, best first.
     GPUALIGN_HD_CALL void find(int mate) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found{0, 0, 0, false, false, false};
@@ -30,17 +30,17 @@ public:
             if (!find_at(mate, seeds, total, depth, 0)) return;
             if (depth == kDepth || !wants_more_hits(loci(mate))) break;
         }
-        look_up_neighbours(mate);
+        look_up_variants(mate);
     }
 
-    // For MateRescue.
+    // Interface for MateRescue.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
-    GPUALIGN_HD ThoroughLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
+    GPUALIGN_HD SlowPathLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }
 
-    // What the windows [from, to) have within the limit is added to the loci.
+    // Adds the loci of the windows [from, to) within the limit.
     GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         add_loci(mate, from, to, limit, best_of);
         settle(mate);
@@ -71,13 +71,13 @@ public:
     }
 
 private:
-    // The loci that its seeds show, after those that are kept; false where there is no space for their hits.
-    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_neighbours = false) {
+    // Adds the loci that the seeds show to the `kept` ones; false if there is no space for the hits.
+    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_variants = false) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         SeedHits hits;
         const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
-                                                  total, depth, of_neighbours, hits, found);
+                                                  total, depth, of_variants, hits, found);
         if (found.too_many) {
             ask_for(mate, hits.count, found);
             return false;
@@ -92,29 +92,29 @@ private:
         return true;
     }
 
-    // Of a short read, which may lie where none of its seeds does.
-    GPUALIGN_HD_CALL void look_up_neighbours(int mate) {
-        const NeighboursFor sought = neighbours_for(rules_, loci(mate), of_.count == 2);
-        if (sought == NeighboursFor::nothing) return;
-        const uint32_t kept = sought == NeighboursFor::rivals ? of_.mates[mate].found.loci : 0;
-        const uint32_t seeds = find_neighbour_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
+    // Looks up the one-substitution variants of a short read, which may lie where none of its seeds does.
+    GPUALIGN_HD_CALL void look_up_variants(int mate) {
+        const VariantsFor sought = variants_for(rules_, loci(mate), of_.count == 2);
+        if (sought == VariantsFor::nothing) return;
+        const uint32_t kept = sought == VariantsFor::suboptimal ? of_.mates[mate].found.loci : 0;
+        const uint32_t seeds = find_variant_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
         find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept, true);
     }
 
-    // All is done again with space for so many hits, if there can be.
+    // Asks the host to repeat the batch with space for so many hits, if it can have them.
     GPUALIGN_HD void ask_for(int mate, uint32_t hits, const FoundRead& found) {
-        if (hits <= launch_.most_hits && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
+        if (hits <= launch_.hit_limit && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
         set(mate, found);
     }
 
-    // Adds them in no order, and counts those for which there is no space.
+    // Appends loci unsorted; counts those that do not fit.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         uint32_t failed = 0;
         search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
-                                const bool fits = is_window && aligns_whole(read.length, int32_t(best.distance), limit);
+                                const bool fits = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
                                 const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
                                 found.loci += count_bits(mask);
                                 if (!is_window) return;
@@ -131,7 +131,7 @@ private:
 
     GPUALIGN_HD_CALL void settle(int mate) {
         FoundRead found = of_.mates[mate].found;
-        if (found.loci > launch_.max_loci) {  // the host hears of it
+        if (found.loci > launch_.max_loci) {  // the host repeats the batch with more space
             if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
             found.loci = launch_.max_loci;
         }
@@ -139,7 +139,7 @@ private:
         set(mate, found);
     }
 
-    // Every locus within the limit, of which the windows are searched as they come.
+    // Finds every locus within the limit; windows are searched in batches.
     GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
         const MapRead read = of_.mates[mate].read;
         if (may_lie_anywhere(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
@@ -179,7 +179,8 @@ private:
             }
     }
 
-    // seeds.start: how many hits of each seed have been taken.
+    // Follows every hit, one interval of the reference after the other; seeds.start counts the hits taken of each
+    // seed.
     GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
         const MapRead read = of_.mates[mate].read;
         uint64_t* const hits = own_.workspace.hits;
@@ -187,7 +188,7 @@ private:
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
-        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitStretch);
+        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitInterval);
         uint32_t count = 0;
         for (int64_t border = 0; border < bases;) {
             const int64_t next = border + stretch < bases ? border + stretch : bases;
@@ -208,11 +209,10 @@ private:
         }
     }
 
-    // Adds the hits in front of a position to those that there are, if there is space; returns their number, or how
-    // many there would be.
+    // Adds the hits before a position; returns the number of hits, or the number needed if they do not fit.
     GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t capacity) {
         const SeedMemory& memory = own_.seeds;
-        const auto hits_before = [&](uint32_t s) {  // the border
+        const auto hits_before = [&](uint32_t s) {  // index of the first entry at or after the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
             const uint64_t* entries = target_.index.entries + memory.seeds.first[s];
             while (low < high) {
@@ -244,10 +244,11 @@ private:
         return count;
     }
 
-    // Windows for the clusters of sorted hits whose diagonals are done; the others' hits stay. Returns how many.
+    // Adds windows for the clusters of sorted hits whose diagonals are complete; keeps the hits of the others. Returns
+    // their number.
     GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t minimum) {
         uint64_t* const hits = own_.workspace.hits;
-        uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // of those, on each strand
+        uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // first cluster that is kept, on each strand
         for_each_cluster(group_, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
             const bool reverse = hit_reverse(hits[from]);
             if (hit_diagonal(hits[from]) >= done) {
@@ -266,12 +267,12 @@ private:
 
     GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
         const int64_t begin = own_.workspace.window_begin[candidate_window(candidate)];
-        return whole_locus(0, read.length, read.unknown, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
+        return end_to_end_locus(0, read.length, read.ambiguous, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
                            int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
     }
 
     const Group& group_;
-    const ThoroughLaunch& launch_;
+    const SlowPathLaunch& launch_;
     const MapTarget& target_;
     const MapRules& rules_;
     const FinderMemory& own_;

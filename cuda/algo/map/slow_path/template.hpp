@@ -1,26 +1,26 @@
-// A template that a group of lanes maps: what became of it, and dynamic programs of whole reads.
+// A template on the slow path, mapped by a group of lanes: its status, and DP of whole reads.
 #pragma once
 #include "algo/map/chain/band.hpp"
-#include "algo/map/thorough/state.hpp"
+#include "algo/map/slow_path/state.hpp"
 
 namespace gpualign {
 
 template <bool LongGaps, class Group>
-class ThoroughTemplate {
+class SlowPathTemplate {
 public:
-    using Loci = ThoroughLoci;
+    using Loci = SlowPathLoci;
 
-    GPUALIGN_HD ThoroughTemplate(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, const TemplateView& of)
+    GPUALIGN_HD SlowPathTemplate(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, const TemplateView& of)
         : group(group), launch(launch), batch(launch.batch), text{launch.batch.target}, memory(memory), of(of) {}
 
     GPUALIGN_HD bool first_lane() const { return group.lane() == 0; }
-    GPUALIGN_HD void set_fate(uint16_t flag) const {
-        if (first_lane()) *of.fate = flag;
+    GPUALIGN_HD void set_status(uint16_t flag) const {
+        if (first_lane()) *of.status = flag;
         group.sync();
     }
-    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
-    // first lane asks for all.
-    GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.fate || overflowed(launch.chains[0]))) != 0; }
+    // Whether memory ran out, so that the host will repeat the batch, or the template is given up. Other groups may
+    // have caused this, so lane 0 decides for all.
+    GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.status || overflowed(launch.chains[0]))) != 0; }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
     GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
@@ -34,8 +34,8 @@ public:
         return own.size() ? own[0].score : 0;
     }
 
-    // The best alignment of a read, of which its ends may be clipped, on so many diagonals from one on: the number of the task that is
-    // done, or kNoItem.
+    // Best alignment of a read on the diagonals [diagonal, diagonal + band), with clipping; returns the number of the
+    // finished task, or kNoItem.
     GPUALIGN_HD_CALL uint32_t align_read(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
         using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
         const ChainBatch& chains = launch.chains[0];
@@ -51,9 +51,9 @@ public:
         group.sync();
         if (number == kNoItem) return kNoItem;
         const uint64_t bytes = Aligner::Layout::all_bytes(task.rows, task.band);
-        if (bytes > launch.band_bytes) {  // the next time there may be as much
-            if (bytes <= launch.most_band_bytes && first_lane()) raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
-            set_fate(MapRecord::kOnHost);
+        if (bytes > launch.band_bytes) {  // the repeated batch may have as much
+            if (bytes <= launch.max_band_bytes && first_lane()) raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
+            set_status(MapRecord::kOnHost);
             return kNoItem;
         }
         Aligner aligner(group, chains, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
@@ -66,10 +66,10 @@ public:
     }
 
     const Group& group;
-    const ThoroughLaunch& launch;
+    const SlowPathLaunch& launch;
     const MapBatch& batch;
     const TargetText text;
-    const ThoroughMemory& memory;
+    const SlowPathMemory& memory;
     const TemplateView& of;
 };
 

@@ -1,32 +1,33 @@
-// Templates whose reads want more than a look at their seeds: chains for those that do not align end to end, or not well, and a mate
-// with clipped ends next to the other one; reads of any length. Each step takes a template, or a mate, by a group of lanes; all of a
-// batch make a step before the next one, between two of which the chains of all are aligned (algo/map/chain/steps.hpp):
+// The slow path, for reads of any length: chaining of reads that do not align end to end, or not well, and mates with
+// clipped ends. Each step takes a template, or a mate, by a group of lanes; a step ends for all templates before the
+// next one begins, and between steps 2 and 3 all chains are aligned (algo/map/chain/steps.hpp):
 //
-// 1. The loci of each mate by itself, and which chains to look for.
-// 2. Chains by minimizers. 3. Their best alignments; then both steps again with all k-mers, for the mates that still want chains.
-// 4. Both mates together: mates near each other, and at which loci they are reported.
+// 1. The loci of each mate by itself, and the limits for chaining.
+// 2. Chains by minimizers. 3. Ranking of their alignments; then both steps again with all k-mers, for mates that still
+// need it.
+// 4. Both mates together: mate rescue, and the choice of loci.
 // 5. Records.
 #pragma once
-#include "algo/map/thorough/finder.hpp"
-#include "algo/map/thorough/records.hpp"
+#include "algo/map/slow_path/finder.hpp"
+#include "algo/map/slow_path/records.hpp"
 
 namespace gpualign {
 
 template <bool LongGaps, class Group>
-class ThoroughMapper {
-    using Template = ThoroughTemplate<LongGaps, Group>;
+class SlowPathMapper {
+    using Template = SlowPathTemplate<LongGaps, Group>;
     using Loci = typename Template::Loci;
 
 public:
-    GPUALIGN_HD ThoroughMapper(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, uint32_t number)
+    GPUALIGN_HD SlowPathMapper(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, uint32_t number)
         : group_(group), launch_(launch), batch_(launch.batch), memory_(memory), of_(template_of(launch, number)),
           own_(group, launch, memory, of_) {}
 
     GPUALIGN_HOST_DEVICE void find(int mate) {
         if (mate >= of_.count) return;
         begin(mate);
-        ThoroughFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
-        if (of_.mates[mate].found.too_many) own_.set_fate(MapRecord::kOnHost);
+        SlowPathFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
+        if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         plan(mate);
         group_.sync();
     }
@@ -39,7 +40,7 @@ public:
         if (!own_.ended()) plan_chains(group_, chains(), own_.text, r);
     }
 
-    // Ranks a mate's alignments, and tells whether to look for more.
+    // Ranks a mate's alignments; decides whether it is chained again.
     GPUALIGN_HOST_DEVICE void rank(int mate) {
         if (!wants_chains(mate)) return;
         MateState& state = of_.mates[mate];
@@ -58,10 +59,10 @@ public:
         if (!again && first_round) state.depth = {0, 0};
     }
 
-    // At which loci the reads are reported.
+    // Chooses at which loci the reads are reported.
     GPUALIGN_HOST_DEVICE void choose() {
         if (own_.ended()) return;
-        ThoroughFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
+        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
         for (int mate = 0; mate < of_.count; mate++)
             if (of_.mates[mate].chained) finder.add_locals(mate, own_.locals(mate));
         if (of_.count == 2) find_mates(finder);
@@ -69,17 +70,17 @@ public:
         Loci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
         for (int mate = 0; mate < 2; mate++) loci[mate].locals = &of_reads[mate];
         MapChoice choices[2];
-        const uint32_t draw = of_.mates[0].read.draw;
-        if (of_.count == 2) choose_pair(group_, batch_.rules, loci[0], loci[1], draw, choices);
-        else choices[0] = choose_single(group_, batch_.rules, loci[0], draw);
-        ThoroughRecords<LongGaps, Group> records(own_);
+        const uint32_t tie_break = of_.mates[0].read.tie_break;
+        if (of_.count == 2) choose_pair(group_, batch_.rules, loci[0], loci[1], tie_break, choices);
+        else choices[0] = choose_single(group_, batch_.rules, loci[0], tie_break);
+        SlowPathRecords<LongGaps, Group> records(own_);
         for (int mate = 0; mate < of_.count; mate++) records.count(mate, loci[mate], choices[mate]);
     }
 
-    // Every so many of its records, from one on.
-    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { ThoroughRecords<LongGaps, Group>(own_).write(from, step); }
+    // Writes every step-th of the records, from `from` on.
+    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { SlowPathRecords<LongGaps, Group>(own_).write(from, step); }
     GPUALIGN_HD void end() {
-        if (*of_.fate && own_.first_lane()) ThoroughRecords<LongGaps, Group>(own_).leave();
+        if (*of_.status && own_.first_lane()) SlowPathRecords<LongGaps, Group>(own_).leave();
     }
 
 private:
@@ -93,8 +94,8 @@ private:
             launch_.chains[1].state[r] = launch_.chains[0].state[r];
             MateState state{};
             state.read = query_of(launch_.chains[0], r).read;
-            state.read.draw = batch_.draws[r];
-            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_unknown(state.read));
+            state.read.tie_break = batch_.tie_breaks[r];
+            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_ambiguous(state.read));
             state.chained = maps_as_long(batch_.rules, state.read.length);
             state.chains = state.chained ? MateState::kLongChains : uint8_t(0);
             of_.mates[mate] = state;
@@ -102,7 +103,7 @@ private:
         group_.sync();
     }
 
-    // Which chains to look for.
+    // Sets the limits for chaining a mate.
     GPUALIGN_HD void plan(int mate) {
         MateState& state = of_.mates[mate];
         const Loci loci = own_.loci(mate);
@@ -111,8 +112,8 @@ private:
         state.chained = 1;
     }
 
-    GPUALIGN_HOST_DEVICE void find_mates(ThoroughFinder<Group>& finder) {
-        MateRescue<Group, ThoroughFinder<Group>> rescue(group_, batch_.target, batch_.rules, finder);
+    GPUALIGN_HOST_DEVICE void find_mates(SlowPathFinder<Group>& finder) {
+        MateRescue<Group, SlowPathFinder<Group>> rescue(group_, batch_.target, batch_.rules, finder);
         rescue.run();
         for (int mate = 0; mate < 2 && batch_.rules.local; mate++) {
             const MapRead& read = of_.mates[mate].read;
@@ -122,8 +123,8 @@ private:
         }
     }
 
-    // A mate with clipped ends: the best alignment in the windows.
-    GPUALIGN_HD_CALL void find_clipped(ThoroughFinder<Group>& finder, int mate, uint32_t windows) {
+    // Aligns a mate with clipped ends in the windows and keeps the best.
+    GPUALIGN_HD_CALL void find_clipped(SlowPathFinder<Group>& finder, int mate, uint32_t windows) {
         const MapRead read = of_.mates[mate].read;
         const MapWorkspace& workspace = memory_.finder.workspace;
         const int32_t limit = 2 * read.limit;
@@ -165,9 +166,9 @@ private:
     }
 
     const Group& group_;
-    const ThoroughLaunch& launch_;
+    const SlowPathLaunch& launch_;
     const MapBatch& batch_;
-    const ThoroughMemory& memory_;
+    const SlowPathMemory& memory_;
     const TemplateView of_;
     const Template own_;
 };

@@ -1,25 +1,25 @@
-// What is known of a template between the steps that map it.
+// State of a template between the steps of the slow path.
 #pragma once
 #include "algo/map/chain/steps.hpp"
 #include "algo/map/pairing.hpp"
-#include "algo/map/thorough/memory.hpp"
+#include "algo/map/slow_path/memory.hpp"
 
 namespace gpualign {
 
-// The local alignments of a read: those of its chains, or one with clipped ends that was found next to its mate.
+// Local alignments of a read: those of its chains, or a single clipped one from mate rescue.
 struct DeviceLocals {
     const ChainBatch* chains;
     TargetText text;
     uint32_t read;
     const LocalAlignment* clipped;  // null: those of the chains
 
-    // Operations of CIGARs.
+    // CIGAR operations
     GPUALIGN_HD const uint32_t* cigars() const { return chains->cigars.items; }
     GPUALIGN_HD size_t size() const { return clipped ? 1 : chains->state[read].ranked; }
     GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
 };
 
-using ThoroughLoci = MixedLoci<DeviceLocals, PackedBases>;
+using SlowPathLoci = MixedLoci<DeviceLocals, PackedBases>;
 
 struct MateState {
     static constexpr uint8_t kLongChains = 2;
@@ -28,30 +28,30 @@ struct MateState {
     FoundRead found;
     LocalAlignment clipped;
     MapChoice choice;
-    ChainDepth depth;            // of the chains to look for; no hits: none
-    uint32_t further, supplementary, secondary;  // records
-    uint32_t windows;            // that are searched
-    uint8_t chains;              // of which round those of the read are
+    ChainDepth depth;            // limits for chaining; max_hits 0: not chained
+    uint32_t first_overflow, supplementary, secondary;  // records
+    uint32_t windows;            // number of windows to search
+    uint8_t chains;              // round of chaining that its chains are from
     uint8_t chained, has_clipped;
 };
 
 // A template of a launch.
 struct TemplateView {
-    uint32_t first;          // read
-    int32_t count;           // of mates
-    uint32_t* fate;
+    uint32_t first;          // index of its first read
+    int32_t count;           // number of mates
+    uint32_t* status;
     MateState* mates;
-    Locus* loci[2];          // of each mate, max_loci
-    uint32_t* secondary[2];  // numbers of loci
+    Locus* loci[2];          // max_loci for each mate
+    uint32_t* secondary[2];  // indices of loci
 
-    GPUALIGN_HD ThoroughLoci loci_of(int mate, const MapBatch& batch) const {
+    GPUALIGN_HD SlowPathLoci loci_of(int mate, const MapBatch& batch) const {
         const MateState& state = mates[mate];
-        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.unknown, state.found.hits_truncated, nullptr,
+        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.ambiguous, state.found.hits_truncated, nullptr,
                 &batch.rules, {state.read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
     }
 };
 
-// `mates`: of a template, at most.
+// `mates`: per template, at most.
 GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mates, uint32_t max_loci, uint8_t*& end) {
     MemoryCursor cursor(address);
     TemplateView view{};
@@ -64,20 +64,20 @@ GPUALIGN_HOST_DEVICE TemplateView template_state(uint8_t* address, uint32_t mate
     return view;
 }
 
-// Template `number` of those that are mapped together.
-GPUALIGN_HD TemplateView template_of(const ThoroughLaunch& launch, uint32_t number) {
+// Template `number` of the launch.
+GPUALIGN_HD TemplateView template_of(const SlowPathLaunch& launch, uint32_t number) {
     uint8_t* end;
     TemplateView view = template_state(launch.states + number * launch.state_bytes, launch.mates, launch.max_loci, end);
-    const uint32_t* const begin = launch.batch.templates + launch.batch.doubtful[launch.first + number];
+    const uint32_t* const begin = launch.batch.templates + launch.batch.slow_templates[launch.first + number];
     view.first = begin[0];
     view.count = int32_t(begin[1] - begin[0]);
-    view.fate = launch.fates + number;
+    view.status = launch.statuses + number;
     return view;
 }
 
-// How many are mapped together.
-GPUALIGN_HD uint32_t templates_of(const ThoroughLaunch& launch) {
-    const uint32_t all = *launch.batch.doubtful_count;
+// Number of templates in the launch.
+GPUALIGN_HD uint32_t templates_of(const SlowPathLaunch& launch) {
+    const uint32_t all = *launch.batch.slow_count;
     return all <= launch.first ? 0 : all - launch.first < launch.templates ? all - launch.first : launch.templates;
 }
 

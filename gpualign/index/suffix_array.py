@@ -1,4 +1,4 @@
-"""The reference's positions in order of what follows them, for matches that are unique in it."""
+"""Suffix array of the reference, for matches that are unique in it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.sequences.reference import Reference
 
-#: bases by which positions are grouped, at most
+#: bases by which suffixes are grouped, at most
 _LONGEST_PREFIX = 13
 
 
 @dataclass(frozen=True)
-class SortedPositions:
-    """Every position of a reference that has k bases after it, sorted (cuda/algo/mems/unique_mem.hpp).
+class SuffixArray:
+    """The suffixes of a reference with at least k bases, sorted to a bounded depth (cuda/algo/mems/unique_mem.hpp).
 
     Attributes:
         reference: what was sorted.
-        k: bases by which the positions are grouped.
+        k: bases by which the suffixes are grouped.
         offsets: uint32 (4**k + 1,), where each group begins.
-        positions: uint32 (n,).
+        positions: uint32 (n,), where the suffixes begin.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -43,6 +43,6 @@ def choose_prefix(min_length: int, bases: int) -> int:
     return max(1, min(min_length, _LONGEST_PREFIX, (bases.bit_length() - 1) // 2))
 
 
-def sort_positions(reference: Reference, k: int, threads: int = 1) -> SortedPositions:
-    """Sort a reference's positions. The result does not depend on ``threads``."""
-    return SortedPositions(reference, k, *_native.sort_positions(reference.native, k, threads))
+def build_suffix_array(reference: Reference, k: int, threads: int = 1) -> SuffixArray:
+    """Build the suffix array of a reference. The result does not depend on ``threads``."""
+    return SuffixArray(reference, k, *_native.build_suffix_array(reference.native, k, threads))

@@ -1,4 +1,4 @@
-"""Turns of threads at something of which there is little: those that have begun go before those that would begin."""
+"""A semaphore for scarce resources: threads whose item has begun go before those that would begin one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
+class PrioritySemaphore:
     """A semaphore with two queues.
 
     Args:
-        most: threads that have a turn at a time.
+        most: threads that hold it at a time.
     """
 
     def __init__(self, most: int) -> None:
@@ -28,7 +28,7 @@ class Turns:
 
     @contextmanager
     def taken(self, ahead: bool) -> Iterator[None]:
-        """Wait for a turn and have it.
+        """Acquire the semaphore, and release it at the end.
 
         Args:
             ahead: before all threads that are not.
@@ -41,7 +41,7 @@ class Turns:
                 gate.acquire()
                 (self._ahead if ahead else self._others).append(gate)
         if gate is not None:
-            gate.acquire()  # opened by whoever gives this thread the turn
+            gate.acquire()  # opened by the thread that releases the semaphore
         try:
             yield
         finally:

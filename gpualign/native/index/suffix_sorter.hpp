@@ -1,5 +1,5 @@
-// The reference's positions in order of what follows them (cuda/algo/mems/unique_mem.hpp): counted and placed by their first k
-// bases, then each group sorted by the bases after them, a word at a time, as far as there are equals.
+// Builds the suffix array of the reference, sorted to a bounded depth (cuda/algo/mems/unique_mem.hpp): a counting sort
+// by the first k bases, then each group is sorted by the following bases, a word at a time, while suffixes are equal.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace gpualign {
 
-class PositionSorter {
+class SuffixSorter {
 public:
-    PositionSorter(const MemSegments& segments, int k, int threads)
+    SuffixSorter(const MemSegments& segments, int k, int threads)
         : reference_(segments.view()), k_(k), threads_(threads), offsets((size_t(1) << (2 * k)) + 1, 0) {}
 
     void build() {
@@ -31,7 +31,7 @@ public:
         positions.reset(static_cast<uint32_t*>(std::malloc(std::max<size_t>(sum, 1) * sizeof(uint32_t))));
         if (!positions) throw std::bad_alloc();
         each_position([&](uint32_t& next, uint32_t position) { positions[take(next)] = position; });
-        // each offset has moved to the end of its group
+        // each offset has advanced to the end of its group
         std::copy_backward(offsets.begin(), offsets.end() - 1, offsets.end());
         offsets[0] = 0;
         sort_groups();
@@ -48,23 +48,23 @@ public:
         void operator()(uint32_t* p) const { std::free(p); }
     };
     std::vector<uint32_t> offsets;
-    std::unique_ptr<uint32_t[], Free> positions;  // never touched before they are written
+    std::unique_ptr<uint32_t[], Free> positions;  // not initialised before they are written
 
 private:
     struct Span {
         uint32_t begin, end;
     };
-    struct Part {  // positions that agree in the first `depth` bases
+    struct Part {  // suffixes that agree in the first `depth` bases
         uint32_t begin, end, depth;
     };
     struct Key {
         uint64_t bases;
-        uint64_t rest;  // how many of them there are, then the position
+        uint64_t rest;  // number of valid bases, then the position
         bool operator<(const Key& other) const { return bases != other.bases ? bases < other.bases : rest < other.rest; }
         bool whole() const { return rest >> 32 == uint64_t(kBasesPerWord); }
     };
 
-    // Stretches of positions that have k bases after them, for threads to share.
+    // Cuts segments into intervals of suffixes with at least k bases, for threads to share.
     void cut_segments() {
         constexpr uint32_t kMax = 1u << 18;
         for (uint32_t i = 0; i < reference_.segments; i++) {
@@ -103,7 +103,7 @@ private:
         });
     }
 
-    // Sorts by the next word; those that agree in it too become parts.
+    // Sorts a part by its next word; suffixes that agree in it form new parts.
     void sort_part(const Part& part, std::vector<Key>& keys, std::vector<Part>& parts) {
         keys.clear();
         for (uint32_t i = part.begin; i < part.end; i++) keys.push_back(key_of(positions[i], part.depth));
@@ -119,7 +119,7 @@ private:
         }
     }
 
-    // The word `depth` bases after a position, its first base on top, as far as the segment goes.
+    // The word `depth` bases after a position, first base in the highest bits, up to the end of the segment.
     Key key_of(uint32_t position, uint32_t depth) const {
         const uint32_t at = position + depth;
         const uint32_t n = reference_.bases > at ? std::min(reference_.bases - at, uint32_t(kBasesPerWord)) : 0;

@@ -1,8 +1,8 @@
-// Templates that map.cu leaves: the steps of algo/map/thorough/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
+// Templates that map.cu leaves: the steps of algo/map/slow_path/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
 // Between chaining and ranking the kernels of map_chains.cu align the chains.
 //
 // LONG_GAPS: 1 where gaps have a second price.
-#include "algo/map/thorough/mapper.hpp"
+#include "algo/map/slow_path/mapper.hpp"
 #include "device/warp.cuh"
 
 #ifndef LONG_GAPS
@@ -19,16 +19,16 @@ using namespace gpualign;
 
 namespace {
 
-using Mapper = ThoroughMapper<LONG_GAPS != 0, Warp>;
+using Mapper = SlowPathMapper<LONG_GAPS != 0, Warp>;
 
 constexpr uint32_t kWriters = 16;  // warps that share the records of a template
 
 // Calls step(mapper, part) for so many parts of each template, one after the other.
 template <class Step>
-__device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step&& step) {
+__device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step&& step) {
     const Warp group;
     uint8_t* end;
-    const ThoroughMemory memory = thorough_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_seeds,
+    const SlowPathMemory memory = slow_path_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_seeds,
                                                   launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
@@ -42,30 +42,30 @@ __device__ void for_each_part(const ThoroughLaunch& launch, uint32_t parts, Step
 
 }  // namespace
 
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ ThoroughLaunch launch)
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ SlowPathLaunch launch)
 
-KERNEL(find_doubtful) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.doubtful_count;
+KERNEL(find_slow) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.slow_count;
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 
-KERNEL(chain_doubtful) {
+KERNEL(chain_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
 }
 
-KERNEL(rank_doubtful) {
+KERNEL(rank_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;
 }
 
-KERNEL(choose_doubtful) {
+KERNEL(choose_slow) {
     for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.choose(); });
 }
 
-KERNEL(write_doubtful) {
+KERNEL(write_slow) {
     for_each_part(launch, kWriters, [](Mapper& mapper, uint32_t writer) { mapper.write(writer, kWriters); });
 }
 
-KERNEL(end_doubtful) {
+KERNEL(end_slow) {
     for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.end(); });
 }

@@ -1,16 +1,16 @@
-// Memory of a group of lanes that maps templates thoroughly: for reads of any length, so none of it is quick to reach.
+// Scratch of a group of lanes on the slow path, in global memory, as reads may have any length.
 #pragma once
-#include "abi/thorough.hpp"
+#include "abi/slow_path.hpp"
 #include "algo/common/memory_cursor.hpp"
 #include "algo/map/mixed_loci.hpp"
-#include "algo/map/neighbours.hpp"
+#include "algo/map/variants.hpp"
 #include "algo/map/types.hpp"
 
 namespace gpualign {
 
-// As MapShared, of a group, with space for the seeds of a read's neighbours.
+// Counterpart of MapShared, with space for the seeds of one-substitution variants.
 struct SeedMemory {
-    static constexpr uint32_t kFewHits = 0;  // all are in the workspace
+    static constexpr uint32_t kFewHits = 0;  // all hits are in the workspace
 
     uint64_t *hashes, *hits;
     struct {
@@ -18,16 +18,16 @@ struct SeedMemory {
     } seeds;
     using SeedNumber = uint32_t;
     SeedNumber *seed_at, *seed_order;
-    NeighbourMemory neighbours;
-    uint64_t* seed_hashes;  // of neighbours
+    VariantMemory variants;
+    uint64_t* seed_hashes;  // of variants
 };
 
-// As find_seeds, of a read's neighbours.
+// Finds the seeds of the one-substitution variants of a read that the index has; returns their number.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t find_neighbour_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                                    const SeedMemory& memory) {
     uint32_t found = 0;
-    for_each_neighbour(group, read, rules.k, rules.w, memory.neighbours, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
+    for_each_variant(group, read, rules.k, rules.w, memory.variants, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
         const uint32_t mask = group.ballot(is), at = found + group.before(mask);
         if (is) {
             memory.seed_hashes[at] = hash;
@@ -42,13 +42,13 @@ GPUALIGN_HOST_DEVICE uint32_t find_neighbour_seeds(const Group& group, const Map
     });
 }
 
-// Columns of Myers' dynamic programs: lanes side by side, a word of 32 rows after the other.
+// Columns of Myers' algorithm: words of 32 rows, interleaved by lane.
 struct ColumnMemory {
     uint32_t* profile;  // strand, base (4: none), word
     uint32_t *up, *down;
 };
 
-// To look for a mate's loci.
+// Scratch of SlowPathFinder.
 struct FinderMemory {
     SeedMemory seeds;
     MapWorkspace workspace;
@@ -56,21 +56,21 @@ struct FinderMemory {
     SettleMemory settle;
 };
 
-// Of a group that maps templates.
-struct ThoroughMemory {
+// Scratch of a group.
+struct SlowPathMemory {
     FinderMemory finder;
-    uint8_t* bands;  // of its dynamic programs
+    uint8_t* bands;  // for banded DP
 };
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
 
-// `longest`: bases of a read; `max_seeds`: at least as many.
+// `longest`: bases of the longest read; `max_seeds` is at least as many.
 GPUALIGN_HOST_DEVICE SeedMemory seed_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds) {
     SeedMemory memory{};
-    memory.hashes = memory.neighbours.hashes = cursor.take<uint64_t>(longest);
-    memory.neighbours.changed = cursor.take<uint64_t>(longest);
-    memory.neighbours.forward = cursor.take<uint64_t>(longest);
-    memory.neighbours.reverse = cursor.take<uint64_t>(longest);
+    memory.hashes = memory.variants.hashes = cursor.take<uint64_t>(longest);
+    memory.variants.changed = cursor.take<uint64_t>(longest);
+    memory.variants.forward = cursor.take<uint64_t>(longest);
+    memory.variants.reverse = cursor.take<uint64_t>(longest);
     memory.seed_hashes = cursor.take<uint64_t>(max_seeds);
     memory.seeds.first = cursor.take<uint32_t>(max_seeds);
     memory.seeds.count = cursor.take<uint32_t>(max_seeds);
@@ -97,11 +97,11 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t l
     return memory;
 }
 
-// The memory that begins at an address; `end` is where it ends.
-GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
+// Lays the memory out from `address` on; `end` is where it ends.
+GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
                                                     uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
     MemoryCursor cursor(address);
-    ThoroughMemory memory{};
+    SlowPathMemory memory{};
     memory.finder = finder_memory(cursor, longest, max_seeds, max_hits, max_loci, lanes);
     memory.bands = cursor.take<uint8_t>(band_bytes);
     end = cursor.end();
