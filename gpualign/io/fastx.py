@@ -19,8 +19,8 @@ from gpualign import _native
 from gpualign.errors import InputError, shown_input
 from gpualign.io.blocks import Blocks, TextStream, is_blank
 from gpualign.io.fastx_format import FastxFormat, sniff
-from gpualign.io.files import InputFile, StoredFile
-from gpualign.io.packed_text import PackedText
+from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText, StoredText, Text, lines_before, newlines
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
@@ -30,22 +30,6 @@ from gpualign.streaming.lent import Lend, nothing_lent
 _WINDOW = 1 << 16
 #: how many times more next
 _WIDER = 8
-_COUNTED_AT_ONCE = 1 << 24
-
-
-@dataclass(frozen=True)
-class StoredText:
-    """Text that is still in its file."""
-
-    file: StoredFile
-    offset: int
-    size: int
-
-    def __len__(self) -> int:
-        return self.size
-
-
-ChunkData = NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
 
 
 @dataclass(frozen=True)
@@ -53,7 +37,7 @@ class Chunk:
     """Whole records of one file, unparsed.
 
     Attributes:
-        data: uint8 text (or bytes) that begins and ends at record borders, or its pieces, or where it is.
+        data: text that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
@@ -65,7 +49,7 @@ class Chunk:
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
-    data: ChunkData
+    data: Text
     kind: FastxFormat
     path: str
     line: int | None
@@ -76,32 +60,24 @@ class Chunk:
     all_dots: bool = False
     wrapped: bool = False
 
-    def text(self) -> NDArray[np.uint8] | bytes:
+    def text(self) -> NDArray[np.uint8]:
         """The text, read or joined now where it is not at hand.
 
         Raises:
             InputError: it cannot be read (any more).
         """
-        if isinstance(self.data, StoredText):
-            return self.data.file.part(self.data.offset, self.data.size)
-        if isinstance(self.data, PackedText):
-            return self.data.text(self.path)
-        return np.concatenate(self.data) if isinstance(self.data, tuple) else self.data
+        return self.data.joined(self.path)
 
     def first_line(self) -> int:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        if isinstance(self.data, PackedText):
-            with InputFile(self.path) as file:
-                return lines_before(file, self.data.before)
-        with InputFile(self.stored_at or self.path) as file:
-            return 1 + _newlines(file, 0, self.offset or 0)
+        return self.data.first_line(self.stored_at or self.path, self.offset or 0)
 
     def error(self, what: str, lines: int) -> InputError:
         """What is wrong after so many lines of it."""
-        if isinstance(self.data, PackedText) and not self.data.at_home:
-            return UncountedLine(what, self.path, lines, self.data.before)
+        if self.data.uncounted is not None:
+            return UncountedLine(what, self.path, lines, self.data.uncounted)
         return InputError(what, self.path, self.first_line() + lines)
 
 
@@ -125,21 +101,6 @@ class UncountedLine(InputError):
         assert self.path is not None
         with InputFile(self.path) as file:
             return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
-
-
-def lines_before(file: InputFile, size: int) -> int:
-    """The number of the line after the first ``size`` bytes of a file's text, which are read."""
-    line = 1
-    while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
-        line += int(_native.count_newlines(text))
-        size -= len(text)
-    return line
-
-
-def _newlines(file: InputFile, begin: int, end: int) -> int:
-    """In a part of a plain file."""
-    starts = range(begin, end, _COUNTED_AT_ONCE)
-    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
 
 
 @overload
@@ -206,7 +167,7 @@ def read_chunks(
             continue
         want, chunk = chunk_bytes, blocks.take(cut)
         if not is_blank(chunk):
-            yield Chunk(chunk, kind, file.path, line, offset=offset, wrapped=wrapped)
+            yield Chunk(HeldText((chunk,)), kind, file.path, line, offset=offset, wrapped=wrapped)
         if offset is not None:
             offset += len(chunk)
         line += _native.count_newlines(chunk)
@@ -253,7 +214,7 @@ def stored_chunks(
         if end < file.size:
             border = _last_border(file, begin, end, kind)
             if border == begin and long_records and kind == "fasta":
-                line += _newlines(file, counted, begin)
+                line += newlines(file, counted, begin)
                 stream = _Remainder(file, begin)
                 record = LongRecord(stream, b"", line)
                 yield record
@@ -324,7 +285,7 @@ class LongRecord:
             cut = border if border > 0 else len(held) if self.at_end else self._last_cut()
             text, self.rest = np.frombuffer(held, np.uint8)[:cut], held[cut:]
             if cut:
-                data = (header, text) if len(header) else text
+                data = HeldText((header, text) if len(header) else (text,))
                 yield Chunk(data, "fasta", self.path, self.line + self.lines_read - bool(len(header)))
                 self.lines_read += _native.count_newlines(text)
                 if not len(header):

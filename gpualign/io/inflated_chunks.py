@@ -13,6 +13,7 @@ from gpualign.io.blocks import TextOfPieces
 from gpualign.io.fastx import Chunk, is_wrapped, read_chunks
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText
 
 #: of a piece's rest: less is copied to where it keeps no more alive
 _KEPT_WHOLE = 1 << 16
@@ -40,13 +41,13 @@ def inflated_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
                 yield from read_chunks(TextOfPieces(file.path, itertools.chain(held, rest)), chunk_bytes)
                 return
         while kind and (over := size - chunk_bytes) >= 0 and (cut := _cut_of(text, len(text) - over, kind == "fastq")):
-            yield Chunk((*held[:-1], text[:cut]), kind, file.path, line)
+            yield Chunk(HeldText((*held[:-1], text[:cut])), kind, file.path, line)
             behind = newlines - count + int(_native.count_newlines(text[:cut]))
             line, newlines, count = line + behind, newlines - behind, newlines - behind
             text = text[cut:] if len(text) - cut > _KEPT_WHOLE else text[cut:].copy()
             held, size = [text], len(text)
     if kind and size:
-        yield Chunk(tuple(held), kind, file.path, line)
+        yield Chunk(HeldText(tuple(held)), kind, file.path, line)
 
 
 def _cut_of(text: NDArray[np.uint8], wanted: int, fastq: bool) -> int:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.blocks import MIN_READ, Blocks, after_last_line
-from gpualign.io.fastx import Chunk, StoredText
+from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText, StoredText
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of
 
@@ -41,7 +42,7 @@ def read_line_chunks(
         cut = len(data) if blocks.at_end else border(data)
         if cut:
             chunk = blocks.take(cut)
-            yield Chunk(chunk, "fasta", file.path, line, offset=offset)
+            yield Chunk(HeldText((chunk,)), "fasta", file.path, line, offset=offset)
             offset = None if offset is None else offset + len(chunk)
             line += _native.count_newlines(chunk)
 
@@ -80,7 +81,7 @@ def _last_border(file: InputFile, begin: int, end: int, border: Border) -> int:
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
     """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
-    text = np.frombuffer(chunk.text(), np.uint8)
+    text = chunk.text()
     ends = np.flatnonzero(text == _NEWLINE)
     if len(text) and text[-1] != _NEWLINE:
         ends = np.append(ends, len(text))

@@ -188,7 +188,7 @@ def _device_text(item: LaneItem) -> LaneItem:
 @STEPS.at("parse")
 def _inflated_text(chunk: Chunk) -> FastqText | None:
     if isinstance(chunk.data, PackedText):
-        chunk = replace(chunk, data=replace(chunk.data, content=chunk.data.text(chunk.path)))
+        chunk = replace(chunk, data=replace(chunk.data, content=chunk.text()))
     return FastqText.of(chunk)
 
 

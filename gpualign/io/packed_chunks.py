@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import is_blank
-from gpualign.io.fastx import Chunk, is_wrapped, lines_before, read_chunks
+from gpualign.io.fastx import Chunk, is_wrapped, read_chunks
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
 from gpualign.io.packed_text import PackedText, inflated
+from gpualign.io.text import lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 

@@ -16,8 +16,9 @@ from gpualign import _native
 from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, LongRecord, StoredText, parse
+from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
+from gpualign.io.text import StoredText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend

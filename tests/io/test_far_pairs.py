@@ -16,11 +16,12 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import mate_names
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, StoredText, UncountedLine
+from gpualign.io.fastx import Chunk, UncountedLine
 from gpualign.io.files import InputFile
 from gpualign.io.mates import PairedParts, interleaved_items, paired_parts, parsed, to_reads
 from gpualign.io.packed_text import PackedText
 from gpualign.io.reads import ReadSource
+from gpualign.io.text import HeldText, StoredText
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.files import write_bgzf
 
@@ -154,7 +155,8 @@ def test_parts_at_every_record(tmp_path: Path) -> None:
         packed = Path(write_bgzf(tmp_path / "x.gz", text, 333)).read_bytes()
         with InputFile(str(path)) as file:
             stored = StoredText(file.stored(), 0, len(text))
-        kinds = (np.frombuffer(text, np.uint8), stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
+        held = HeldText((np.frombuffer(text, np.uint8),))
+        kinds = (held, stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
         for data in kinds:
             whole = FastqText.of(Chunk(data, "fastq", str(path), None, offset=0))
             assert whole is not None

@@ -21,6 +21,7 @@ from gpualign.io.files import InputFile
 from gpualign.io.inflated_chunks import inflated_chunks
 from gpualign.io.mates import UnparsedReads
 from gpualign.io.packed_chunks import packed_chunks
+from gpualign.io.text import HeldText
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -34,8 +35,7 @@ TILE = _native.FASTQ_TILE
 
 def chunk_of(text: bytes, pieces: tuple[int, ...] = ()) -> Chunk:
     data = np.frombuffer(text, np.uint8)
-    parts = tuple(np.split(data, pieces)) if pieces else data
-    return Chunk(parts, "fastq", "reads.fq", 1)
+    return Chunk(HeldText(tuple(np.split(data, pieces))), "fastq", "reads.fq", 1)
 
 
 def same(found: SequenceBatch, expected: SequenceBatch) -> bool:
@@ -235,7 +235,7 @@ def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None
         lent = memory.make(len(pieces[number]))[: len(pieces[number])]
         lent[:] = pieces[number]
         pieces[number] = lent
-    found = FastqText.of(Chunk(tuple(pieces), "fastq", "reads.fq", 1))
+    found = FastqText.of(Chunk(HeldText(tuple(pieces)), "fastq", "reads.fq", 1))
     assert found is not None
     for starts in ((0, 0), (0, 7), (len(records) // 2, 1)):
         count = len(records) - max(starts)
@@ -338,10 +338,10 @@ def test_reads_that_are_longer_than_was_said_are_empty() -> None:
 def test_a_text_that_changes_after_it_was_counted() -> None:
     """Lines that are not there any more are not looked for elsewhere."""
     data = np.frombuffer(GOOD * 300, np.uint8).copy()
-    counted = FastqText.of(Chunk(data, "fastq", "reads.fq", 1))
+    counted = FastqText.of(Chunk(HeldText((data,)), "fastq", "reads.fq", 1))
     assert counted is not None
     for change in (0, 3000, len(data) - 50):
         changed = data.copy()
         changed[change:] = ord("A")
-        moved = FastqText(Chunk(changed, "fastq", "reads.fq", 1), counted.lines_before, counted.records)
+        moved = FastqText(Chunk(HeldText((changed,)), "fastq", "reads.fq", 1), counted.lines_before, counted.records)
         assert read_in_scalar_code(UnparsedReads((moved,), (0,), 300)) is None

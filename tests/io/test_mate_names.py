@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpualign
@@ -14,6 +15,7 @@ from gpualign import _native
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import UnparsedReads
+from gpualign.io.text import HeldText
 from tests.helpers.fastq import read_in_scalar_code
 from tests.helpers.files import write_bgzf, write_fasta, write_fastq
 from tests.helpers.sam import records
@@ -54,7 +56,8 @@ def test_two_names(one: str, two: str, all_dots: bool, expected: str) -> None:
 @pytest.mark.parametrize(("one", "two", "all_dots", "expected"), NAMES)
 def test_the_device_pairs_the_same_names(one: str, two: str, all_dots: bool, expected: str) -> None:
     """What is wrong it leaves to the host, which says so."""
-    texts = [FastqText.of(Chunk(f"@{name}\nACGT\n+\nIIII\n".encode(), "fastq", "r.fq", 1)) for name in (one, two)]
+    data = [np.frombuffer(f"@{name}\nACGT\n+\nIIII\n".encode(), np.uint8) for name in (one, two)]
+    texts = [FastqText.of(Chunk(HeldText((each,)), "fastq", "r.fq", 1)) for each in data]
     assert texts[0] is not None
     assert texts[1] is not None
     reads = UnparsedReads((texts[0], texts[1]), (0, 0), 1, True, ("1.fq", "2.fq"), all_dots)

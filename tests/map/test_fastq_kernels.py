@@ -12,6 +12,7 @@ import pytest
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import UnparsedReads
+from gpualign.io.text import HeldText
 from gpualign.map.device.fastq import KERNELS
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fastq import Found, read_by_kernels, read_in_scalar_code
@@ -23,7 +24,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def counted(records: list[str]) -> FastqText:
-    text = FastqText.of(Chunk(np.frombuffer("".join(records).encode(), np.uint8), "fastq", "reads.fq", 1))
+    data = np.frombuffer("".join(records).encode(), np.uint8)
+    text = FastqText.of(Chunk(HeldText((data,)), "fastq", "reads.fq", 1))
     assert text is not None
     return text
 

@@ -13,6 +13,7 @@ from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import UnparsedReads
+from gpualign.io.text import HeldText
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -74,7 +75,8 @@ def self_test(device: Device) -> None:
 
     batch = reads(1000, _TESTED_LENGTH)
     check(run_alone(device, make_kernel, MapBatch.of(batch, paired=False)), batch, short, "reads")
-    text = FastqText.of(Chunk(_native.format_fastx(batch.native, None, False), "fastq", "self-test", 1))
+    written = np.frombuffer(_native.format_fastx(batch.native, None, False), np.uint8)
+    text = FastqText.of(Chunk(HeldText((written,)), "fastq", "self-test", 1))
     assert text is not None
     in_text = TextMapBatch.of_text(UnparsedReads((text,), (0,), len(text)), together=False)
     of_text = run_alone(device, lambda device: TextMapKernel(make_kernel(device)), in_text)
