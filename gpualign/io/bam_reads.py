@@ -12,6 +12,7 @@ import numpy as np
 from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: bytes that are read at once, at most, as all of a file may be asked for
 _MAX_BYTES = 1 << 30
@@ -30,20 +31,19 @@ class BamChunk:
         path: of the file, for messages.
         before: reads before them.
         dropped: names of tags that are left out, two characters each.
-        single: none may be one of a pair.
     """
 
     data: bytes
     path: str
     before: int
     dropped: str
-    single: bool = False
 
-    def parsed(self) -> SequenceBatch:
+    @STEPS.at("parse")
+    def columns(self) -> SequenceBatch:
         """The reads.
 
         Raises:
-            InputError: a damaged record, or one of a pair where there should be none.
+            InputError: a damaged record.
         """
         try:
             *texts, flags = _native.bam_reads(np.frombuffer(self.data, np.uint8), self.dropped)
@@ -51,11 +51,7 @@ class BamChunk:
             if "has = for bases" in str(error):
                 raise InputError(str(error), self.path) from None
             raise damaged(self.path, self.before, str(error)) from None
-        batch = replace(SequenceBatch(*texts), flags=flags)
-        if self.single and (flags & _PAIRED).any():
-            name = batch.name(int(np.argmax(flags & _PAIRED)))
-            raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.path)
-        return batch
+        return replace(SequenceBatch(*texts), flags=flags)
 
 
 class BamStream(Protocol):

@@ -30,6 +30,7 @@ from gpualign.streaming.lent import Lend, nothing_lent
 _WINDOW = 1 << 16
 #: how many times more next
 _WIDER = 8
+SequenceAlphabet = Literal["nucleotide", "any"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Chunk:
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what follows the names is wanted.
+        alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
         paired: neighbours of one name are mates, and none of them is in another chunk.
-        all_dots: then, all names end in .1 or .2, which are mates' numbers.
         wrapped: it is FASTQ with sequences and qualities of several lines.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
@@ -54,10 +55,10 @@ class Chunk:
     path: str
     line: int | None
     comments: bool = False
+    alphabet: SequenceAlphabet = "nucleotide"
     paired: bool = False
     offset: int | None = None
     stored_at: str | None = None
-    all_dots: bool = False
     wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8]:
@@ -67,6 +68,19 @@ class Chunk:
             InputError: it cannot be read (any more).
         """
         return self.data.joined(self.path)
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of the text."""
+        return len(self.data)
+
+    def columns(self) -> SequenceBatch:
+        """The records, parsed.
+
+        Raises:
+            InputError: the first malformed one, with file and line.
+        """
+        return parse(self, self.alphabet, self.comments)
 
     def first_line(self) -> int:
         """Number of the first line."""
@@ -322,8 +336,8 @@ def _next_header(text: bytes | bytearray) -> int:
 
 
 @STEPS.at("parse")
-def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:
-    """Parse a chunk. Sequences come out upper-case with U as T ("nucleotide") or as they are ("any").
+def parse(chunk: Chunk, alphabet: SequenceAlphabet = "nucleotide", comments: bool = False) -> SequenceBatch:
+    """Parse a chunk, whatever it says of its alphabet and comments.
 
     Raises:
         InputError: the first malformed record, with file and line.
@@ -340,7 +354,7 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
 def read_batches(
     path: str,
     chunk_bytes: int = 1 << 24,
-    alphabet: Literal["nucleotide", "any"] = "nucleotide",
+    alphabet: SequenceAlphabet = "nucleotide",
     comments: bool = False,
     opened: Any = None,
 ) -> Iterator[SequenceBatch]:

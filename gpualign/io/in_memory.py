@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
-from gpualign.io.fastx import Chunk, parse
+from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.mates import single_items
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.reads import ReadSource
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
@@ -23,7 +22,6 @@ from gpualign.sequences.reference import Reference
 
 #: a path of a FASTA or FASTQ file, what :func:`read_sequences` returns, or the sequences themselves
 Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
-SequenceAlphabet = Literal["nucleotide", "any"]
 
 #: bases of files read at a time; records of SAM, BAM and CRAM come all at once
 _BATCH, _WHOLE = 1 << 23, 1 << 62
@@ -45,8 +43,9 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
         InputError: the file cannot be read or is invalid.
     """
     with ReadSource(os.fspath(path)) as source:
-        items = source.items(_WHOLE if source.header is not None else _BATCH)
-        return join_batches([parse(item, alphabet) if isinstance(item, Chunk) else item for item in items])
+        source.alphabet = alphabet
+        size = _WHOLE if source.header is not None else _BATCH
+        return join_batches([records.columns() for records in source.reads(size)])
 
 
 def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
@@ -88,13 +87,13 @@ def parts_of(
 ) -> Iterator[SequenceBatch]:
     """As :func:`batches_of`, with the names that they have; those without one are numbered in each batch."""
     if isinstance(sequences, ReadSource):
-        for item in single_items(sequences, bases):
-            yield parse(item, alphabet) if isinstance(item, Chunk) else to_batch(item)
+        sequences.alphabet = alphabet
+        yield from (reads.columns() for reads in single_items(sequences, bases))
         return
     if isinstance(sequences, str | os.PathLike):
         with closing(ReadSource(os.fspath(sequences))) as source:
-            for item in source.items(bases):
-                yield parse(item, alphabet) if isinstance(item, Chunk) else item
+            source.alphabet = alphabet
+            yield from (records.columns() for records in source.reads(bases))
         return
     if isinstance(sequences, SequenceBatch):
         first = 0

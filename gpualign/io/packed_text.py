@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,9 @@ class PackedText(Text):
         if self.content is not None:
             return (self.content,)
         return (inflated(self.blocks, path)[self.begin : self.begin + self.size],)
+
+    def inflated(self, path: str) -> PackedText:
+        return replace(self, content=self.joined(path))
 
     def first_line(self, path: str, offset: int) -> int:
         with InputFile(path) as file:

@@ -52,6 +52,10 @@ class Text(ABC):
         pieces = self.pieces(path)
         return pieces[0] if len(pieces) == 1 else np.concatenate((_NOTHING, *pieces))
 
+    def inflated(self, path: str) -> Text:
+        """The same, which is not inflated again."""
+        return self
+
     def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
         """Read stored bytes from ``begin`` on, as many as there is memory for."""
         raise NotImplementedError

@@ -23,9 +23,9 @@ from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.in_memory import Sequences, as_batch, packed, run_options
-from gpualign.io.mates import to_reads
+from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
-from gpualign.map.api_inputs import Given, Item, is_path, is_sequence, work_of_reads
+from gpualign.map.api_inputs import Given, is_path, is_sequence, work_of_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -318,7 +318,7 @@ class Mapper:
             self._options = replace(self._options, device="cpu")
         self._start()
 
-    def _library(self, items: Iterator[Any]) -> tuple[PairModel | None, Iterator[Any]]:
+    def _library(self, items: Iterator[Reads]) -> tuple[PairModel | None, Iterator[Reads]]:
         """How pairs lie (None: in no way that they share), and the items from the first one on."""
         params = self._params
         params.check_pairs()
@@ -330,7 +330,7 @@ class Mapper:
         )
         return library.model, items
 
-    def _stage(self, pairs: PairModel | None) -> Stage[Item, Part]:
+    def _stage(self, pairs: PairModel | None) -> Stage[Reads, Part]:
         index, params = self._index, self._params
 
         def map_batch_here(batch: SequenceBatch) -> Alignments:
@@ -341,12 +341,12 @@ class Mapper:
                 found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
             return Part(batch, found.with_read_flags(batch.flags), pairs)
 
-        def on_cpu(item: Item) -> Part:
-            batch = to_reads(item)
+        def on_cpu(reads: Reads) -> Part:
+            batch = reads.columns()
             return part(batch, map_batch_here(batch))
 
-        def on_device(item: Item, run: Run) -> Part:
-            batch, paired = to_reads(item), pairs is not None
+        def on_device(reads: Reads, run: Run) -> Part:
+            batch, paired = reads.columns(), pairs is not None
             found = run(lambda lend: MapBatch.of(batch, paired, lend))
             return part(batch, found.alignments(batch, params, paired, map_batch_here))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any
@@ -18,8 +18,8 @@ from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
-from gpualign.io.mates import LaneReads, Reads, interleaved_items, paired_parts, single_items, unparsed_items
-from gpualign.io.reads import ReadSource, joined_header
+from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
+from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import observing
@@ -141,14 +141,13 @@ class Lanes:
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:
         for lane in range(len(self.first)):
             reads = self._of_lane(lane, batch_bases, unparsed)
-            yield from reads if not self._groups else (LaneReads(item, self._groups[lane]) for item in reads)
+            yield from (replace(item, read_group=self._groups[lane]) for item in reads) if self._groups else reads
 
-    def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Any]:
+    def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Reads]:
         first = self.first[lane]
         if self.second:
-            return paired_parts(
-                first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed, self.far
-            )
+            second, as_text = self.second[lane], unparsed or self.far
+            return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
         return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)

@@ -17,7 +17,7 @@ from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
-from gpualign.io.mates import LaneItem, LaneReads, Reads, UnparsedReads, to_device_text, to_reads
+from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -75,23 +75,22 @@ class Mapping:
         text = TextKernel(device, formatter.index.reference)
         return MapAndTextKernel(mapper, text, None if nvcomp is None else CompressionKernel(device, nvcomp))
 
-    def on_cpu(self, item: Reads) -> Mapped:
+    def on_cpu(self, reads: Reads) -> Mapped:
         """From text to text."""
-        clock, (reads, group) = StepClock(), _lane_of(item)
+        clock = StepClock()
         with STEPS.at("parse"):
-            batch = to_reads(reads)
+            batch = reads.columns()
         clock.ended("parse")
         alignments = self.map_on_cpu(batch)
         clock.ended("map")
-        job, statistics = self._job(batch, alignments, group)
+        job, statistics = self._job(batch, alignments, reads.read_group)
         return self._written(job, statistics, self.formatter.records(job), clock)
 
-    def on_device(self, item: Reads, run: Run) -> Mapped:
+    def on_device(self, reads: Reads, run: Run) -> Mapped:
         """The same with a device, which also parses the reads and writes their records, where it can and that pays."""
         clock = StepClock()
-        reads, group = _lane_of(to_device_text(item) if self._unparsed else item)
-        batch, alignments, on_gpu = self._map_on_device(reads, run, clock)
-        job, statistics = self._job(batch, alignments, group, on_gpu)
+        batch, alignments, on_gpu = self._map_on_device(reads.counted() if self._unparsed else reads, run, clock)
+        job, statistics = self._job(batch, alignments, reads.read_group, on_gpu)
         if self.formatter.better_on_device(job):
             clock.ended("format")
             with contextlib.suppress(NvcompError):
@@ -101,7 +100,7 @@ class Mapping:
         job = replace(job, batch=with_content(job.batch))
         return self._written(job, statistics, self.formatter.records(job), clock)
 
-    def _map_on_device(self, reads: LaneItem, run: Run, clock: StepClock) -> tuple[SequenceBatch, Alignments, int]:
+    def _map_on_device(self, reads: Reads, run: Run, clock: StepClock) -> tuple[SequenceBatch, Alignments, int]:
         """The reads, parsed or left in their text on the device; their records; and how many reads a device mapped.
 
         What the device gave back is in pinned memory: it is not held any longer than this.
@@ -110,9 +109,8 @@ class Mapping:
         paired = pairs is not None
         batch: SequenceBatch | None = None
         found: DeviceRecords | DeviceAlignments | None = None
-        if isinstance(reads, UnparsedReads):
-            text = reads
-            in_text: FoundInText | DeviceRecords | None = run(lambda lend: TextMapBatch.of_text(text, paired, lend))
+        if reads.texts:
+            in_text: FoundInText | DeviceRecords | None = run(lambda lend: TextMapBatch.of_text(reads, paired, lend))
             clock.ended("wait")
             if isinstance(in_text, FoundInText):
                 batch, found = in_text.batch, in_text.records
@@ -121,7 +119,7 @@ class Mapping:
         # the device cannot read the text, had no memory for all of it at once, or leaves some reads to the CPU
         if batch is None or found is None or found.left_count:
             with STEPS.at("parse"):
-                parsed = batch = to_reads(reads)
+                parsed = batch = reads.columns()
             clock.ended("parse")
         if found is None:
             found = run(lambda lend: MapBatch.of(parsed, paired, lend, pairs))
@@ -174,8 +172,3 @@ class Mapping:
         text = self.formatter.text(job, records)
         clock.ended("format")
         return text, replace(statistics, seconds=clock.seconds)
-
-
-def _lane_of(item: Reads) -> tuple[LaneItem, str | None]:
-    """The reads, and the ID of their own read group if they have one."""
-    return (item.reads, item.read_group) if isinstance(item, LaneReads) else (item, None)

@@ -17,10 +17,9 @@ import pytest
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.opening import Opening
-from gpualign.io import fastq_text, fastx
 from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.fastx import Chunk
-from gpualign.io.mates import Reads
+from gpualign.io.fastq_text import FastqText
+from gpualign.io.reads import Reads
 from gpualign.map.device import fastq
 from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
 from gpualign.map.sample import Lanes
@@ -268,13 +267,13 @@ def test_the_host_parses_what_it_looks_at_alone(
     paths = written(tmp_path, (reads_of((100,), 6000), reads_of((100,), 6000, 2)))
     parsed: list[int] = []
 
-    def watched(chunk: Chunk, *arguments: object, **options: object) -> SequenceBatch:
-        batch = parse(chunk, *arguments, **options)  # type: ignore[arg-type]
+    def watched(text: FastqText) -> SequenceBatch:
+        batch = columns(text)
         parsed.append(len(batch))
         return batch
 
-    parse = fastx.parse
-    monkeypatch.setattr(fastq_text, "parse", watched)
+    columns = FastqText.columns
+    monkeypatch.setattr(FastqText, "columns", watched)
     expected = sam_of(cli, *paths, "--device", "cpu")
     use(FakeDriver())
     assert sam_of(cli, *paths, "--device", "cuda") == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
 from gpualign.engine.gpu.host_memory import is_lent
-from gpualign.io.mates import UnparsedReads
+from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout, MapBatch
 from gpualign.map.device.kept_arrays import KeptArrays
@@ -74,14 +74,14 @@ class StagedText:
         number: which no other one has.
     """
 
-    reads: UnparsedReads
+    reads: Reads
     block: NDArray[np.uint8]
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
 
     @classmethod
-    def of(cls, reads: UnparsedReads, lend: Lend = nothing_lent) -> StagedText:
+    def of(cls, reads: Reads, lend: Lend = nothing_lent) -> StagedText:
         """Reads the text, or copies it.
 
         Args:
@@ -91,16 +91,16 @@ class StagedText:
             InputError: it cannot be read (any more).
         """
         files, copied, inflated, end = [], [], [], 0
-        for text, start in zip(reads.texts, reads.starts, strict=True):
-            tiles = text.tiles(start, reads.count)
-            size, begin = text.bytes_of(tiles), end + _aligned(4 * len(tiles))
-            files.append((end, begin, size, 4 * start))
+        for text in reads.texts:
+            tiles, size = text.tiles, text.nbytes
+            begin = end + _aligned(4 * len(tiles))
+            files.append((end, begin, size, 4 * text.records.start))
             copied.append((end, 4 * len(tiles), _copy_of(text.lines_before[tiles.start : tiles.stop].view(np.uint8))))
-            if text.stored:
-                copied.append((begin, size, partial(text.read_into, tiles=tiles)))
+            if text.chunk.data.stored:
+                copied.append((begin, size, text.read_into))
             else:
                 at = begin
-                for piece in text.pieces(tiles):
+                for piece in text.pieces():
                     if is_lent(piece):
                         inflated.append((piece, at))
                     else:
@@ -109,6 +109,16 @@ class StagedText:
             end = begin + _aligned(size)
         block, parts = _block_of(copied, lend)
         return cls(reads, block, (*parts, *inflated), tuple(files))
+
+    @property
+    def records(self) -> int:
+        """Of each file."""
+        return len(self.reads.texts[0])
+
+    @property
+    def count(self) -> int:
+        """Reads of all files."""
+        return len(self.files) * self.records
 
     @property
     def text_bytes(self) -> int:
@@ -131,13 +141,13 @@ class StagedText:
             reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of memory of so many bytes.
         """
-        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
+        count, scan = self.count, int(_native.FASTQ_READS_SCANNED)
         texts = {
             name: filled(
                 "FastqText",
                 text=block + begin,
                 lines_before=block + lines,
-                starts=array(f"fastq {name} lines", 4 * (4 * self.reads.count + 1)),
+                starts=array(f"fastq {name} lines", 4 * (4 * self.records + 1)),
                 bytes=size,
                 first_line=first_line,
             )
@@ -180,13 +190,13 @@ class StagedText:
 
     @cached_property
     def layout(self) -> ReadsLayout:
-        return ReadsLayout(len(self.reads), self.text_bytes)
+        return ReadsLayout(self.count, self.text_bytes)
 
     @property
     def launches(self) -> tuple[tuple[int, int], ...]:
         """Blocks of each of :data:`KERNELS`, and their threads."""
-        count, scan = len(self.reads), int(_native.FASTQ_READS_SCANNED)
-        of_all = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
+        count, scan = self.count, int(_native.FASTQ_READS_SCANNED)
+        of_all = (32 * self.tiles, self.records, count, 1, 32 * count)
         of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
 
@@ -205,7 +215,7 @@ class ReadsInText(SequenceBatch):
     def of(cls, staged: StagedText, base_offsets: NDArray[np.int64]) -> ReadsInText:
         bases = int(base_offsets[-1])
         names = max(0, staged.text_bytes - 2 * bases)
-        mates = np.tile(np.array([1, 2], np.uint8), staged.reads.count) if staged.reads.paired else None
+        mates = np.tile(np.array([1, 2], np.uint8), staged.records) if staged.reads.paired else None
         return cls(
             _no_content(names),
             np.broadcast_to(np.int64(0), (len(base_offsets),)),
@@ -219,7 +229,7 @@ class ReadsInText(SequenceBatch):
     def parsed(self) -> SequenceBatch:
         """With all that is in the text."""
         assert self.staged is not None
-        return self.staged.reads.parsed()
+        return self.staged.reads.columns()
 
     def on_device(self, slot: Slot) -> np.void:
         """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
@@ -252,16 +262,16 @@ class TextMapBatch(MapBatch):
 
     @classmethod
     @STEPS.at("copy")
-    def of_text(cls, reads: UnparsedReads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
+    def of_text(cls, reads: Reads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
         """
         Args:
             together: mates are templates.
             lend: of memory for the text.
         """
-        staged, count = StagedText.of(reads, lend), len(reads)
-        nothing = np.zeros(count + 1, np.int64)
+        staged = StagedText.of(reads, lend)
+        nothing = np.zeros(staged.count + 1, np.int64)
         batch = SequenceBatch(_no_content(0), nothing, _no_content(staged.text_bytes // 2), nothing)
-        templates = reads.count if together else count
+        templates = staged.records if together else staged.count
         return cls(batch, _no_content(0), templates, (1, 1, 1), staged=staged)
 
     def on_device(self, slot: Slot) -> int:
@@ -275,13 +285,9 @@ class TextMapBatch(MapBatch):
         layout = self.staged.layout
         return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
 
-    @property
-    def reads(self) -> UnparsedReads:
-        assert self.staged is not None
-        return self.staged.reads
-
     def halves(self, paired: bool) -> list[MapBatch]:
-        return MapBatch.of(self.reads.parsed(), paired).halves(paired)
+        assert self.staged is not None
+        return MapBatch.of(self.staged.reads.columns(), paired).halves(paired)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
-from gpualign.io.mates import UnparsedReads
+from gpualign.io.reads import Reads
 from gpualign.io.text import HeldText
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
@@ -78,7 +78,7 @@ def self_test(device: Device) -> None:
     written = np.frombuffer(_native.format_fastx(batch.native, None, False), np.uint8)
     text = FastqText.of(Chunk(HeldText((written,)), "fastq", "self-test", 1))
     assert text is not None
-    in_text = TextMapBatch.of_text(UnparsedReads((text,), (0,), len(text)), together=False)
+    in_text = TextMapBatch.of_text(Reads((text,)), together=False)
     of_text = run_alone(device, lambda device: TextMapKernel(make_kernel(device)), in_text)
     check(None if of_text is None else of_text.records, batch, short, "reads in FASTQ")
     batch = reads(50, 3000)
