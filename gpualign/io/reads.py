@@ -165,8 +165,7 @@ class Reads:
 
     def _joined(self, first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
         try:
-            ends = (first.native, second.native)
-            arrays = _native.join_pairs(*ends, 0, 0, len(first), self.check_names, self.all_dots)
+            arrays = _native.join_pairs(first.native, second.native, self.check_names, self.all_dots)
         except ValueError as error:
             raise InputError(str(error), " and ".join(map(shown_input, self.paths))) from None
         joined = SequenceBatch(*arrays)

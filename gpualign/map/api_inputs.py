@@ -15,12 +15,12 @@ from gpualign import _native
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.files import open_together
-from gpualign.io.in_memory import as_batch, parts_of, symbols_in
+from gpualign.io.in_memory import as_batch, checked_reads, is_bytes, is_path, parts_of, symbols_in
 from gpualign.io.mate_names import LOOKED_AT, files_have_dots, names_of
 from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.paths import are_same
 from gpualign.io.reads import Reads, ReadSource
-from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
+from gpualign.io.records import bases_of_reads, batch_of, batched
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
@@ -31,15 +31,16 @@ _LONGEST_NAME = 64
 
 def is_sequence(reads: object) -> bool:
     """Whether what is given is one read, not a path nor several reads."""
-    if isinstance(reads, bytes | bytearray | memoryview):
+    if is_bytes(reads):
         return True
     if not isinstance(reads, str) or not _NUCLEOTIDES.fullmatch(reads):
         return False
     return len(reads) > _LONGEST_NAME or not os.path.exists(reads)
 
 
-def is_path(reads: object) -> bool:
-    return isinstance(reads, str | os.PathLike)
+def is_whole(reads: object) -> bool:
+    """Whether what is given is a file or a batch, not reads one by one."""
+    return is_path(reads) or isinstance(reads, SequenceBatch)
 
 
 def work_of_reads(*reads: Any) -> Work:
@@ -96,7 +97,7 @@ class Given:
                 stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
             )
             return paired_parts(first, second, bases)
-        if any(is_path(ends) or isinstance(ends, SequenceBatch) for ends in (reads, mates)):
+        if is_whole(reads) or is_whole(mates):
             ends = [as_batch(ends) for ends in (reads, mates)]
             _check_mates(len(ends[0]), len(ends[1]))
             return iter([_reads(_joined(*ends))])
@@ -133,4 +134,4 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
     all_dots = files_have_dots(list(zip(*(names_of(ends, 0, LOOKED_AT) for ends in (first, second)), strict=True)))
-    return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False, all_dots))
+    return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))

@@ -23,7 +23,7 @@ from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import observing
-from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
+from gpualign.map.output import MapOutputs, RecordFormatter
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -224,9 +224,9 @@ def map_sample(
             compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
         ) as mapped,  # before the devices, on which its threads wait
     ):
-        out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
-        for text, of_batch in mapped:
-            out.write(text)
+        out.begin(bam_header(header, index.reference) if layout.written == "bam" else header)
+        for written, of_batch in mapped:
+            out.write(written)
             statistics = statistics + of_batch
             progress(of_batch.reads)
         index.check_unchanged()

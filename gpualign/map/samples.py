@@ -293,7 +293,7 @@ class SampleMapper:
 
         def map_alone(batch: SequenceBatch) -> Alignments:
             found = run(lambda lend: MapBatch.of(batch, False, lend))
-            alone: Alignments = found.alignments(batch, self.params, False, self._map_alone)
+            alone: Alignments = found.alignments(batch, None, self._map_alone)
             return alone
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
