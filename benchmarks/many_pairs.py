@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from realistic_reads import LENGTH, draw, sequenced
 
 from gpualign.io.bgzf import packed
-from gpualign.io.files import BGZF_END
+from gpualign.io.bgzf_block import BGZF_END
 
 #: pairs that a process makes at a time
 _PART = 100_000

@@ -28,9 +28,10 @@ import numpy as np
 from harness import record
 
 from gpualign.engine.gpu import compiler
-from gpualign.io.fastx import read_chunks
+from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
+from gpualign.io.sources import Streamed
 from gpualign.mems.cpu import Piece, Search
 from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams
@@ -204,7 +205,7 @@ def search_seconds(workload: Workload, reference: Path, query: Path, threads: in
     params = MemsParams(min_length=int(length), kind=kind.lstrip("-"), strands="both" if strands else "forward")
     search = Search(index_for(read_reference(str(reference)), params, threads), params)
     with InputFile(str(query)) as file:
-        texts = list(run_ordered(read_chunks(file, 1 << 25), search.prepare, threads))
+        texts = list(run_ordered(read_chunks(Streamed(file), 1 << 25), search.prepare, threads))
     step = 1 << 18
     pieces = [
         Piece(text, at, min(text.text.length, at + step)) for text in texts for at in range(0, text.text.length, step)

@@ -29,7 +29,8 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.io.fastx import Chunk, read_batches
+from gpualign.io.chunks import read_batches
+from gpualign.io.fastx import Chunk
 from gpualign.io.references import read_reference
 from gpualign.io.text import HeldText
 from gpualign.mems.cpu import Columns, Piece, QueryText, Search

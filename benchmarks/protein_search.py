@@ -48,7 +48,7 @@ def target_lengths(count: int, like: str | None) -> Any:
     rng = np.random.default_rng(7)
     if like is None:
         return np.clip(rng.lognormal(5.7, 0.6, count).astype(int), 30, 35_000)
-    from gpualign.io.fastx import read_batches
+    from gpualign.io.chunks import read_batches
 
     known = np.concatenate([batch.lengths for batch in read_batches(like, alphabet="any")])
     return rng.choice(known, count)

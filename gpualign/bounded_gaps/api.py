@@ -11,7 +11,7 @@ from gpualign.bounded_gaps.cpu import GapAlignments, PairBlock
 from gpualign.bounded_gaps.params import GapsParams
 from gpualign.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.bounded_gaps.tuning import KERNELS
-from gpualign.engine.opening import open_backend
+from gpualign.engine.select import open_backend
 from gpualign.engine.work import Work, mean_cells
 from gpualign.io.pair_inputs import PairInputs
 from gpualign.params import RunOptions

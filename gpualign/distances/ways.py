@@ -17,7 +17,6 @@ from gpualign.distances.params import Selection
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
 from gpualign.distances.scores import CpuScores, Scores
-from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError
@@ -93,10 +92,8 @@ def _devices(options: RunOptions, suited: bool, work: Work, on_device: bool) -> 
     """Open devices for work that suits them; the first alone for what lies on it; none where the CPU is to compute."""
     if options.device == "cpu" or not suited:
         return ()
-    backend = backend_for(options, work)
-    if not isinstance(backend, CudaBackend):
-        return ()
-    return backend.devices[:1] if on_device else backend.devices
+    devices = backend_for(options, work).devices
+    return devices[:1] if on_device else devices
 
 
 def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:

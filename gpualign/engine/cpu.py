@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from gpualign.engine.stage import Item, Result, Stage
+from gpualign.io.bgzf import CPU_CODEC
 from gpualign.streaming.ordered import run_ordered
 
 
@@ -19,7 +19,8 @@ class CpuBackend:
 
     name = "cpu"
     on_gpu = False
-    device_memory = 0
+    devices = ()
+    codec = CPU_CODEC
 
     def __init__(self, threads: int, reason: str = "no GPU was asked for") -> None:
         self.threads, self.reason = threads, reason
@@ -33,18 +34,6 @@ class CpuBackend:
     def report(self) -> dict[str, Any]:
         fields = {"device": self.name, "device_reason": self.reason}
         return fields | {"cpu_batches": self.items, "gpu_batches": 0}
-
-    def load(self, loader: object) -> None:
-        pass
-
-    def compressing(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def lend(self, nbytes: int) -> None:
-        pass
-
-    def sees(self, path: str) -> bool:
-        return True
 
     def close(self) -> None:
         pass

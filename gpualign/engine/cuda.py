@@ -3,53 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.gpu.compression import CompressionKernel
+from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
-from gpualign.engine.gpu.deflate import Content
 from gpualign.engine.gpu.device import Device, DeviceInfo
-from gpualign.engine.gpu.inflate import BlockGroup
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, waiting_threads
 from gpualign.engine.stage import Item, Result, Stage, as_it_is
-from gpualign.errors import DeviceError, GpualignError
-from gpualign.io.bgzf import ByDevice, deflated_by, inflated_by, inflated_in
-from gpualign.params import available_cores
+from gpualign.errors import DeviceError
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.turns import Turns
 
-#: how long a thread may keep the interpreter when another one wants it, seconds: a device's thread enqueues a batch in
-#: less, which should not be interrupted; usual are 5e-3, for which it should not have to wait
-_SWITCH_INTERVAL_S = 2e-3
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
-#: groups of BGZF blocks that a device may have to inflate next to a stage's batches, the same where CPU threads are
-#: spare, which inflate all others, and contents that it may have to deflate, which is slow there
-_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
-#: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
-_INFLATED, _DEFLATED, _COMPRESSION_SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
-#: CPU threads for each device from which on some are spare
-_SPARE_THREADS = 8
 
 
-@contextlib.contextmanager
-def _quick_switches() -> Iterator[None]:
-    """A device's thread that has waited for its device must soon have the interpreter back."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
+def lender_of(devices: Sequence[Device]) -> Lend:
+    """Lends pinned memory of any device: the others can copy from it as well; none where there are no devices."""
+
+    def lend(nbytes: int) -> NDArray[np.uint8] | None:
+        for device in devices:
+            if device.is_open and (memory := device.host_memory.lend(nbytes)) is not None:
+                return memory
+        return None
+
+    return lend
 
 
 class CudaBackend:
@@ -64,7 +49,6 @@ class CudaBackend:
 
     Attributes:
         reason: why GPUs, for the report.
-        device_memory: bytes that may be used of the device that has the least.
     """
 
     on_gpu = True
@@ -80,7 +64,8 @@ class CudaBackend:
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
-        self.device_memory = min(min(info.memory, max_memory or info.memory) for info in infos)
+        self._lend = lender_of(self.devices)
+        self._codec = DeviceCodec(self.devices, self._lend, host_threads)
         self._without = without
         self._shares: list[CpuShare] = []
         try:
@@ -95,6 +80,11 @@ class CudaBackend:
     def name(self) -> str:
         numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+
+    @property
+    def codec(self) -> BgzfCodec:
+        """Devices, where the CPU does not take its own share of everything."""
+        return CPU_CODEC if self.cpu_threads else self._codec
 
     def opened(self) -> None:
         """Wait until all devices are open; one may compute while others open.
@@ -118,84 +108,19 @@ class CudaBackend:
             for device in self.devices:
                 device.call(device.prepare, wanted)
 
-    def load(self, loader: Callable[[Device], object]) -> None:
-        """Begin to load what runs will need. What fails here fails again when it is used."""
-        for device in self.devices:
-            device.call(loader, device)
-
-    @contextlib.contextmanager
-    def compressing(self) -> Iterator[None]:
-        """Meanwhile devices inflate temporary files and deflate their share of the output, if there is nvCOMP; no stage
-        runs.
-        """
-        nvcomp = load_nvcomp()
-        if nvcomp is None or self.cpu_threads:
-            yield
-            return
-        make_kernel = partial(CompressionKernel, nvcomp=nvcomp)
-        pool: DevicePool[Any, Any] = DevicePool(make_kernel, self.devices, slots=_COMPRESSION_SLOTS)
-        inflate = self._compressor(pool, BlockGroup.of, _INFLATED)
-        deflate = self._compressor(pool, Content.of, _DEFLATED)
-        rate = _DEFLATES_LIKE * len(self.devices)
-        share = rate / (rate + self.host_threads)
-        try:
-            with _quick_switches(), inflated_by(inflate), deflated_by(deflate, share, _DEFLATED * len(self.devices)):
-                yield
-        finally:
-            pool.close()
-
-    def _compressor(
-        self,
-        pool: DevicePool[Any, Any],
-        staged: Callable[[Any, Lend], Any],
-        at_once: int,
-        otherwise: ByDevice | None = None,
-    ) -> ByDevice:
-        """What ``pool`` makes of what ``staged`` makes of bytes; None where it cannot.
-
-        Args:
-            at_once: how many a device has at a time.
-            otherwise: makes it of what comes when devices have as many; None: that waits.
-        """
-        turns = Turns(at_once * len(self.devices))
-
-        def compress(given: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-            try:
-                if turns.all_taken and otherwise is not None:
-                    return otherwise(given)
-                with turns.taken(ahead=False):
-                    made: NDArray[np.uint8] | None = pool.run(staged(given, self.lend))
-                return made
-            except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
-                return None
-
-        return compress
-
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, stage.slots)
+        pool: DevicePool[Any, Any] = DevicePool(
+            lambda device: CompressingKernel(device, stage.make_kernel(device)), self.devices, stage.slots
+        )
         threads = waiting_threads(self.devices, stage.slots)
         if stage.on_device is not as_it_is or self.cpu_threads:
             threads += self.host_threads  # which compute, too
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_quick_switches())
             stack.enter_context(contextlib.closing(pool))
-            if stage.compresses and not self.cpu_threads:
-                stack.enter_context(self._compressing_next_to_batches(pool))
+            stack.enter_context(self._codec.by(pool))
             yield from run_ordered(items, self.work(stage, pool), threads)
             pool.finish()
             self.opened()  # else nobody would know of one that could not be
-
-    @contextlib.contextmanager
-    def _compressing_next_to_batches(self, pool: DevicePool[Any, Any]) -> Iterator[None]:
-        if min(self.host_threads, available_cores()) >= _SPARE_THREADS * len(self.devices):
-            by_cpu = partial(inflated_in, self.lend)
-            inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_THREADS, by_cpu)
-        else:
-            inflate = self._compressor(pool, BlockGroup.of, _INFLATED_NEXT_TO_BATCHES)
-        deflate = self._compressor(pool, Content.of, _DEFLATED_NEXT_TO_BATCHES, lambda _: None)
-        waiting = _DEFLATED_NEXT_TO_BATCHES * len(self.devices)
-        with inflated_by(inflate), deflated_by(deflate, 0.0, waiting):
-            yield
 
     def work(self, stage: Stage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
         """item -> result in a thread of the host, where ``pool`` computes what the stage asks for.
@@ -212,7 +137,7 @@ class CudaBackend:
                 nonlocal begun
                 with turns.taken(ahead=begun):
                     begun = True
-                    return pool.run(make(self.lend))
+                    return pool.run(make(self._lend))
 
             return stage.on_device(item, run)
 
@@ -221,13 +146,6 @@ class CudaBackend:
         share = CpuShare(self.cpu_threads)
         self._shares.append(share)
         return lambda item: share.run(item, stage.on_cpu, on_device)
-
-    def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
-        """Page-locked memory of any device: the others can copy from it as well."""
-        for device in self.devices:
-            if device.is_open and (memory := device.host_memory.lend(nbytes)) is not None:
-                return memory
-        return None
 
     def report(self) -> dict[str, Any]:
         devices = [
@@ -245,9 +163,6 @@ class CudaBackend:
         by_cores = sum(share.items for share in self._shares)
         fields = {"device": self.name, "device_reason": self.reason}
         return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
-
-    def sees(self, path: str) -> bool:
-        return True
 
     def close(self) -> None:
         for device in self.devices:

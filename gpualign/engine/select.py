@@ -52,7 +52,7 @@ def parse_device(text: str) -> DeviceRequest:
     return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
 
 
-def open_here(options: RunOptions, command: str, work: Work | None = None) -> Backend:
+def open_backend(options: RunOptions, command: str, work: Work | None = None) -> Backend:
     """The backend of this machine that ``options.device`` asks for; use it in a ``with`` block.
 
     Args:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import Kernel
+from gpualign.io.bgzf import BgzfCodec
 from gpualign.streaming.lent import Lend
 
 Item = TypeVar("Item")
@@ -38,15 +35,12 @@ class Stage(Generic[Item, Result]):
         on_device: (item, run) -> result, in a thread of the host. ``run`` has a device compute what a kernel takes,
             as often as that is needed.
         slots: batches in flight on a device.
-        compresses: the kernel takes :class:`BlockGroup`, too, for the stage's input, and :class:`Content` for temporary
-            files.
     """
 
     on_cpu: Callable[[Item], Result]
     make_kernel: Callable[[Device], Kernel[Any, Any]]
     on_device: Callable[[Item, Run], Result] = as_it_is
     slots: int = field(default=2, kw_only=True)
-    compresses: bool = field(default=False, kw_only=True)
 
 
 class Backend(Protocol):
@@ -61,26 +55,18 @@ class Backend(Protocol):
         """True when a GPU takes items."""
 
     @property
-    def device_memory(self) -> int:
-        """Bytes of the smallest GPU's memory that may be used; 0 where there is none."""
+    def devices(self) -> Sequence[Device]:
+        """GPUs of this machine that take items."""
+
+    @property
+    def codec(self) -> BgzfCodec:
+        """What inflates and deflates files next to this machine's threads."""
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
 
-    def load(self, loader: Callable[[Device], object]) -> None:
-        """Have each device begin to load what runs will need; what fails here fails again when it is used."""
-
-    def compressing(self) -> AbstractContextManager[None]:
-        """Meanwhile devices inflate temporary files and deflate a share of the output, if they can; no stage runs."""
-
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
-
-    def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
-        """Page-locked memory, from any thread; None where there is none at present."""
-
-    def sees(self, path: str) -> bool:
-        """Whether all workers can read the file at this path."""
 
     def close(self) -> None: ...
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io.bam_index import BamIndex
-from gpualign.io.bgzf import BgzfWriter, CutBlocks, bgzf_writer
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import os_reason
 from gpualign.io.held_records import HeldRecords, Observer
@@ -129,7 +129,12 @@ def _format_of(path: str) -> str | None:
 
 @contextlib.contextmanager
 def open_alignments(
-    path: str | None, layout: AlignmentLayout, reference: Reference, threads: int, observer: Observer | None = None
+    path: str | None,
+    layout: AlignmentLayout,
+    reference: Reference,
+    threads: int,
+    observer: Observer | None = None,
+    codec: BgzfCodec = CPU_CODEC,
 ) -> Iterator[Sink | HeldRecords]:
     """Open ``path`` for a header in the form ``layout.written`` and records in the form ``layout.records``, batches of
     them where they are held; whole or absent.
@@ -138,6 +143,7 @@ def open_alignments(
         layout: with its format decided (:meth:`AlignmentLayout.of`).
         threads: that sort and compress; they do not change the output.
         observer: of held records.
+        codec: of their temporary files and of BAM.
 
     Raises:
         GpualignError: as :func:`open_output`; samtools failed, or a temporary file.
@@ -151,13 +157,13 @@ def open_alignments(
                 yield sink
         else:
             memory = layout.sort_memory or usual_memory(threads)
-            with RecordSorter(folder_next_to(path), memory, threads) as sorter:
+            with RecordSorter(folder_next_to(path), memory, threads, codec) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
                 with _writer(write, path, layout, reference, threads, crai) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):
-                        _write_bam(held, sink, index, layout.bgzf_level)
+                        _write_bam(held, sink, index, layout.bgzf_level, codec)
                     else:
                         _write_as(held, sink, _form(layout, reference))
     for made in (index, crai):
@@ -196,19 +202,22 @@ def _writer(
     return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
 
 
-def _write_bam(held: HeldRecords, sink: BgzfWriter, index: BamIndex | None, level: int | None) -> None:
+def _write_bam(
+    held: HeldRecords, sink: BgzfWriter, index: BamIndex | None, level: int | None, codec: BgzfCodec
+) -> None:
     """The records after the header; the threads that merge them compress and index them, too."""
     header = len(held.header)
     if index is not None:
         index.start(header)
 
     def form(records: Records, before: int) -> tuple[CutBlocks, NDArray[np.uint64] | None]:
-        return CutBlocks.of(records, header + before, level), None if index is None else index.spans(records)
+        return CutBlocks.of(records, header + before, level, codec), None if index is None else index.spans(records)
 
-    for cut, spans in held.written(form):
-        if index is not None and spans is not None:
-            index.add(spans)
-        sink.write_cut(cut)
+    with codec.alone():
+        for cut, spans in held.written(form):
+            if index is not None and spans is not None:
+                index.add(spans)
+            sink.write_cut(cut)
 
 
 def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records]) -> None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
+from gpualign.io.chunks import cuts
+from gpualign.io.sources import Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 
@@ -33,7 +36,7 @@ class BamChunk:
         dropped: names of tags that are left out, two characters each.
     """
 
-    data: bytes
+    data: NDArray[np.uint8]
     path: str
     before: int
     dropped: str
@@ -46,7 +49,7 @@ class BamChunk:
             InputError: a damaged record.
         """
         try:
-            *texts, flags = _native.bam_reads(np.frombuffer(self.data, np.uint8), self.dropped)
+            *texts, flags = _native.bam_reads(self.data, self.dropped)
         except ValueError as error:
             if "has = for bases" in str(error):
                 raise InputError(str(error), self.path) from None
@@ -59,7 +62,7 @@ class BamStream(Protocol):
 
     path: str
 
-    def read(self, size: int, /) -> bytes: ...
+    def readinto(self, view: memoryview, /) -> int: ...
 
     def marked_end(self) -> bool: ...
 
@@ -79,16 +82,19 @@ class BamReads:
         InputError: its header is damaged.
     """
 
+    plain = False
+
     def __init__(self, file: BamStream, dropped: str) -> None:
         import pysam  # slow to import
 
-        self._file, self._dropped = file, dropped
+        self.path, self._file, self._dropped, self._count = file.path, file, dropped, 0
+        self._source = Streamed(self, line=None)
         try:
             self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(self._header_text()).to_dict()
         except (ValueError, AssertionError, struct.error) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
-        self._rest = self._read(_FLAG.size, 0)
-        self.paired = len(self._rest) == _FLAG.size and bool(_FLAG.unpack(self._rest)[0] & _PAIRED)
+        first = self._source.text(0, min(self._source.hold(_FLAG.size), _FLAG.size)).tobytes()
+        self.paired = len(first) == _FLAG.size and bool(_FLAG.unpack(first)[0] & _PAIRED)
 
     def items(self, batch_bases: int) -> Iterator[BamChunk]:
         """Chunks of about so many bases.
@@ -96,31 +102,37 @@ class BamReads:
         Raises:
             InputError: a truncated or damaged file.
         """
-        count = 0
-        while data := self._read(batch_bases * _BYTES_PER_BASE, count):
-            data = self._rest + data if self._rest else data
-            try:
-                size, reads = _native.whole_bam_records(np.frombuffer(data, np.uint8))
-            except ValueError as error:
-                raise damaged(self._file.path, count, str(error)) from None
-            self._rest = data[size:]
+        for cut in cuts(self._source, self._border, min(batch_bases * _BYTES_PER_BASE, _MAX_BYTES)):
+            data = self._source.take(cut).joined(self.path)
+            size, reads = self._whole(data)
             if size:
-                yield BamChunk(data[:size], self._file.path, count, self._dropped)
-            count += reads
-        if self._rest:
-            raise damaged(self._file.path, count, "a BAM record is cut short")
+                yield BamChunk(data[:size], self.path, self._count, self._dropped)
+            self._count += reads
+            if size < cut:
+                raise damaged(self.path, self._count, "a BAM record is cut short")
         if not self._file.marked_end():
-            raise damaged(self._file.path, count, "no end-of-file marker; it may be truncated")
+            raise damaged(self.path, self._count, "no end-of-file marker; it may be truncated")
 
-    def _read(self, size: int, count: int) -> bytes:
+    def _border(self, text: NDArray[np.uint8], from_record: bool) -> int:
+        return self._whole(text)[0] if from_record else 0
+
+    def _whole(self, text: NDArray[np.uint8]) -> tuple[int, int]:
+        """Bytes of whole records, and how many these are."""
         try:
-            return self._file.read(min(size, _MAX_BYTES))
+            size, reads = _native.whole_bam_records(text)
+        except ValueError as error:
+            raise damaged(self.path, self._count, str(error)) from None
+        return size, reads
+
+    def readinto(self, view: memoryview, /) -> int:
+        try:
+            return self._file.readinto(view)
         except InputError as error:
-            raise damaged(self._file.path, count, error.what) from None
+            raise damaged(self.path, self._count, error.what) from None
 
     def _header_text(self) -> str:
         """Reads what is before the records."""
-        _, length = struct.unpack("<4si", self._read(8, 0))
+        _, length = struct.unpack("<4si", self._exactly(8))
         text = self._exactly(length)
         (contigs,) = struct.unpack("<i", self._exactly(4))
         for _ in range(contigs):
@@ -129,10 +141,9 @@ class BamReads:
         return text.rstrip(b"\0").decode()
 
     def _exactly(self, size: int) -> bytes:
-        data = self._read(size, 0) if size >= 0 else b""
-        if len(data) != size:
+        if size < 0 or self._source.hold(size) < size:
             raise ValueError("its header is cut short")
-        return data
+        return self._source.take(size).joined(self.path).tobytes()
 
 
 def damaged(path: str, reads: int, why: str) -> InputError:

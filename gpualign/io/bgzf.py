@@ -8,24 +8,21 @@ where a level is asked for.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import functools
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.bgzf_block import BLOCK_CONTENT, LARGEST_BLOCK, block_size, inflated_block, made_block
+from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
 from gpualign.io.blocks import Pieces
+from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.streaming.clock import STEPS
@@ -33,9 +30,7 @@ from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
-#: for a device, which inflates all of a group side by side
-_DEVICE_GROUP_BYTES = 8 << 20
-#: of content that is deflated at a time there, about
+#: of content that a device deflates at a time, about
 DEVICE_CONTENT = 16 << 20
 #: text that is handed on at a time of such a group
 _PIECE_BYTES = 8 << 20
@@ -43,8 +38,6 @@ _PIECE_BYTES = 8 << 20
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 #: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
 _MAX_THREADS = 8
-#: of ISA-L, in the isal package's own library
-_FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
 
 
 class Inflated(NamedTuple):
@@ -59,65 +52,36 @@ class Inflated(NamedTuple):
         return cls(array, int(_native.count_newlines(array)))
 
 
-#: a group of blocks -> its text, or content -> its blocks; None where the CPU must do it
-ByDevice = Callable[["NDArray[np.uint8]"], "NDArray[np.uint8] | None"]
-
-
-@dataclass
-class _InPlaceOfCpu:
-    """What inflates and deflates at the moment; None: the CPU.
+class BgzfCodec:
+    """What inflates and deflates in place of the CPU's threads: nothing. Devices' own is
+    ``gpualign/engine/gpu/compression.py``; each method may be called from any thread.
 
     Attributes:
-        share: of the content that goes to ``deflate``; the CPU has the rest.
-        waiting: threads that may wait for ``deflate``.
+        group_bytes: of blocks that are inflated at a time, about.
+        waiting: threads that may wait for it to deflate.
     """
 
-    inflate: ByDevice | None = None
-    deflate: ByDevice | None = None
-    share: float = 1.0
-    waiting: int = 0
+    group_bytes = _GROUP_BYTES
+    waiting = 0
 
-    @property
-    def group_bytes(self) -> int:
-        return _GROUP_BYTES if self.inflate is None else _DEVICE_GROUP_BYTES
+    def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        """The text of whole blocks; None: the CPU must inflate them."""
+        return None
 
-    def deflated(self, content: NDArray[np.uint8], before: int) -> NDArray[np.uint8] | None:
-        """Blocks of what stands after so many bytes, if that is the device's."""
-        turn = before // DEVICE_CONTENT
-        if self.deflate is None or len(content) == 0 or int((turn + 1) * self.share) == int(turn * self.share):
-            return None
-        return self.deflate(content)
+    def deflate(self, content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        """Blocks of a content; None: the CPU must deflate it."""
+        return None
 
+    def deflates_at(self, before: int) -> bool:
+        """Whether what stands after so many bytes of a text is to be deflated: places alone say which share is."""
+        return False
 
-_by = _InPlaceOfCpu()
-
-
-@contextlib.contextmanager
-def inflated_by(inflate: ByDevice | None) -> Iterator[None]:
-    """BGZF is inflated by ``inflate`` meanwhile, from any thread; None: by the CPU."""
-    before, _by.inflate = _by.inflate, inflate
-    try:
-        yield
-    finally:
-        _by.inflate = before
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Meanwhile a file is written, and there may be nothing else to do for devices."""
+        return contextlib.nullcontext()
 
 
-@contextlib.contextmanager
-def deflated_by(deflate: ByDevice | None, share: float, waiting: int) -> Iterator[None]:
-    """What is :func:`packed` is deflated by ``deflate`` meanwhile, from any thread; of pieces of a text
-    (:class:`CutBlocks`) its share is: which of them that are, their places in the text say alone.
-    """
-    before = _by.deflate, _by.share, _by.waiting
-    _by.deflate, _by.share, _by.waiting = deflate, share, waiting
-    try:
-        yield
-    finally:
-        _by.deflate, _by.share, _by.waiting = before
-
-
-def threads_for_device() -> int:
-    """How many threads may wait for a device that deflates."""
-    return _by.waiting
+CPU_CODEC = BgzfCodec()
 
 
 class BgzfReader(io.RawIOBase):
@@ -127,13 +91,17 @@ class BgzfReader(io.RawIOBase):
         stream: the file from its first byte.
         open_rest: opens what follows the blocks, given a stream of it.
 
+    Attributes:
+        codec: inflates groups of blocks from now on, where it can.
+
     Reading raises EOFError where the file is cut short and zlib.error where it is damaged.
     """
 
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
-        self._inflated = run_ordered(self._groups(), _pieces_of, min(threads, _MAX_THREADS))
+        self.codec = CPU_CODEC
+        self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, _MAX_THREADS))
         self._texts = chain.from_iterable(self._inflated)
         self._text = Pieces(inflated.text for inflated in self._texts)
 
@@ -158,7 +126,7 @@ class BgzfReader(io.RawIOBase):
     @STEPS.at("read")
     def _read(self, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """``rest`` and what follows it, read in place: to copy it would take the interpreter from all other threads."""
-        data = np.empty(len(rest) + _by.group_bytes, np.uint8)
+        data = np.empty(len(rest) + self.codec.group_bytes, np.uint8)
         data[: len(rest)] = rest
         count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
         return data[: len(rest) + count]
@@ -184,27 +152,13 @@ class BgzfReader(io.RawIOBase):
         if rest.any():
             raise EOFError("a block is cut short")
 
-
-@functools.cache
-def _isal() -> Any:
-    """ISA-L for whole groups of blocks, during which no thread comes back to Python and waits for others there; None
-    where the isal package does not show its functions."""
-    try:
-        library = ctypes.CDLL(isal_zlib.__file__)
-        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    except (OSError, AttributeError):
-        return None
-    return _native.IsalLibrary(*addresses)
-
-
-def _pieces_of(group: NDArray[np.uint8]) -> list[Inflated]:
-    """The text of whole blocks, from a device if it can: in page-locked memory, from which it can take it again."""
-    text = None if _by.inflate is None else _by.inflate(group)
-    if text is None:
-        return [_inflated(part) for part in _parts_of(group)]
-    with STEPS.at("parse"):
-        counts = _native.newlines_of_pieces(text, _PIECE_BYTES)
-    return [Inflated(text[i * _PIECE_BYTES :][:_PIECE_BYTES], newlines) for i, newlines in enumerate(counts)]
+    def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
+        """The text of whole blocks; from a device in page-locked memory, from which it can take it again."""
+        if (text := self.codec.inflate(group)) is None:
+            return [_inflated(part) for part in _parts_of(group)]
+        with STEPS.at("parse"):
+            counts = _native.newlines_of_pieces(text, _PIECE_BYTES)
+        return [Inflated(text[i * _PIECE_BYTES :][:_PIECE_BYTES], newlines) for i, newlines in enumerate(counts)]
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
@@ -218,18 +172,10 @@ def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 @STEPS.at("inflate")
 def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
-    if (isal := _isal()) is not None:
-        try:
-            return Inflated(*isal.inflate(np.frombuffer(group, np.uint8)))
-        except ValueError as error:
-            raise zlib.error(str(error)) from None
-    contents, blocks = [], np.frombuffer(group, np.uint8).data
-    at = 0
-    while at < len(blocks):
-        size = block_size(blocks, at)
-        contents.append(inflated_block(blocks[at : at + size]))
-        at += size
-    return Inflated.of(b"".join(contents))
+    try:
+        return Inflated(*isal().inflate(np.frombuffer(group, np.uint8)))
+    except ValueError as error:
+        raise zlib.error(str(error)) from None
 
 
 def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
@@ -244,27 +190,21 @@ def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | No
     Raises:
         ValueError: they are damaged.
     """
-    if (isal := _isal()) is None:
-        return None
     _, nbytes = _native.count_bgzf_blocks(blocks)
     if (memory := lend(nbytes + 1)) is not None:
         with STEPS.at("inflate"):
-            isal.inflate_into(blocks, memory)
+            isal().inflate_into(blocks, memory)
         memory = memory[:nbytes]
     return memory
 
 
-def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64]) -> bytes | memoryview:
+def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCodec = CPU_CODEC) -> bytes | memoryview:
     """Whole blocks of contents of these sizes, one after the other; only of a device's has one some of two."""
-    made = None if _by.deflate is None or not len(contents) else _by.deflate(contents)
-    if made is not None:
+    if len(contents) and (made := codec.deflate(contents)) is not None:
         with STEPS.at("copy"):  # the memory is the device's
             return memoryview(made.copy())
     with STEPS.at("deflate"):
-        if (isal := _isal()) is not None:
-            return memoryview(isal.compress_all(contents, sizes))
-    ends = np.cumsum(sizes, dtype=np.int64).tolist()
-    return b"".join(_blocks(contents[begin:end].tobytes()) for begin, end in pairwise([0, *ends]))
+        return memoryview(isal().compress_all(contents, sizes))
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -276,7 +216,7 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     return _inflated(blocks).text
 
 
-def unpacked(places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
+def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODEC) -> NDArray[np.uint8]:
     """The content of whole blocks at places of files, one after the other.
 
     Args:
@@ -291,7 +231,7 @@ def unpacked(places: Sequence[tuple[int, int, int]]) -> NDArray[np.uint8]:
             blocks = _native.read_at(places)
         except ValueError as error:
             raise zlib.error(str(error)) from None
-    content = None if _by.inflate is None or not len(blocks) else _by.inflate(blocks)
+    content = codec.inflate(blocks) if len(blocks) else None
     return _inflated(blocks).text if content is None else content
 
 
@@ -303,20 +243,24 @@ class CutBlocks(NamedTuple):
     tail: bytes
 
     @classmethod
-    def of(cls, content: NDArray[np.uint8], before: int, level: int | None = None) -> CutBlocks:
+    def of(
+        cls, content: NDArray[np.uint8], before: int, level: int | None = None, codec: BgzfCodec = CPU_CODEC
+    ) -> CutBlocks:
         """From any thread; ``content`` may change afterwards.
 
         Args:
             before: bytes of the text that stand before it.
             level: as for :func:`bgzf_writer`.
+            codec: has its share of contents, without a level.
         """
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-        if level is None and (made := _by.deflated(content[begin:end], before)) is not None:
+        to_codec = level is None and begin < end and codec.deflates_at(before)
+        if to_codec and (made := codec.deflate(content[begin:end])) is not None:
             return cls(content[:begin].tobytes(), made.data, content[end:].tobytes())
-        if level is None and (isal := _isal()) is not None:
+        if level is None:
             with STEPS.at("deflate"):
-                head, blocks, tail = isal.cut(content, before)
+                head, blocks, tail = isal().cut(content, before)
             return cls(head, memoryview(blocks), tail)
         return cls(content[:begin].tobytes(), _blocks(content[begin:end].data, level), content[end:].tobytes())
 
@@ -370,7 +314,7 @@ class BgzfWriter:
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
-        self._out.write(made_block(b""))
+        self._out.write(BGZF_END)
 
     def _submit(self, content: bytes | memoryview) -> None:
         made = partial(_blocks, content, self._level)
@@ -407,6 +351,6 @@ def bgzf_writer(
 
 @STEPS.at("deflate")
 def _blocks(content: bytes | memoryview, level: int | None = None) -> bytes | memoryview:
-    if level is None and (isal := _isal()) is not None:
-        return memoryview(isal.compress(np.frombuffer(content, np.uint8)))
+    if level is None:
+        return memoryview(isal().compress(np.frombuffer(content, np.uint8)))
     return b"".join(made_block(content[at : at + BLOCK_CONTENT], level) for at in range(0, len(content), BLOCK_CONTENT))

@@ -1,4 +1,4 @@
-"""A stream of text in blocks that are cut where their reader sees a border, read in place: each byte is copied once."""
+"""Streams of text."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
-
-#: bytes read at a time, at least
-MIN_READ = 1 << 16
-
 
 class TextStream(Protocol):
-    """What text is read from, such as an InputFile."""
+    """What text is read from, such as an InputFile.
+
+    Attributes:
+        plain: bytes of it can be read again, from the file.
+    """
 
     path: str
+    plain: bool
 
     def readinto(self, view: memoryview, /) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end."""
@@ -56,53 +56,13 @@ def fill(stream: Any, view: memoryview) -> int:
 class TextOfPieces:
     """The text of a file, which comes in pieces, as a :class:`TextStream`."""
 
+    plain = False
+
     def __init__(self, path: str, pieces: Iterable[NDArray[np.uint8]]) -> None:
         self.path, self._text = path, Pieces(pieces)
 
     def readinto(self, view: memoryview, /) -> int:
         return fill(self._text, view)
-
-
-class Blocks:
-    """The text of a stream.
-
-    Args:
-        head: bytes that have been read already.
-        lend: memory to read to, where there is some.
-
-    Attributes:
-        rest: uint8, what has been read and not yet been taken.
-        at_end: nothing is after it.
-    """
-
-    def __init__(self, file: TextStream, head: bytes = b"", lend: Lend = nothing_lent) -> None:
-        self._file, self._lend = file, lend
-        self.rest: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
-        self.at_end = False
-
-    def read(self, size: int) -> NDArray[np.uint8]:
-        """Read on until ``rest`` has about ``size`` bytes, or more of it than before; returns it."""
-        more = max(size - len(self.rest), MIN_READ)
-        block = lent_or_new(self._lend, len(self.rest) + more)
-        block[: len(self.rest)] = self.rest
-        count = self._file.readinto(block[len(self.rest) :].data)
-        self.at_end = count < more
-        self.rest = block[: len(self.rest) + count]
-        return self.rest
-
-    def take(self, cut: int) -> NDArray[np.uint8]:
-        """The first ``cut`` bytes of the rest; the others, usually few, are copied to where they keep no more alive."""
-        taken, self.rest = self.rest[:cut], self.rest[cut:].copy()
-        return taken
-
-
-def after_last_line(text: NDArray[np.uint8]) -> int:
-    """Bytes of the whole lines of a text."""
-    for begin in (max(0, len(text) - MIN_READ), 0):
-        cut = text[begin:].tobytes().rfind(b"\n") + 1
-        if cut:
-            return begin + cut
-    return 0
 
 
 def is_blank(text: NDArray[np.uint8]) -> bool:

@@ -43,16 +43,16 @@ class CramInput:
         assert self._process.stdout is not None
         self._decoded = InputFile(f"/dev/fd/{self._process.stdout.fileno()}")
 
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; fewer only at the end.
+    def readinto(self, view: memoryview, /) -> int:
+        """Fill ``view``; returns how many bytes, fewer only at the end.
 
         Raises:
             InputError: samtools cannot read the file.
         """
-        data = self._decoded.read(size)
-        if len(data) < size and (status := self._process.wait()):
+        count = self._decoded.readinto(view)
+        if count < len(view) and (status := self._process.wait()):
             raise InputError(reason(self._messages, status), self.path)
-        return data
+        return count
 
     def marked_end(self) -> bool:
         """Whether the file has CRAM's last container."""

@@ -1,35 +1,23 @@
-"""FASTA and FASTQ: chunks of whole records from a stream, parsed natively into a :class:`SequenceBatch`.
-
-Reading and parsing are apart so that the reader (one thread, in order) only looks for the last record border of a
-block, and the workers parse. Of a plain file the reader looks at the borders alone, and the workers read what lies
-between them; of a bgzf file the workers join what other threads have inflated. FASTA sequences may run over any number
-of lines. FASTQ has four lines a record; where the first records have more, one reader looks at every line.
-"""
+"""Chunks of FASTA and FASTQ, parsed natively into a :class:`SequenceBatch`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import InputError, shown_input
-from gpualign.io.blocks import Blocks, TextStream, is_blank
-from gpualign.io.fastx_format import FastxFormat, sniff
+from gpualign.errors import InputError
+from gpualign.io.blocks import TextStream
+from gpualign.io.fastx_format import FastxFormat
 from gpualign.io.files import InputFile
-from gpualign.io.text import HeldText, StoredText, Text, lines_before, newlines
-from gpualign.notices import notice
+from gpualign.io.text import HeldText, Text, lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
-from gpualign.streaming.lent import Lend, nothing_lent
 
-#: bytes of the end of a chunk in which its last border is looked for first
-_WINDOW = 1 << 16
-#: how many times more next
-_WIDER = 8
 SequenceAlphabet = Literal["nucleotide", "any"]
 
 
@@ -117,159 +105,6 @@ class UncountedLine(InputError):
             return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
 
 
-@overload
-def read_chunks(
-    file: TextStream, chunk_bytes: int, head: bytes = b"", *, line: int = 1, lend: Lend = nothing_lent
-) -> Iterator[Chunk]: ...
-
-
-@overload
-def read_chunks(
-    file: TextStream, chunk_bytes: int, head: bytes = b"", *, long_records: Literal[True]
-) -> Iterator[Chunk | LongRecord]: ...
-
-
-def read_chunks(
-    file: TextStream,
-    chunk_bytes: int,
-    head: bytes = b"",
-    *,
-    long_records: bool = False,
-    line: int = 1,
-    lend: Lend = nothing_lent,
-) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
-    """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
-
-    Args:
-        file: the stream, positioned after ``head``.
-        head: bytes already read for sniffing.
-        long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
-        line: number of the first line.
-        lend: memory to read to, where there is some.
-
-    Raises:
-        InputError: damaged compression, an unknown format, or a record cut short at the end.
-    """
-    blocks = Blocks(file, head, lend)
-    offset = 0 if isinstance(file, InputFile) and file.plain else None
-    kind: FastxFormat | None = None
-    wrapped = False
-    want = chunk_bytes
-    while not blocks.at_end or len(blocks.rest):
-        rest = blocks.rest if blocks.at_end else blocks.read(want)
-        if kind is None:
-            kind = sniff(rest.tobytes(), file.path)
-            wrapped = kind == "fastq" and is_wrapped(rest)
-            if wrapped:
-                notice(
-                    f"{shown_input(file.path)}: FASTQ with wrapped lines is read more slowly than with four a record"
-                )
-        if kind is None or not len(rest):
-            if blocks.at_end:
-                return
-            continue
-        cut = len(rest) if blocks.at_end else _border(rest, kind, wrapped)
-        if cut == 0 and long_records and kind == "fasta":
-            record = LongRecord(file, rest.tobytes(), line)
-            yield record
-            blocks.rest, blocks.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-            line, offset = line + record.lines_read, None
-            continue
-        if cut == 0:
-            # one record is larger than what was read: grow geometrically to stay linear in its length
-            want = max(chunk_bytes, 2 * len(rest))
-            continue
-        want, chunk = chunk_bytes, blocks.take(cut)
-        if not is_blank(chunk):
-            yield Chunk(HeldText((chunk,)), kind, file.path, line, offset=offset, wrapped=wrapped)
-        if offset is not None:
-            offset += len(chunk)
-        line += _native.count_newlines(chunk)
-
-
-def is_wrapped(head: NDArray[np.uint8]) -> bool:
-    """Whether a text of FASTQ begins with records of more than four lines."""
-    return bool(_native.is_wrapped_fastq(head[:_WINDOW]))
-
-
-def _border(text: NDArray[np.uint8], kind: FastxFormat, wrapped: bool) -> int:
-    """Bytes of the records that are known to be whole."""
-    return int(_native.wrapped_fastq_border(text) if wrapped else _native.last_record_border(text, kind == "fastq"))
-
-
-@overload
-def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]: ...
-
-
-@overload
-def stored_chunks(
-    file: InputFile, chunk_bytes: int, *, long_records: Literal[True]
-) -> Iterator[Chunk | LongRecord]: ...
-
-
-def stored_chunks(
-    file: InputFile, chunk_bytes: int, *, long_records: bool = False
-) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
-    """The same of a plain file, without its text.
-
-    Raises:
-        InputError: neither FASTA nor FASTQ, or the file cannot be read.
-    """
-    head = file.part(0, min(_WINDOW, file.size))
-    kind = sniff(head.tobytes(), file.path)
-    if kind is None or (kind == "fastq" and is_wrapped(head)):  # white space as far as one looks, or cut by one reader
-        yield from read_chunks(file, chunk_bytes, long_records=True) if long_records else read_chunks(file, chunk_bytes)
-        return
-    stored = file.stored()
-    begin, want = 0, chunk_bytes
-    line, counted = 1, 0  # of what is before that byte
-    while begin < file.size:
-        end = min(begin + want, file.size)
-        if end < file.size:
-            border = _last_border(file, begin, end, kind)
-            if border == begin and long_records and kind == "fasta":
-                line += newlines(file, counted, begin)
-                stream = _Remainder(file, begin)
-                record = LongRecord(stream, b"", line)
-                yield record
-                line, begin = line + record.lines_read, stream.offset - len(record.rest)
-                counted = begin
-                continue
-            if border == begin:  # one record is larger: grow geometrically to stay linear in its length
-                want *= 2
-                continue
-            end = border
-        want = chunk_bytes
-        yield Chunk(StoredText(stored, begin, end - begin), kind, file.path, None, offset=begin)
-        begin = end
-
-
-def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> int:
-    """Of the last record that begins between ``begin`` and ``end``; ``begin`` where there is none."""
-    window = _WINDOW
-    while True:
-        start = max(begin, end - window)
-        if cut := _native.last_record_border(file.part(start, end - start), kind == "fastq"):
-            return start + int(cut)
-        if start == begin:
-            return begin
-        window *= _WIDER
-
-
-class _Remainder:
-    """What a plain file has from ``offset`` on, as a stream."""
-
-    def __init__(self, file: InputFile, offset: int) -> None:
-        self.path, self.offset = file.path, offset
-        self._file = file
-
-    def readinto(self, view: memoryview, /) -> int:
-        text = self._file.part(self.offset, min(len(view), self._file.size - self.offset))
-        np.frombuffer(view, np.uint8)[: len(text)] = text
-        self.offset += len(text)
-        return len(text)
-
-
 class LongRecord:
     """A FASTA record too long to be held: read its parts to the end before the reader goes on. They are read in place,
     as each copy would hold the interpreter while others parse.
@@ -349,16 +184,3 @@ def parse(chunk: Chunk, alphabet: SequenceAlphabet = "nucleotide", comments: boo
         offset, what = error.args[0].split("\t", 1)
         raise chunk.error(what, int(offset)) from None
     return SequenceBatch(*fields)
-
-
-def read_batches(
-    path: str,
-    chunk_bytes: int = 1 << 24,
-    alphabet: SequenceAlphabet = "nucleotide",
-    comments: bool = False,
-    opened: Any = None,
-) -> Iterator[SequenceBatch]:
-    """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: as for :class:`InputFile`."""
-    with InputFile(path, opened=opened) as file:
-        for chunk in read_chunks(file, chunk_bytes):
-            yield parse(chunk, alphabet, comments)

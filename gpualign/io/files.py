@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import BgzfReader, Inflated
-from gpualign.io.bgzf_block import is_bgzf
+from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
+from gpualign.io.bgzf_block import BGZF_END, is_bgzf
 from gpualign.io.blocks import fill
 from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
+from gpualign.io.isal_package import open_gzip
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.pipe_ahead import PipeAhead
 from gpualign.io.prefixed_stream import Rewound
@@ -39,12 +40,7 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, cast("type[Exception]", isal_zlib.IsalError))
 #: of zstd, which refuses it as well without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
-#: an empty block of bgzf
-BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _READ_SIZE = 1 << 18
-#: compressed bytes that ISA-L gets at a time, at most: after them it waits for the interpreter's lock, for milliseconds
-#: where other threads compute
-_GZIP_READ_SIZE = 1 << 23
 _HEAD_SIZE = 1 << 16
 #: bytes of a pipe that are read ahead, until more is allowed
 _AHEAD = 1 << 22
@@ -189,7 +185,7 @@ class InputFile:
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
             self.one_stream = not self.bgzf and status is not None and self.regular and status.st_size >= _LARGE_STREAM
-            stream = BgzfReader(self._raw, threads, _open_gzip) if self.in_pieces else _open_gzip(self._rewound)
+            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._rewound)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
@@ -214,6 +210,11 @@ class InputFile:
         """Of a pipe that was opened together with another, about so many bytes."""
         if isinstance(self._file, PipeAhead):
             self._file.allow(size)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """From now on it inflates what is left of a bgzf file in pieces, where it can."""
+        if self.in_pieces:
+            cast("BgzfReader", self._stream).codec = codec
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
@@ -306,11 +307,6 @@ class InputFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _open_gzip(stream: Any) -> Any:
-    """What IGzipFile reads by: its own ``readinto`` copies before Python 3.12, and holds the interpreter's lock."""
-    return io.BufferedReader(isal_zlib._GzipReader(stream, _GZIP_READ_SIZE))
 
 
 def _next_piece(_: Any, pieces: Iterator[Inflated]) -> Inflated | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpualign.errors import InputError, UsageError, counted, proteins_want, shown_input
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.sizes import cells_of_pairs
 from gpualign.io.symbol_lines import with_symbol_lines

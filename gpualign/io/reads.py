@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,13 +15,15 @@ from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
+from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.blocks import TextOfPieces
+from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, read_chunks, stored_chunks
+from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
-from gpualign.io.inflated_chunks import inflated_chunks
 from gpualign.io.mate_names import pair_neighbours
-from gpualign.io.packed_chunks import packed_chunks
+from gpualign.io.packed_chunks import Packed
+from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend, nothing_lent
@@ -44,24 +45,27 @@ _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
-def reader_of(
+def read_file(
     file: InputFile,
+    chunk_bytes: int,
     by_parser: bool,
     far: bool = False,
     interleaved: bool = False,
     inflaters: int = 1,
     lend: Lend = nothing_lent,
-) -> Callable[[InputFile, int], Iterator[Chunk]]:
-    """What cuts a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
-    if far and file.regular and file.bgzf:
-        return partial(packed_chunks, paired=interleaved)
-    if by_parser and file.size > _HELD:
-        return stored_chunks
-    if by_parser and file.in_pieces:
-        return inflated_chunks
+) -> Iterator[Chunk]:
+    """The chunks of a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
-        return partial(_inflated_ahead, inflaters=inflaters, lend=lend)
-    return partial(read_chunks, lend=lend)
+        yield from _inflated_ahead(file, chunk_bytes, inflaters, lend)
+        return
+    source: Source
+    if far and file.regular and file.bgzf:
+        source = Packed(file, interleaved)
+    elif by_parser and file.size > _HELD:
+        source = Stored(file)
+    else:
+        source = InPieces(file) if by_parser and file.in_pieces else Streamed(file, lend=lend)
+    yield from read_chunks(source, chunk_bytes)
 
 
 def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Lend) -> Iterator[Chunk]:
@@ -71,7 +75,7 @@ def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Len
     several = inflaters > 1 and file.one_stream
     inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
     with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
-        chunks = read_chunks(TextOfPieces(file.path, parts), chunk_bytes, lend=lend)
+        chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), lend=lend), chunk_bytes)
         with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
             yield from ahead
 
@@ -246,8 +250,8 @@ class ReadSource:
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
-        read_file = reader_of(self._file, self._by_parser, self._far, self._interleaved, self.inflaters, self.lend)
-        for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE):
+        how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
+        for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
     def reads(self, batch_bases: int) -> Iterator[Records]:
@@ -261,15 +265,22 @@ class ReadSource:
         size = batch_bases * _BYTES_PER_BASE
         if self._alignments is not None:
             yield from (records.columns() for records in self._alignments.items(batch_bases))
-        elif self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
-            yield from packed_chunks(self._file, size)  # no long records in FASTQ
+            return
+        source: Source
+        if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
+            source = Packed(self._file)  # no long records in FASTQ
         else:
-            read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
-            yield from read(self._file, size, long_records=True)
+            stored = self._by_parser and self._file.size > _HELD
+            source = Stored(self._file) if stored else Streamed(self._file)
+        yield from read_chunks(source, size, long_records=True)
 
     def read_ahead(self, size: int) -> None:
         """As :meth:`InputFile.read_ahead`."""
         self._file.read_ahead(size)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """As :meth:`InputFile.inflate_by`."""
+        self._file.inflate_by(codec)
 
     def close(self) -> None:
         self._opened.close()

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import DEVICE_CONTENT, packed, threads_for_device, unpacked
+from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.clock import HOST, STEPS
@@ -162,10 +162,11 @@ class RecordSorter:
     Args:
         folder: for temporary files.
         memory: bytes of records held.
+        codec: of temporary files.
     """
 
-    def __init__(self, folder: str, memory: int, threads: int) -> None:
-        self._folder, self._memory, self._threads = folder, memory, threads
+    def __init__(self, folder: str, memory: int, threads: int, codec: BgzfCodec = CPU_CODEC) -> None:
+        self._folder, self._memory, self._threads, self._codec = folder, memory, threads, codec
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._piles: deque[Any] = deque()
         self._runs: list[_Run] = []
@@ -209,7 +210,7 @@ class RecordSorter:
             GpualignError: a temporary file cannot be read.
         """
         self._await_run()
-        pile, waiting = _native.RecordPile(), threads_for_device()
+        pile, waiting = _native.RecordPile(), self._codec.waiting
         for part in self._piles:
             pile.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
@@ -232,7 +233,7 @@ class RecordSorter:
     def _merge_range(self, pile: Any, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
         found = [run.between(*bounds) for run in self._runs]
         try:
-            blocks = unpacked([place for place, _ in found])
+            blocks = unpacked([place for place, _ in found], self._codec)
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
@@ -245,7 +246,7 @@ class RecordSorter:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
             ranges = _ranges(pile, [], self._range_bytes())
-            workers = -(-self._threads // _PART_OF_THREADS) + threads_for_device()
+            workers = -(-self._threads // _PART_OF_THREADS) + self._codec.waiting
             for blocks in run_ordered(ranges, partial(self._packed_range, pile), workers):
                 run.append(*blocks)
         except OSError as error:
@@ -257,7 +258,7 @@ class RecordSorter:
         content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
         shapes = words.reshape(-1, 6)
         sizes = np.ascontiguousarray(shapes[:, _SIZE])
-        blocks = packed(content, sizes)
+        blocks = packed(content, sizes, self._codec)
         places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
         return blocks, np.concatenate([shapes, places], axis=1)
 

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import LongRecord, parse, read_chunks
+from gpualign.io.chunks import read_chunks
+from gpualign.io.fastx import LongRecord, parse
 from gpualign.io.files import InputFile
+from gpualign.io.sources import Streamed
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
@@ -79,7 +81,7 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             for name, sequence in _flat_file_records(file, head, flat_file):
                 yield name, (sequence,)
             return
-        for chunk in read_chunks(file, _CHUNK_BYTES, head, long_records=True):
+        for chunk in read_chunks(Streamed(file, head), _CHUNK_BYTES, long_records=True):
             if isinstance(chunk, LongRecord):
                 parts = run_ordered(chunk.chunks(_CHUNK_BYTES), parse, _PARSERS)
                 first = next(parts)
@@ -134,7 +136,7 @@ def _duplicate(path: str, name: str) -> str:
     lines: list[int] = []
     if os.path.isfile(path):  # a pipe has been read
         with InputFile(path) as file:
-            for chunk in read_chunks(file, _CHUNK_BYTES):
+            for chunk in read_chunks(Streamed(file), _CHUNK_BYTES):
                 for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
                     if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
                         lines.append(chunk.first_line() + i)

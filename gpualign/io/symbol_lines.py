@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator
 
 from gpualign.errors import InputError, UnknownSymbolError
-from gpualign.io.fastx import read_chunks
+from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.sources import Streamed
 
 _CHUNK_BYTES = 1 << 20
 
@@ -30,7 +31,7 @@ def with_symbol_lines() -> Iterator[None]:
 def _line_of(path: str, record: str, symbol: str) -> int | None:
     name, wanted = record.encode("latin-1"), {symbol.upper().encode("latin-1"), symbol.lower().encode("latin-1")}
     with InputFile(path) as file:
-        for chunk in read_chunks(file, _CHUNK_BYTES):
+        for chunk in read_chunks(Streamed(file), _CHUNK_BYTES):
             inside = False
             for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
                 if line.startswith(b">") if chunk.kind == "fasta" else i % 4 == 0:

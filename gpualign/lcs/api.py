@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpualign.engine.opening import open_backend
+from gpualign.engine.select import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import proteins_want
 from gpualign.io.fastx import SequenceAlphabet

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.malloc_tuning import reuse_memory
+from gpualign.engine.opening import Opening
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
-from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.chunks import read_batches
+from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.reads import reader_of
+from gpualign.io.reads import read_file
 from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
@@ -236,7 +238,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory()
-        read, items = _items(params, files, options, backend)
+        read, items = _items(params, files, options, opening)
         with run.progress("bases") as progress:
             for rows, residues in lcs.run(backend, items, read):
                 writer.write(rows)
@@ -297,18 +299,21 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 
 
 def _items(
-    params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, backend: Backend
+    params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, opening: Opening
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
     """What parses an item, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
-    factor = GPU_BATCH_FACTOR if backend.on_gpu else 1
-    return read, _chunks(files, factor * options.batch_size, backend.sees, options.cluster is not None)
+    factor = GPU_BATCH_FACTOR if opening.backend().on_gpu else 1
+    return read, _chunks(files, factor * options.batch_size, opening.workers_see, opening.far)
 
 
 def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool], far: bool) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path), far))(file, chunk_bytes)
+            lines = files.lines
+            yield from (
+                read_line_chunks(file, chunk_bytes) if lines else read_file(file, chunk_bytes, by_parser(path), far)
+            )
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:

@@ -15,8 +15,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.opening import open_backend
-from gpualign.engine.select import parse_device
+from gpualign.engine.select import open_backend, parse_device
 from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError

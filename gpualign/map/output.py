@@ -15,6 +15,7 @@ from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import dropped_tags, parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.held_records import Observer
 from gpualign.io.output_file import Sink
 from gpualign.io.record_sorter import RecordBatch
@@ -175,9 +176,10 @@ class MapOutputs:
         layout: AlignmentLayout,
         reference: Reference,
         observer: Observer | None = None,
+        codec: BgzfCodec = CPU_CODEC,
     ) -> None:
         with ExitStack() as stack:
-            alignments = open_alignments(options.output, layout, reference, options.threads, observer)
+            alignments = open_alignments(options.output, layout, reference, options.threads, observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
             self._sinks: list[Sink] = []
             for path in (files.unmapped_reads, files.mapped_reads):

@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 
+from gpualign.engine.cuda import lender_of
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend
 from gpualign.engine.timeline import MAP_STEPS, timeline_of
 from gpualign.errors import InputError
 from gpualign.index.file import is_index, save_index
@@ -75,14 +74,17 @@ def run_map(
         index = _kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
+        memory = min((device.memory for device in backend.devices), default=0)
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory(one_heap=True)
-            backend.load(partial(load_index, index=index))
+        for device in backend.devices:  # what fails here fails again when it is used
+            device.call(load_index, device, index)
+        lanes.inflate_by(backend.codec)
         report.stage("device")
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
-            larger = _larger_batch(sample, params, backend.device_memory) if backend.on_gpu else 1
-            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, backend.lend)
+            larger = _larger_batch(sample, params, memory) if backend.on_gpu else 1
+            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, lender_of(backend.devices))
         library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         before, start = STEPS.since(), time.perf_counter()
@@ -94,10 +96,11 @@ def run_map(
                 params,
                 None if library is None else library.model,
                 items,
-                lambda items, mapping: backend.run(items, mapping.stage(_slots(params, backend.device_memory))),
+                lambda items, mapping: backend.run(items, mapping.stage(_slots(params, memory))),
                 progress.update,
-                lambda: _begin_to_write(run, backend, sample, stack),
+                lambda: report.stage("mapping"),
                 unparsed and lanes.far,
+                backend.codec,
             )
         report.stage("output")
         host, wall = STEPS.since(before), time.perf_counter() - start
@@ -109,13 +112,6 @@ def run_map(
     fields = run.finish(statistics.summary(library) + duplicates_summary(of_output))
     if files.report_page is not None:
         write_page(files.report_page, report_page(fields))
-
-
-def _begin_to_write(run: RunContext, backend: Backend, sample: Sample, stack: ExitStack) -> None:
-    """All is mapped: devices that have nothing else to do help with temporary files and the output."""
-    run.report.stage("mapping")
-    if sample.layout.held and sample.layout.format == "bam":
-        stack.enter_context(backend.compressing())
 
 
 def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:

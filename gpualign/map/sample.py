@@ -16,6 +16,7 @@ from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
 from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
@@ -125,6 +126,11 @@ class Lanes:
             )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """As :meth:`ReadSource.inflate_by`."""
+        for source in (*self.first, *self.second):
+            source.inflate_by(codec)
+
     def items(self, batch_bases: int, unparsed: bool = False, lend: Lend = nothing_lent) -> Iterator[Reads]:
         """All reads in order; what of them is not taken is given up at the end of ``stack``, in its thread: the threads
         that read ahead end then, and not where garbage is collected.
@@ -201,6 +207,7 @@ def map_sample(
     progress: Callable[[int], None] = lambda reads: None,
     all_mapped: Callable[[], None] = lambda: None,
     unparsed: bool = False,
+    codec: BgzfCodec = CPU_CODEC,
 ) -> tuple[MapStatistics, dict[str, Any]]:
     """Map and write all reads; returns counts, and fields of the report on what is written.
 
@@ -209,6 +216,7 @@ def map_sample(
         progress: told of the reads that were mapped.
         all_mapped: called where records that are held begin to be written.
         unparsed: devices on other machines parse reads.
+        codec: of records that are held.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
@@ -219,7 +227,7 @@ def map_sample(
     statistics = MapStatistics()
     with (
         observing(files, records, header, index.reference, sample.options.threads) as observer,
-        MapOutputs(files, sample.options, layout, index.reference, observer) as out,
+        MapOutputs(files, sample.options, layout, index.reference, observer, codec) as out,
         closing(
             compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
         ) as mapped,  # before the devices, on which its threads wait

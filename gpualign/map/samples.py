@@ -23,6 +23,7 @@ from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
@@ -262,7 +263,7 @@ def _map_all(
     taken = {job.name for job in small}
     for job in jobs:
         if job.name not in taken:
-            yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage()))
+            yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage()), codec=backend.codec)
 
 
 def _with_threads(sample: Sample, threads: int) -> Sample:
@@ -300,7 +301,7 @@ class SampleMapper:
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         mapper = make_kernel(device, self.index, self.params, None, lent=True)
-        return MapAndTextKernel(mapper, TextKernel(device, self.index.reference), None)
+        return MapAndTextKernel(mapper, TextKernel(device, self.index.reference))
 
     def _map_alone(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.index, batch, self.params)
@@ -310,6 +311,7 @@ class SampleMapper:
         job: Job,
         compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
         map_alone: Callable[[SequenceBatch], Alignments] | None = None,
+        codec: BgzfCodec = CPU_CODEC,
     ) -> JobResult:
         """What is wrong with the sample becomes its result; what is wrong with the machine is raised."""
         start = time.perf_counter()
@@ -319,6 +321,7 @@ class SampleMapper:
         try:
             with ExitStack() as stack:
                 lanes = Lanes(sample, stack, lambda path: True)
+                lanes.inflate_by(codec)
                 if lanes.paired:
                     self.params.check_pairs()
                 reads, threads = lanes.items(self.batch_bases), sample.options.threads
@@ -326,7 +329,9 @@ class SampleMapper:
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
                 pairs = None if library is None else library.model
-                statistics, of_output = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
+                statistics, of_output = map_sample(
+                    sample, lanes, self.index, self.params, pairs, items, compute, codec=codec
+                )
         except (DeviceError, OutOfMemoryError):
             raise
         except GpualignError as error:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.gpu.compression import CompressionKernel
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
@@ -60,15 +59,13 @@ class Mapping:
         self._memory = ReusedMemory()
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
-        compresses = load_nvcomp() is not None
-        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots, compresses=compresses)
+        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
-        formatter, nvcomp = self.formatter, load_nvcomp()
+        formatter = self.formatter
         device.host_memory.ahead = _LOCKED_AHEAD
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
-        text = TextKernel(device, formatter.index.reference)
-        return MapAndTextKernel(mapper, text, None if nvcomp is None else CompressionKernel(device, nvcomp))
+        return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
     def on_cpu(self, reads: Reads) -> Mapped:
         """From text to text."""

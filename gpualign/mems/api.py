@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.opening import open_backend
+from gpualign.engine.select import open_backend
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, packed, run_options, symbols_in
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_for, index_of

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.cuda import lender_of
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
 from gpualign.index.sorted_positions import SortedPositions
@@ -199,7 +200,7 @@ class Run:
             yield item if isinstance(item, Piece) else None, found.size, found.parts
 
     def _staged(self, text: QueryText) -> QueryText:
-        return text.staged(self.backend.lend, self._printing)
+        return text.staged(lender_of(self.backend.devices), self._printing)
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""

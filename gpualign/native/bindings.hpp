@@ -15,6 +15,7 @@ void bind_duplicates(nanobind::module_& m);
 void bind_distances(nanobind::module_& m);
 void bind_scores(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
+void bind_gpu(nanobind::module_& m);
 void bind_gzip(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);

@@ -19,6 +19,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_distances(m);
     gpualign::bind_scores(m);
     gpualign::bind_fastx(m);
+    gpualign::bind_gpu(m);
     gpualign::bind_gzip(m);
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);

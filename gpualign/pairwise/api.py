@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from gpualign.bounded_gaps.api import iter_max_gaps
 from gpualign.bounded_gaps.params import GapsParams
-from gpualign.engine.opening import open_backend
+from gpualign.engine.select import open_backend
 from gpualign.engine.work import mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table

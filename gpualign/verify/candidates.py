@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.blocks import after_last_line
 from gpualign.io.fastx import Chunk
 from gpualign.io.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
 from gpualign.io.files import InputFile
-from gpualign.io.lines import read_line_chunks
+from gpualign.io.lines import after_last_line, read_line_chunks
 
 TextKind = Literal["tsv", "bed", "paf"]
 #: alignments in one batch
@@ -137,8 +136,10 @@ def sniff(head: bytes, path: str) -> TextKind | None:
 def _read_lines(
     file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
 ) -> Iterator[CandidateChunk]:
-    def before_last_group(text: NDArray[np.uint8]) -> int:
-        return int(_native.last_group_border(text, _QUERY_COLUMN[kind]))
+    def before_last_group(text: NDArray[np.uint8], from_line: bool) -> int:
+        begin = 0 if from_line else text.tobytes().find(b"\n") + 1
+        border = int(_native.last_group_border(text[begin:], _QUERY_COLUMN[kind]))
+        return border and begin + border
 
     for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line):
         yield CandidateChunk(chunk, kind)

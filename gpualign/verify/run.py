@@ -19,7 +19,7 @@ from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.files import open_together
 from gpualign.io.mate_names import names_of
 from gpualign.io.reads import ReadSource, Records

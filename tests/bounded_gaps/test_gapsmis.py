@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpualign.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu.buffers import slots_of
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch

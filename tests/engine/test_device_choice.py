@@ -15,7 +15,8 @@ from gpualign.cli import main, prebuild
 from gpualign.engine import opening as opening_module
 from gpualign.engine.gpu import compiler, driver
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.opening import Opening, open_backend
+from gpualign.engine.opening import Opening
+from gpualign.engine.select import open_backend
 from gpualign.engine.work import GPU_START_S, Work, worth_a_gpu
 from gpualign.errors import DeviceError
 from gpualign.io import sizes

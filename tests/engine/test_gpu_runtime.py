@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.cuda import CudaBackend, lender_of
 from gpualign.engine.gpu import buffers, cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
@@ -17,7 +17,8 @@ from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded,
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.host_memory import in_lent_memory, is_lent
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.opening import Opening, open_backend
+from gpualign.engine.opening import Opening
+from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
@@ -76,7 +77,7 @@ def test_a_device_computes_while_another_one_opens(second):
         results = double(batches(20), backend)
         for _ in range(5):
             next(results)
-        assert backend.lend(100) is not None
+        assert lender_of(backend.devices)(100) is not None
         assert not backend.devices[1].is_open
         begin.set()
         assert len(list(results)) == 15
@@ -174,7 +175,7 @@ def test_a_run_ends_at_once(fake):
 def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
     fake.memory = 1 << 20
     with Device(list_devices()[0]) as device:
-        slot = slots_of(device, 1)[0]
+        slot = device.call(slots_of, device, 1).result()[0]
         device.budget = 1 << 40
         with pytest.raises(DeviceMemoryExceeded):
             device.call(slot.device_array, "x", 1 << 21).result()
@@ -183,7 +184,7 @@ def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
 def test_an_array_that_grows_frees_nothing_before_the_space_is_needed(fake):
     """To free memory waits for all kernels of the device."""
     with Device(list_devices()[0], max_memory=1 << 20) as device:
-        slot = slots_of(device, 1)[0]
+        slot = device.call(slots_of, device, 1).result()[0]
         first = device.call(slot.device_array, "x", 1 << 16).result()
         second = device.call(slot.device_array, "x", 1 << 17).result()
         assert (first.freed, second.freed) == (False, False)
@@ -250,7 +251,7 @@ def test_closing_a_device_ends_an_abandoned_run(fake):
 
 def test_buffers_grow_and_are_reused(fake):
     with Device(list_devices()[0]) as device:
-        slot = slots_of(device, 2)[0]
+        slot = device.call(slots_of, device, 2).result()[0]
 
         def exercise():
             first = slot.device_array("a", 1000)
@@ -336,26 +337,12 @@ def test_a_backend_opens_in_its_callers_thread_and_is_closed_after_it(fake, monk
         Opening(RunOptions(device="gpu"), "verify")
 
 
-def test_structs_must_lie_where_cuda_looks_for_them(fake):
-    def launch(*arguments):
-        with Device(list_devices()[0]) as device:
-            slot = slots_of(device, 1)[0]
-            device.call(slot.launch, lambda *_, **__: None, 1, 1, *arguments).result()
-            device.call(slot.wait).result()
-
-    struct = np.zeros(1, [("a", np.int64), ("b", np.int32, 2)])[0]
-    launch(struct, np.int32(1), np.uint64(2), struct, np.int32(1), np.int32(2), struct)
-    with pytest.raises(ValueError, match=r"struct at byte 4 .* not aligned"):
-        launch(np.int32(1), struct)
-    with pytest.raises(ValueError, match=r"struct at byte 20 .* not aligned"):
-        launch(struct, np.int32(1), np.zeros(2, np.uint64))
-
-
 def test_a_run_tells_when_the_host_waited(fake):
     class Slow(Doubler):
         def submit(self, slot, item):
             super().submit(slot, item)
-            slot.stream.synchronize = lambda: time.sleep(0.05)
+            end = slot.stream.wait
+            slot.stream.wait = lambda *arguments: [time.sleep(0.05), end(*arguments)][1]
 
     with Device(list_devices()[0]) as device:
         list(run_on_devices(batches(1), Slow, [device]))

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu import page_locked
 from gpualign.engine.gpu.host_memory import HostMemory, is_lent
 
 
 class Driver:
     """Counts what is allocated, as a driver that has page-locked memory for so many buffers."""
 
-    MemoryError = MemoryError
-
     def __init__(self, maximum: int = 100) -> None:
         self.sizes: list[int] = []
         self.maximum = maximum
 
-    def pagelocked_empty(self, size: int, dtype: type) -> np.ndarray:
+    @property
+    def locked(self) -> int:
+        return sum(self.sizes)
+
+    def lock(self, size: int) -> np.ndarray:
         if len(self.sizes) == self.maximum:
             raise MemoryError
         if size:
             self.sizes.append(size)
-        return np.empty(size, dtype)
+        return np.empty(size, np.uint8)
 
 
 def whole_buffers(driver: Driver) -> HostMemory:
@@ -99,7 +97,7 @@ def test_no_more_is_locked_to_be_lent_than_is_allowed() -> None:
 def test_what_is_lent_leaves_memory_to_others(monkeypatch: pytest.MonkeyPatch, free: int, most: int) -> None:
     monkeypatch.setattr("gpualign.engine.gpu.host_memory.available_memory", lambda: free)
     memory = HostMemory(Driver(), chunk=0)
-    memory._locker.lock = lambda size: np.zeros(0, np.uint8)  # type: ignore[method-assign]  # so much is not there
+    memory._pinned.lock = lambda size: np.zeros(0, np.uint8)  # type: ignore[method-assign]  # so much is not there
     assert memory.lend(most + (1 << 29)) is None
     assert (memory.lend(most - most // 8) is not None) == (most > 0)
 
@@ -211,170 +209,15 @@ def test_nobody_waits_while_others_lock_large_buffers() -> None:
     both = threading.Barrier(2, timeout=60)
 
     class Slow(Driver):
-        def pagelocked_empty(self, size: int, dtype: type) -> np.ndarray:
+        def lock(self, size: int) -> np.ndarray:
             if size:
                 both.wait()
-            return super().pagelocked_empty(size, dtype)
+            return super().lock(size)
 
     memory = HostMemory(Slow(), chunk=0)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(memory.lend, [5000, 5000]))
     assert [array is not None and len(array) for array in found] == [5000, 5000]
-
-
-class Library:
-    """libcuda's functions for memory: a context a thread, and what is locked in which of them."""
-
-    def __init__(self, fails: bool = False) -> None:
-        self.current: dict[int, int | None] = {}
-        self.kept: dict[int, ctypes.Array[ctypes.c_char]] = {}
-        self.within: list[int | None] = []
-        self.registered: dict[int, int] = {}
-        self.fails, self.takes_no_pages = fails, False
-
-    def cuCtxGetCurrent(self, context: Any) -> int:
-        context._obj.value = self.current.get(threading.get_ident())
-        return 0
-
-    def cuCtxSetCurrent(self, context: Any) -> int:
-        self.current[threading.get_ident()] = context.value
-        return 0
-
-    def cuMemHostAlloc(self, address: Any, size: Any, flags: int) -> int:
-        assert flags == 1
-        self.within.append(self.current[threading.get_ident()])
-        if self.fails:
-            return 2
-        memory = ctypes.create_string_buffer(size.value)
-        address._obj.value = ctypes.addressof(memory)
-        self.kept[address._obj.value] = memory
-        return 0
-
-    def cuMemHostRegister_v2(self, address: Any, size: Any, flags: int) -> int:
-        assert flags == 1
-        assert address.value % (2 << 20) == 0
-        self.within.append(self.current[threading.get_ident()])
-        if self.fails or self.takes_no_pages:
-            return 801
-        self.registered[address.value] = size.value
-        return 0
-
-    def cuMemHostUnregister(self, address: Any) -> int:
-        self.within.append(self.current[threading.get_ident()])
-        ctypes.memset(address.value, 0, self.registered.pop(address.value))  # the pages are still there
-        return 0
-
-    def cuMemFreeHost(self, address: Any) -> int:
-        self.within.append(self.current[threading.get_ident()])
-        del self.kept[address.value]
-        return 0
-
-
-@pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> Library:
-    library = Library()
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
-    library.current[threading.get_ident()] = 0xC0
-    return library
-
-
-def pycuda() -> Any:
-    """As a module of PyCUDA's name."""
-    module = ModuleType("pycuda.driver")
-    module.MemoryError = MemoryError  # type: ignore[attr-defined]
-    return module
-
-
-def test_other_threads_lock_pages_within_the_devices_context(library: Library) -> None:
-    memory = HostMemory(pycuda(), chunk=0)
-
-    def work() -> None:
-        array = memory.lend(1000)
-        assert array is not None
-        array[:] = 3
-        assert is_lent(array)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(timeout=60)
-    assert library.within == [0xC0]
-    assert [context for ident, context in library.current.items() if ident != threading.get_ident()] == [None]
-    (kept,) = library.kept.values()
-    assert kept.raw[:1000] == b"\3" * 1000
-    memory.clear()
-    gc.collect()
-    assert library.kept == {}
-    assert memory._locker.locked == 0
-    assert library.within == [0xC0, 0xC0]
-
-
-LARGE = 5 << 20
-
-
-def test_large_pages_are_the_systems(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_locked, "large_pages", lambda: True)
-    memory = HostMemory(pycuda(), chunk=0)
-    array = memory.lend(LARGE)
-    assert array is not None
-    array[:] = 7
-    assert (len(library.registered), library.kept) == (1, {})
-    assert memory._locker.locked >= LARGE
-    del array
-    memory.clear()
-    gc.collect()
-    assert library.registered == {}
-    assert memory._locker.locked == 0
-    assert library.within == [0xC0, 0xC0]
-
-
-def test_large_pages_that_are_lent_are_unregistered_before_the_context_goes(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page_locked, "large_pages", lambda: True)
-    memory = HostMemory(pycuda(), chunk=LARGE)
-    lent = memory.lend(1000)
-    assert lent is not None
-    memory.close()
-    assert library.registered == {}
-    lent[:] = 1  # the pages themselves are there as long as they are lent
-    del lent
-    memory.clear()
-    gc.collect()
-    assert library.within == [0xC0, 0xC0]
-
-
-@pytest.mark.parametrize("large", [False, True])
-def test_the_driver_finds_pages_where_it_does_not_take_the_systems(
-    library: Library, monkeypatch: pytest.MonkeyPatch, large: bool
-) -> None:
-    monkeypatch.setattr(page_locked, "large_pages", lambda: large)
-    library.takes_no_pages = True
-    memory = HostMemory(pycuda(), chunk=0)
-    array = memory.lend(LARGE)
-    assert (library.registered, len(library.kept)) == ({}, 1)
-    del array
-    memory.clear()
-    gc.collect()
-    assert library.kept == {}
-    assert memory._locker.locked == 0
-
-
-def test_pages_that_are_lent_go_with_the_context(library: Library) -> None:
-    memory = HostMemory(pycuda(), chunk=0)
-    lent = memory.lend(1000)
-    memory.close()
-    del lent
-    memory.clear()
-    gc.collect()
-    assert len(library.kept) == 1
-
-
-def test_a_host_without_pages_lends_none(library: Library) -> None:
-    library.fails = True
-    memory = HostMemory(pycuda(), chunk=100)
-    assert memory.lend(1000) is None
-    with pytest.raises(MemoryError, match="1024 bytes"):
-        memory.make(1000)
 
 
 def test_large_buffers_are_page_locked_ahead() -> None:

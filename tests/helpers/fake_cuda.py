@@ -5,6 +5,7 @@ It checks what a real driver punishes: memory freed twice or never, use after fr
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import threading
 import time
@@ -13,8 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from tests.helpers import fake_driver
 
 
 class Error(Exception):
@@ -38,6 +41,7 @@ class Allocation:
         self.driver, self.data, self.freed = driver, np.full(size, 0xA5, np.uint8), False
         self.context = driver.check_context()
         self.context.live += size
+        driver.allocations[int(self)] = self
 
     def __int__(self):
         return self.data.ctypes.data
@@ -47,6 +51,7 @@ class Allocation:
         assert not self.freed, "freed twice"
         assert self.driver.check_context() is self.context
         self.freed = True
+        del self.driver.allocations[int(self)]
         self.context.live -= len(self.data)
 
 
@@ -64,15 +69,75 @@ class MappedArray(np.ndarray):
         return self.ctypes.data
 
 
-class Event:
-    def record(self, stream=None):
-        self.time = time.perf_counter()
+class Stream:
+    """As ``_native.CudaStream``, but that all is done at once."""
 
-    def synchronize(self):
+    is_done = True
+
+    def __init__(self, driver):
+        self.driver, self.marks = driver, []
+
+    def copy_to_device(self, to, array):
+        self.driver.memcpy_htod_async(to, array, self)
+
+    def copy_from_device(self, array, source):
+        self.driver.memcpy_dtoh_async(array, source, self)
+
+    def copy_on_device(self, to, source, nbytes):
+        ctypes.memmove(self.driver.memory_at(to, nbytes), self.driver.memory_at(source, nbytes), nbytes)
+
+    def fill(self, to, value, nbytes):
+        ctypes.memset(self.driver.memory_at(to, nbytes), value, nbytes)
+
+    def launch(self, function, grid, block, shared, arguments):
+        function(*arguments, grid=grid, block=block, shared=shared, stream=self)
+
+    def deflate(self, *arguments, **arrays):
+        self._now(lambda stream: stream.deflate(*arguments, **arrays))
+
+    def inflate(self, *arguments, **arrays):
+        self._now(lambda stream: stream.inflate(*arguments, **arrays))
+
+    def _now(self, write_down):
+        stream = _native.CudaDriver(fake_driver.path()).stream(_native.Bell())
+        write_down(stream)
+        stream.wait(stream.now(), 0.0)
+        stream.close()
+
+    def mark(self):
+        self.marks.append(time.perf_counter())
+
+    def now(self):
+        return time.perf_counter()
+
+    def flush(self, last=False):
         pass
 
-    def time_since(self, other):
-        return (self.time - other.time) * 1e3
+    def wait(self, origin, looking_s):
+        self.driver.check_sound()
+        marks, self.marks = self.marks, []
+        return [mark - origin for mark in marks]
+
+    def close(self):
+        pass
+
+
+class PinnedMemory:
+    """As ``_native.PinnedMemory``."""
+
+    def __init__(self, driver):
+        self.driver, self.locked = driver, 0
+
+    def lock(self, size):
+        try:
+            memory = self.driver.pagelocked_empty(size, np.uint8)
+        except MemoryError as error:
+            raise builtins.MemoryError from error
+        self.locked += size
+        return memory
+
+    def close(self):
+        pass
 
 
 class Context:
@@ -117,13 +182,12 @@ class FakeDriver:
     Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
     device_attribute, function_attribute = device_attribute, function_attribute
     host_alloc_flags = host_alloc_flags
-    Event = Event
     #: the state of a context after a kernel wrote where it must not: no call of it works any more
     broken = False
 
     def __init__(self, devices=(("Fake A", (9, 0)),), memory=1 << 30, functions=None):
         self.devices, self.memory = devices, memory
-        self.contexts = []
+        self.contexts, self.allocations = [], {}
         self.functions = functions or {}
         driver = self
 
@@ -155,16 +219,23 @@ class FakeDriver:
 
         self.Device = Device
 
-        class Stream:
-            handle = 0
+    def stream(self, bell):
+        self.check_context()
+        return Stream(self)
 
-            def is_done(self):
-                return True
+    def load(self, code):
+        self.check_context()
+        return Module(self.functions, code)
 
-            def synchronize(self):
-                driver.check_sound()
+    def pinned_memory(self):
+        return PinnedMemory(self)
 
-        self.Stream = Stream
+    def memory_at(self, address, size):
+        """The address itself, where all of that is allocated."""
+        assert any(
+            begin <= address and address + size <= begin + len(held.data) for begin, held in self.allocations.items()
+        )
+        return address
 
     def check_sound(self):
         if self.broken:
@@ -196,25 +267,13 @@ class FakeDriver:
         self.memcpy_htod_async(pointer, array, None)
 
     def memcpy_htod_async(self, pointer, array, stream):
-        if isinstance(pointer, int):  # somewhere in an allocation
-            ctypes.memmove(pointer, array.ctypes.data, array.nbytes)
-            return
-        assert not pointer.freed
-        pointer.data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+        ctypes.memmove(self.memory_at(int(pointer), array.nbytes), array.ctypes.data, array.nbytes)
 
     def memcpy_dtoh_async(self, array, pointer, stream):
-        assert not pointer.freed
-        array[...] = pointer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+        ctypes.memmove(array.ctypes.data, self.memory_at(int(pointer), array.nbytes), array.nbytes)
 
     def memcpy_dtoh(self, array, pointer):
         self.memcpy_dtoh_async(array, pointer, None)
-
-    def memset_d8_async(self, pointer, value, size, stream):
-        pointer.data[:size] = value
-
-    def module_from_buffer(self, code):
-        self.check_context()
-        return Module(self.functions, code)
 
 
 ALLOCATIONS = ("mem_alloc", "pagelocked_empty")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gpualign.io.bgzf_block import made_block
-from gpualign.io.fastx import read_batches
-from gpualign.io.files import BGZF_END
+from gpualign.io.bgzf_block import BGZF_END, made_block
+from gpualign.io.chunks import read_batches
 
 Record = tuple[str, str, str]  # name, sequence, qualities
 
@@ -41,7 +40,7 @@ def write_fastq(path: Path, *reads: Record) -> Path:
 
 def write_bgzf(path: Path, text: bytes, block: int, rest: bytes = b"") -> str:
     """In blocks of so many bytes; ``rest``: what follows them instead of the empty block."""
-    blocks = b"".join(made_block(text[at : at + block]) for at in range(0, len(text), block))
+    blocks = b"".join(made_block(text[at : at + block], 1) for at in range(0, len(text), block))
     path.write_bytes(blocks + (rest or BGZF_END))
     return str(path)
 

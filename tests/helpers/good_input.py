@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.pairwise.search.database_file import write_database
 from tests.helpers.files import Record, fasta, fastq
 from tests.helpers.sequences import random_text, reverse_complement

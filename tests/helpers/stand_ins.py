@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.stage import Stage
+from gpualign.io.bgzf import CPU_CODEC
 from gpualign.mems.cpu import Matches, Piece, Search
 
 
@@ -48,10 +49,11 @@ def batches(count, size=100):
 class DeviceStandIn:
     """A backend that takes the devices' way through the workflow, with the CPU's search."""
 
-    name, on_gpu, device_memory = "stand-in", True, 0
+    name, on_gpu, codec, is_open = "stand-in", True, CPU_CODEC, True
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.devices, self.host_memory = (self,), self
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         return np.empty(nbytes, np.uint8) if nbytes % 16 else None

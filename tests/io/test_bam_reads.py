@@ -15,6 +15,7 @@ import pysam
 import pytest
 
 from gpualign.errors import InputError
+from gpualign.io import sources
 from gpualign.io.alignment import AlignmentReads
 from gpualign.io.bam_reads import BamChunk
 from gpualign.io.files import InputFile
@@ -64,8 +65,14 @@ def by_htslib(path: Path, keep_read_groups: bool = True) -> SequenceBatch:
 @pytest.mark.parametrize("qualities", [True, False])
 @pytest.mark.parametrize("keep_read_groups", [True, False])
 def test_reads_are_those_of_htslib(
-    tmp_path: Path, bases: int, threads: int, qualities: bool, keep_read_groups: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bases: int,
+    threads: int,
+    qualities: bool,
+    keep_read_groups: bool,
 ) -> None:
+    monkeypatch.setattr(sources, "MIN_READ", 1)
     path = write_bam(tmp_path / "x.bam", 400, qualities=qualities)
     expected = by_htslib(path, keep_read_groups)
     with ReadSource(str(path), keep_read_groups=keep_read_groups, threads=threads) as source:

@@ -15,13 +15,14 @@ import pytest
 from gpualign import _native
 from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.errors import InputError
-from gpualign.io import blocks
+from gpualign.io import chunks, sources
+from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, parse, read_chunks, stored_chunks
+from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
-from gpualign.io.inflated_chunks import inflated_chunks
-from gpualign.io.packed_chunks import packed_chunks
+from gpualign.io.packed_chunks import Packed
 from gpualign.io.reads import Reads
+from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.text import HeldText
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
@@ -110,17 +111,18 @@ def test_parts_at_every_record_and_border_of_a_tile() -> None:
 FEW = ("@one a b\nACGTNacgtn\n+\n@+I!~@+I!~\n", "@two\nA\n+two\n@\n", "@3/1\nNNNN\n+\n++++\n", "@4\nac\n+\n>;")
 
 
-@pytest.mark.parametrize("reader", [stored_chunks, inflated_chunks, read_chunks, packed_chunks])
+@pytest.mark.parametrize("source", [Stored, InPieces, Streamed, Packed])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_chunk_borders_at_every_byte_of_a_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: Callable[..., Iterator[Chunk]], ends: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Callable[[InputFile], Source], ends: str
 ) -> None:
     """However much of a file is read at a time, what is read ends at any of its bytes."""
-    monkeypatch.setattr(blocks, "MIN_READ", 1)
+    monkeypatch.setattr(sources, "MIN_READ", 1)
+    monkeypatch.setattr(chunks, "_WINDOW", 1)
     text = "".join(FEW).replace("\n", ends).encode()
     expected = parse(chunk_of(text))
     assert len(expected) == len(FEW)
-    packed = reader in (inflated_chunks, packed_chunks)
+    packed = source in (InPieces, Packed)
     cuts = set()
     for size in range(1, len(text) + 2):
         path = tmp_path / "reads"
@@ -128,7 +130,7 @@ def test_chunk_borders_at_every_byte_of_a_record(
         if packed:
             write_bgzf(path, text, size)
         with InputFile(str(path), threads=2) as file:
-            counted = [FastqText.of(chunk) for chunk in reader(file, size)]
+            counted = [FastqText.of(chunk) for chunk in read_chunks(source(file), size)]
         parts = []
         for one in counted:
             assert one is not None

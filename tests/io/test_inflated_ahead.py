@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from gpualign.errors import InputError
 from gpualign.io import blocks, reads
-from gpualign.io.blocks import TextStream
-from gpualign.io.fastx import read_chunks
+from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource
-from gpualign.streaming.lent import Lend
+from gpualign.io.sources import Source
 
 TEXT = b"".join(b"@read%d\n%s\n+\n%s\n" % (i, b"ACGT" * (i % 9), b"FFFF" * (i % 9)) for i in range(5000))
 
@@ -37,8 +36,8 @@ def test_one_thread_inflates_and_another_cuts(tmp_path: Path, monkeypatch: pytes
     cutting, inflating = set(), set()
     readinto = InputFile.readinto
 
-    def noted(file: TextStream, chunk_bytes: int, lend: Lend):
-        for chunk in read_chunks(file, chunk_bytes, lend=lend):
+    def noted(source: Source, chunk_bytes: int):
+        for chunk in read_chunks(source, chunk_bytes):
             cutting.add(threading.get_ident())
             yield chunk
 

@@ -21,7 +21,7 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.io.members import MemberReader
-from gpualign.io.reads import reader_of
+from gpualign.io.reads import read_file
 from tests.helpers.environment import SANITIZED
 from tests.helpers.files import write_bgzf
 from tests.helpers.paths import GENOMES
@@ -93,7 +93,7 @@ def test_zeros_after_members(tmp_path: Path, kind: str, threads: int, zeros: int
 def chunks_far(path: Path) -> list[Chunk]:
     """As they are cut for other machines."""
     with InputFile(str(path)) as file:
-        return list(reader_of(file, by_parser=False, far=True)(file, 1 << 16))
+        return list(read_file(file, 1 << 16, by_parser=False, far=True))
 
 
 @pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.io import packed_chunks as module
+from gpualign.io import chunks as chunker
 from gpualign.io import packed_text
-from gpualign.io.fastx import Chunk, UncountedLine, parse, read_chunks
+from gpualign.io.chunks import read_chunks
+from gpualign.io.fastx import Chunk, UncountedLine, parse
 from gpualign.io.files import InputFile
-from gpualign.io.packed_chunks import packed_chunks
+from gpualign.io.packed_chunks import Packed
 from gpualign.io.packed_text import PackedText
+from gpualign.io.sources import Streamed
 from tests.helpers.files import write_bgzf
 
 
@@ -39,7 +41,7 @@ def fasta_text(count: int) -> bytes:
 
 def chunks_of(path: str, size: int) -> list[Chunk]:
     with InputFile(path, threads=2) as file:
-        return list(packed_chunks(file, size))
+        return list(read_chunks(Packed(file), size))
 
 
 def elsewhere(chunk: Chunk) -> Chunk:
@@ -74,11 +76,13 @@ def test_few_blocks_are_inflated_here(tmp_path: Path, monkeypatch: pytest.Monkey
     asked: list[int] = []
 
     def inflated(blocks: bytes, path: str) -> np.ndarray:
-        text = packed_text.inflated(blocks, path)
+        text = inflate(blocks, path)
         asked.append(len(text))
         return text
 
-    monkeypatch.setattr(module, "inflated", inflated)
+    inflate = packed_text.inflated
+    monkeypatch.setattr(packed_text, "inflated", inflated)
+    monkeypatch.setattr(chunker, "_WINDOW", 1000)
     chunks = chunks_of(path, 20_000)
     assert len(chunks) >= 4
     assert sum(asked) < len(text) / 5
@@ -132,5 +136,5 @@ def test_lines_are_counted_where_the_file_is(tmp_path: Path) -> None:
     error = pickle.loads(pickle.dumps(there.value)).counted()
     assert str(error) == str(here.value)
     with InputFile(path) as file, pytest.raises(InputError) as usual:
-        [parse(one) for one in read_chunks(file, 500)]
+        [parse(one) for one in read_chunks(Streamed(file), 500)]
     assert str(usual.value) == str(here.value)

@@ -13,7 +13,7 @@ import pytest
 
 from gpualign import params
 from gpualign.errors import GpualignError
-from gpualign.io import bgzf, record_sorter
+from gpualign.io import record_sorter
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
 from tests.helpers.bam import bam_records, coordinate_of, random_templates, sam_lines
 
@@ -168,13 +168,8 @@ def test_memory_of_a_container(
         assert found > 128 << 20, "what the system has"
 
 
-@pytest.mark.parametrize("isal", [True, False])
 @pytest.mark.parametrize(("damage", "reason"), [("flipped", "checksum"), ("cut", "cut short|truncated")])
-def test_damaged_runs(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, isal: bool, damage: str, reason: str
-) -> None:
-    if not isal:
-        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+def test_damaged_runs(tmp_path: Path, seed: int, damage: str, reason: str) -> None:
     rng = random.Random(seed)
     parts = cut(rng, random_templates(rng, 400, LENGTHS))
     with RecordSorter(str(tmp_path), 1 << 16, 2) as sorter:
@@ -191,10 +186,7 @@ def test_damaged_runs(
             list(sorter.merged(lambda records, _: len(records)))
 
 
-@pytest.mark.parametrize("isal", [True, False])
-def test_runs_without_isal_are_the_same(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, isal: bool) -> None:
-    if not isal:
-        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+def test_many_small_runs(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     templates = random_templates(rng, 500, LENGTHS)
     assert sort(tmp_path, cut(rng, templates), 2000) == sorted(chain(*templates), key=coordinate_of)

@@ -10,10 +10,11 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.fastx import parse, stored_chunks
+from gpualign.io.bgzf import BgzfCodec, bgzf_writer
+from gpualign.io.chunks import read_chunks
+from gpualign.io.fastx import parse
 from gpualign.io.files import InputFile
-from gpualign.io.inflated_chunks import inflated_chunks
+from gpualign.io.sources import InPieces, Stored
 from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -34,7 +35,7 @@ def records_of(text: bytes, path: Path, chunk_bytes: int, packed: bool) -> tuple
     write_text(path, text, packed)
     found: list[tuple[bytes, bytes]] = []
     with InputFile(str(path), threads=2) as file:
-        chunks = list((inflated_chunks if packed else stored_chunks)(file, chunk_bytes))
+        chunks = list(read_chunks((InPieces if packed else Stored)(file), chunk_bytes))
         ends = np.cumsum([0] + [bytes(chunk.text()).count(b"\n") for chunk in chunks])
         assert [chunk.first_line() for chunk in chunks] == (1 + ends[:-1]).tolist()
         assert b"".join(bytes(chunk.text()) for chunk in chunks) == text
@@ -61,7 +62,7 @@ def records_of(text: bytes, path: Path, chunk_bytes: int, packed: bool) -> tuple
 def test_the_records_are_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, longest: int, chunk_bytes: int, packed: bool
 ) -> None:
-    monkeypatch.setattr("gpualign.io.bgzf._GROUP_BYTES", 1 << 14)  # a piece for almost every block
+    monkeypatch.setattr(BgzfCodec, "group_bytes", 1 << 14)  # a piece for almost every block
     rng = np.random.default_rng(longest)
     expected, text, total = [], [], 0
     while total < 700_000:
@@ -81,13 +82,13 @@ def test_a_compressed_file_is_cut_where_a_plain_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
 ) -> None:
     """So that the files of pairs, which are compressed differently, are cut at the same records."""
-    monkeypatch.setattr("gpualign.io.bgzf._GROUP_BYTES", 1 << 14)
+    monkeypatch.setattr(BgzfCodec, "group_bytes", 1 << 14)
     text = b"".join(b"@r%05d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(20_000))
     sizes = []
     for packed in (False, True):
         write_text(tmp_path / "reads", text, packed)
         with InputFile(str(tmp_path / "reads"), threads=2) as file:
-            chunks = (inflated_chunks if packed else stored_chunks)(file, chunk_bytes)
+            chunks = read_chunks((InPieces if packed else Stored)(file), chunk_bytes)
             sizes.append([len(bytes(chunk.text())) for chunk in chunks])
     assert sizes[0] == sizes[1]
     assert len(sizes[0]) > 1
@@ -99,7 +100,7 @@ def test_white_space_and_ends(tmp_path: Path, text: bytes, packed: bool) -> None
     path = tmp_path / "reads.fa"
     write_text(path, text, packed)
     with InputFile(str(path), threads=2) as file:
-        batches = [parse(chunk) for chunk in (inflated_chunks if packed else stored_chunks)(file, 1000)]
+        batches = [parse(chunk) for chunk in read_chunks((InPieces if packed else Stored)(file), 1000)]
     assert [batch.bases.tobytes() for batch in batches if len(batch)] == [b"AC"]
 
 
@@ -119,7 +120,7 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     path = tmp_path / "reads.fq"
     path.write_bytes(b"@r\nACGTACGTAC\n+\nIIIIIIIIII\n" * 10_000)
     with InputFile(str(path)) as file:
-        chunks = list(stored_chunks(file, 100_000))
+        chunks = list(read_chunks(Stored(file), 100_000))
         path.write_bytes(b"@r\nACGTACGTAC\n+\nIIIIIIIIII\n" * 10)
         with pytest.raises(InputError, match="became shorter"):
             parse(chunks[-1])

@@ -17,7 +17,7 @@ import pytest
 import gpualign
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.reads import ReadSource
 from gpualign.notices import told_to
 from gpualign.sequences.batch import SequenceBatch, join_batches

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
-from gpualign.map import stage as stage_module
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
@@ -178,7 +177,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
         driver.functions |= {FASTQ_KERNELS[-1]: ReadFastq(), "write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
         driver.functions |= dict.fromkeys((*chains, *others, *MAP_KERNELS[:-1], *THOROUGH_KERNELS[:-1]), NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        for module in (device_text_module, stage_module):
+        for module in (device_text_module, compression):
             monkeypatch.setattr(module, "load_nvcomp", lambda: None)
         return driver
 

@@ -12,16 +12,16 @@ import pysam
 import pytest
 
 from gpualign import _native
-from gpualign.engine import cuda
-from gpualign.engine.gpu import nvcomp
+from gpualign._native import Nvcomp
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu import compression
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
+from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
-from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf, record_sorter
-from gpualign.io.bgzf import CutBlocks, content_of, deflated_by, threads_for_device
+from gpualign.io.bgzf import BgzfCodec, CutBlocks, content_of
 from gpualign.io.bgzf_block import BLOCK_CONTENT
-from gpualign.map import stage
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program
 
@@ -81,8 +81,7 @@ def deflated(use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.Monkey
 
 def use_nvcomp(monkeypatch: pytest.MonkeyPatch, path: str | None) -> None:
     library = None if path is None else Nvcomp(path)
-    for module in (stage, cuda, nvcomp):
-        monkeypatch.setattr(module, "load_nvcomp", lambda: library)
+    monkeypatch.setattr(compression, "load_nvcomp", lambda: library)
 
 
 def run(cli: Cli, workplace: Path, folder: Path, device: str, *more: object) -> tuple[bytes, bytes, str]:
@@ -131,41 +130,45 @@ def test_a_device_that_cannot(
 ) -> None:
     """The CPU takes over where nvCOMP fails."""
     expected = run(cli, workplace, tmp_path, "cpu", "--sort-memory", "1M")
-    use_nvcomp(monkeypatch, fake_nvcomp())
-
-    def broken(*_: object) -> None:
-        raise nvcomp.NvcompError("out of order")
-
-    monkeypatch.setattr(Nvcomp, "deflate", broken)
-    monkeypatch.setattr(Nvcomp, "inflate", broken)
+    use_nvcomp(monkeypatch, fake_nvcomp(RESULT=10))
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", "1M") == expected
     assert deflated == inflated == []
 
 
-def test_a_share_that_places_alone_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bgzf, "DEVICE_CONTENT", 2 * BLOCK_CONTENT)
+class SomeContents(BgzfCodec):
+    """Is given contents, and deflates none."""
+
+    def __init__(self, turns: set[int]) -> None:
+        self.turns, self.given = turns, []
+
+    def deflates_at(self, before: int) -> bool:
+        return before // BLOCK_CONTENT in self.turns
+
+    def deflate(self, content: np.ndarray) -> None:
+        self.given.append(len(content))
+
+
+def test_whole_blocks_go_to_the_codec() -> None:
     content = np.arange(3 * BLOCK_CONTENT, dtype=np.uint32).view(np.uint8)[: 2 * BLOCK_CONTENT + 77]
-    given: list[int] = []
+    codec = SomeContents({0, 4})
+    for turn in (0, 2, 4):
+        cut = CutBlocks.of(content, BLOCK_CONTENT * turn, codec=codec)
+        assert content_of(cut.blocks).tobytes() == content[:-77].tobytes()
+        assert (cut.head, cut.tail) == (b"", content[-77:].tobytes())
+    CutBlocks.of(content, 0, 9, codec)
+    CutBlocks.of(content[:77], 0, codec=codec)
+    assert codec.given == [2 * BLOCK_CONTENT] * 2
 
-    def deflate(content: np.ndarray) -> None:
-        given.append(len(content))
 
-    def taken(share: float, count: int) -> list[bool]:
-        found = []
-        with deflated_by(deflate, share, 1):
-            for turn in range(count):
-                given.clear()
-                cut = CutBlocks.of(content, 2 * BLOCK_CONTENT * turn)
-                assert content_of(cut.blocks).tobytes() == content[:-77].tobytes()
-                assert (cut.head, cut.tail) == (b"", content[-77:].tobytes())
-                found.append(given == [2 * BLOCK_CONTENT])
-        return found
-
-    assert sum(taken(0.4, 20)) == 8
-    assert taken(0.4, 20) == taken(0.4, 20)
-    assert taken(1.0, 3) == [True] * 3
-    assert taken(0.0, 3) == [False] * 3
-    assert threads_for_device() == 0
+@pytest.mark.parametrize(("threads", "share"), [(20, 10), (60, 5), (10, 13)])  # one GPU deflates like 20 threads
+def test_a_share_that_places_alone_decide(use: Callable[[FakeDriver], FakeDriver], threads: int, share: int) -> None:
+    use(FakeDriver())
+    with CudaBackend(list_devices()[:1], host_threads=threads) as backend:
+        codec, places = backend.codec, range(0, 20 * bgzf.DEVICE_CONTENT, bgzf.DEVICE_CONTENT)
+        assert not any(map(codec.deflates_at, places))
+        with codec.by(None, alone=True):  # type: ignore[attr-defined]
+            assert sum(map(codec.deflates_at, places)) == share
+        assert codec.waiting == 0
 
 
 def test_virtual_offsets() -> None:

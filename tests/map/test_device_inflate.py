@@ -13,13 +13,13 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
-from gpualign.engine import cuda
+from gpualign._native import Nvcomp
+from gpualign.engine.gpu import compression
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import InflateKernel
-from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.io import bgzf
-from gpualign.map import stage
+from gpualign.io.files import InputFile
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
@@ -50,9 +50,9 @@ def packed(some_reads: Path, tmp_path: Path) -> list[bytes]:
 def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each group of blocks came from the device."""
     use(FakeDriver())
-    monkeypatch.setattr(stage, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr(bgzf, "_DEVICE_GROUP_BYTES", 20_000)
-    monkeypatch.setattr(bgzf, "_GROUP_BYTES", 20_000)
+    monkeypatch.setattr(compression, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
+    monkeypatch.setattr(compression, "_GROUP_BYTES", 20_000)
+    monkeypatch.setattr(bgzf.BgzfCodec, "group_bytes", 20_000)
     monkeypatch.setattr(bgzf, "_PIECE_BYTES", 3000)
     taken: list[bool] = []
     collect = InflateKernel.collect
@@ -89,8 +89,8 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(b"".join(packed))
     expected = run(cli, path, "cpu")
-    monkeypatch.setattr(cuda, "_SPARE_THREADS", 1)
-    monkeypatch.setattr(cuda, "_INFLATED_NEXT_TO_THREADS", at_once)
+    monkeypatch.setattr(compression, "_SPARE_THREADS", 1)
+    monkeypatch.setattr(compression, "_INFLATED_NEXT_TO_THREADS", at_once)
     copied = []
     monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
     assert run(cli, path, "cuda") == expected
@@ -148,16 +148,25 @@ def test_blocks_that_the_device_cannot_take(
     assert device.count(False) >= (what != "length")
 
 
-def test_text_in_pieces() -> None:
+def test_text_in_pieces(tmp_path: Path) -> None:
     """A group's text is handed on in pieces with their newlines."""
     text = np.frombuffer(b"ab\ncd\n\n" * 3_000_000, np.uint8)
-    with bgzf.inflated_by(lambda group: text if group == b"group" else None):
-        pieces = bgzf._pieces_of(b"group")
-        (piece,) = bgzf._pieces_of(block(b"x\n"))
-        assert (piece.text.tobytes(), piece.newlines) == (b"x\n", 1)
-    assert b"".join(piece.text.tobytes() for piece in pieces) == text.tobytes()
-    assert [piece.newlines for piece in pieces] == [int((piece.text == 10).sum()) for piece in pieces]
-    assert [len(piece.text) for piece in pieces] == [8 << 20, 8 << 20, 21_000_000 - (16 << 20)]
+
+    class OneText(bgzf.BgzfCodec):
+        def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+            return text if len(blocks) == len(block(b"group")) else None
+
+    for content in (b"group", b"x\n"):
+        path = tmp_path / "x.gz"
+        path.write_bytes(block(content))
+        with InputFile(str(path), threads=2) as file:
+            file.inflate_by(OneText())
+            pieces = list(file.pieces())
+        expected = text.tobytes() if content == b"group" else content
+        assert b"".join(piece.text.tobytes() for piece in pieces) == expected
+        assert [piece.newlines for piece in pieces] == [int((piece.text == 10).sum()) for piece in pieces]
+        sizes = [8 << 20, 8 << 20, 21_000_000 - (16 << 20)] if content == b"group" else [2]
+        assert [len(piece.text) for piece in pieces] == sizes
 
 
 @pytest.mark.gpu

@@ -308,7 +308,13 @@ def test_chunks_that_come_to_a_worker(
             yield pickle.loads(pickle.dumps(item, protocol=5)) if pack is bgzf else item
 
     monkeypatch.setattr(Lanes, "items", sent)
-    monkeypatch.setattr(Opening, "far", property(lambda self: True))
+    init = Opening.__init__
+
+    def far(self: Opening, *arguments: object) -> None:
+        init(self, *arguments)  # type: ignore[arg-type]
+        self.far = True
+
+    monkeypatch.setattr(Opening, "__init__", far)
     use(FakeDriver())
     assert sam_of(cli, *words, "--device", "cuda", *SIZE) == expected
     assert sum(found_in_text) == 400 * files

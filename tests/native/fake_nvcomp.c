@@ -39,7 +39,7 @@ int nvcompBatchedDeflateDecompressGetTempSize(size_t count, size_t largest, Infl
 int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const size_t* sizes, const size_t* capacity, size_t* actual, size_t count,
                                         void* scratch, size_t scratch_bytes, uint8_t* const* texts, InflateOptions options, int* status,
                                         void* stream) {
-    if (scratch_bytes < 8 || scratch == 0 || options.backend != 0 || stream != 0) return 10;
+    if (scratch_bytes < 8 || scratch == 0 || options.backend != 0 || stream == 0) return 10;
     for (size_t i = 0; i < count; i++) {
         uint16_t size;
         if ((uintptr_t)deflated[i] % 4 != 0) return 10;
@@ -54,7 +54,7 @@ int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const si
 int nvcompBatchedDeflateCompressAsync(const uint8_t* const* texts, const size_t* sizes, size_t largest, size_t count, void* scratch,
                                       size_t scratch_bytes, uint8_t* const* deflated, size_t* deflated_sizes, Options options, int* status,
                                       void* stream) {
-    if (scratch_bytes < 16 * count || options.algorithm < 0 || stream != 0) return 10;
+    if (scratch_bytes < 16 * count || options.algorithm < 0 || stream == 0) return 10;
     memset(scratch, 0x77, scratch_bytes);
     for (size_t i = 0; i < count; i++) {
         const uint16_t size = (uint16_t)sizes[i], other = (uint16_t)~size;

@@ -47,8 +47,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
 
     def fill(self, slot: Slot, item: Task[Distances]) -> Any:
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
-        matrix = slot.device_array("matrix", 4 * rows * columns)
-        self.device.driver.memset_d8_async(matrix, 0xFF, 4 * rows * columns, slot.stream)
+        matrix = slot.clear("matrix", 4 * rows * columns, 0xFF)
         both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest
         width, steps, threads = tuning.LONG_TILE
         kept = width - 2 * steps

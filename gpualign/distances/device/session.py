@@ -6,8 +6,7 @@ import atexit
 import os
 import threading
 
-from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.opening import open_backend
+from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.params import RunOptions
@@ -18,7 +17,7 @@ _WORTH_A_CALL_S = 2e-3
 _at_exit = getattr(threading, "_register_atexit", atexit.register)
 _lock = threading.Lock()
 #: of this process: a fork's child must not use its parent's
-_open: dict[tuple[int, str, int | None], CudaBackend] = {}
+_open: dict[tuple[int, str, int | None], Backend] = {}
 
 
 def backend_for(options: RunOptions, work: Work) -> Backend:
@@ -36,7 +35,7 @@ def backend_for(options: RunOptions, work: Work) -> Backend:
                 return known
             return open_backend(RunOptions(threads=options.threads, device="cpu"), "distances")
         backend = open_backend(options, "distances", work)
-        if isinstance(backend, CudaBackend):
+        if backend.devices:
             if not _open:
                 _at_exit(close_devices)
             _open[key] = backend

@@ -132,7 +132,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
         edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
         for first, last in pairwise(edges):
             to, size = item.address + row * int(numbers[first]), row * (last - first)
-            self.device.driver.memcpy_dtod_async(to, matrix + row * first, size, slot.stream)
+            slot.copy_on_device(to, matrix + row * first, size)
 
     def _nearest(self, slot: Slot, item: Task[Problem], matrix: Any) -> None:
         problem, (rows, columns) = item.problem, item.shape
@@ -206,7 +206,7 @@ def symbols_on(slot: Slot, key: str, symbols: SymbolSet) -> Any:
     if not isinstance(foreign, DeviceArray):
         return slot.upload(key, foreign)
     pointer = slot.device_array(key, len(foreign))
-    slot.device.driver.memcpy_dtod_async(pointer, foreign.address, len(foreign), slot.stream)
+    slot.copy_on_device(int(pointer), foreign.address, len(foreign))
     return pointer
 
 

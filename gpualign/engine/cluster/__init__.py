@@ -6,13 +6,16 @@ Nothing outside this package imports Dask, and this package is imported only whe
 from __future__ import annotations
 
 import gc
+from typing import TYPE_CHECKING
 
-from gpualign.engine.stage import Backend
 from gpualign.errors import UsageError
 from gpualign.params import RunOptions
 
+if TYPE_CHECKING:
+    from gpualign.engine.cluster.backend import ClusterBackend
 
-def open_cluster(options: RunOptions, command: str) -> Backend:
+
+def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
     """Connect to the cluster that ``options.cluster`` names; use it in a ``with`` block.
 
     Raises:

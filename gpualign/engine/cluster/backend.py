@@ -11,7 +11,6 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Item, Result, Stage
 from gpualign.errors import GpualignError, counted
+from gpualign.io.bgzf import CPU_CODEC
 from gpualign.io.fastx import UncountedLine
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -53,7 +53,8 @@ class ClusterBackend:
         GpualignError: the cluster cannot be reached, now or later on.
     """
 
-    device_memory = 0
+    devices = ()
+    codec = CPU_CODEC
     on_gpu = False  # items are cut as for the CPU; each worker decides what it runs them on
 
     def __init__(self, options: RunOptions, command: str) -> None:
@@ -94,15 +95,6 @@ class ClusterBackend:
             "gpu_batches": self.gpu_batches,
             "batches_lost_and_run_again": self.lost,
         }
-
-    def load(self, loader: object) -> None:
-        pass
-
-    def compressing(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def lend(self, nbytes: int) -> None:
-        pass
 
     def sees(self, path: str) -> bool:
         """Whether every worker finds the client's file under its path; asked once."""

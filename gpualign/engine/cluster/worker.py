@@ -16,7 +16,7 @@ from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu.runner import DevicePool
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.select import open_here
+from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.params import RunOptions
@@ -99,7 +99,7 @@ class _Engine:
 
     def __init__(self, stage: Stage[Any, Any], device: str, max_gpu_mem: int | None) -> None:
         reuse_memory()
-        self._backend = open_here(RunOptions(device=device, max_gpu_mem=max_gpu_mem, quiet=True), "worker")
+        self._backend = open_backend(RunOptions(device=device, max_gpu_mem=max_gpu_mem, quiet=True), "worker")
         self.on_gpu = self._backend.on_gpu
         self._pool: DevicePool[Any, Any] | None = None
         if not isinstance(self._backend, CudaBackend):

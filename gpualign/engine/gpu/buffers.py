@@ -1,4 +1,8 @@
-"""Slots: a stream with its own pinned host memory, device arrays and events. Two slots a device overlap their work."""
+"""Slots: a stream with its own pinned host memory and device arrays. Two slots a device overlap their work.
+
+What a batch wants of the device is written down, and enqueued by native code in one call without the GIL: given up for
+every copy and launch, the GIL would have to be won back from the host's threads each time.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +25,10 @@ _ALIGNMENT = 256
 _MAX_STAGED = 16 << 20
 
 
-def _check_layout(arguments: tuple[Any, ...]) -> None:
-    """PyCUDA packs a struct (a NumPy record or array) right after what comes before it, CUDA at a multiple of eight.
-
-    Raises:
-        ValueError: the two differ: pass the structs before the scalars.
-    """
-    offset = 0
-    for argument in arguments:
-        if isinstance(argument, np.void | np.ndarray):
-            if offset % 8:
-                raise ValueError(f"a struct at byte {offset} of a kernel's arguments is not aligned")
-            offset += argument.nbytes
-        else:  # a number of its own size, or a pointer
-            size = argument.itemsize if isinstance(argument, np.generic) else 8
-            offset = -(-offset // size) * size + size
-
-
 class Slot:
-    """Everything one batch needs on a device. All methods run in the device's thread and none of them waits but
-    :meth:`wait`; a slot's buffers belong to its batch until its result has been collected.
+    """Everything one batch needs on a device. All methods run in the device's thread, and none of them waits but
+    :meth:`wait`. The device begins with what they ask for at :meth:`submitted` or :meth:`wait`; a slot's buffers belong
+    to its batch until its result has been collected.
 
     Attributes:
         step: what kernels are for that are launched from now on, for the timeline.
@@ -48,15 +36,14 @@ class Slot:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._driver, self._enqueued = device.driver, device.enqueued
-        self.stream = self._driver.Stream()
+        self.stream = device.cuda.stream(device.bell)
+        device.streams.append(self.stream)
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._arrays: dict[str, tuple[Any, int]] = {}
         self._owners: dict[str, object] = {}
-        self._marks: list[tuple[str, str, Any]] = []
+        self._marks: list[tuple[str, str]] = []
         self.step = "kernel"
-        self._spare_events: list[Any] = []
-        self._origin = device.resident("timeline origin", self._record_now)
+        self._origin = device.resident("timeline origin", self._now)
 
     # -- memory
 
@@ -72,7 +59,7 @@ class Slot:
             size = nbytes if buffer is None else max(nbytes, 2 * buffer.nbytes)
             try:
                 buffer = self._pinned[key] = self.device.host_memory.make(size)
-            except self._driver.MemoryError as error:
+            except MemoryError as error:
                 raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be page-locked") from error
         return buffer[:nbytes].view(dtype).reshape(shape)
 
@@ -99,7 +86,7 @@ class Slot:
             pointer, size = self._allocate(self.device.allocate, nbytes, 2 * size)
             self._arrays[key] = (pointer, size)
             if zeroed:
-                self._enqueued.memset_d8_async(pointer, 0, size, self.stream)
+                self.stream.fill(int(pointer), 0, size)
         return pointer
 
     @property
@@ -126,12 +113,8 @@ class Slot:
         roomy = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
             return allocate(roomy), roomy
-        except (self._driver.MemoryError, DeviceMemoryExceeded):
-            pass
-        try:
+        except DeviceMemoryExceeded:
             return allocate(exact), exact
-        except self._driver.MemoryError as error:
-            raise DeviceMemoryExceeded(f"{exact} bytes cannot be allocated") from error
 
     # -- work on the stream
 
@@ -144,16 +127,13 @@ class Slot:
         Returns:
             The device pointer.
         """
-        staged, enqueued = array, self._enqueued
-        if not is_lent(array):
-            if array.nbytes <= max_staged:
-                staged = self.pinned(key, array.shape, array.dtype)
-                np.copyto(staged, array)
-            else:
-                enqueued = self._driver  # which lets others work meanwhile
+        staged = array
+        if array.nbytes <= max_staged and not is_lent(array):
+            staged = self.pinned(key, array.shape, array.dtype)
+            np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
         if staged.nbytes:
-            self._copy_to_device(pointer, staged, enqueued)
+            self._copy_to_device(int(pointer), staged)
         return pointer
 
     def upload_parts(self, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> Any:
@@ -171,12 +151,12 @@ class Slot:
                 begin, end = end, end + len(part)
                 np.copyto(staged[begin:end], part)
                 part = staged[begin:end]
-            self._copy_to_device(int(pointer) + at, part, self._enqueued)
+            self._copy_to_device(int(pointer) + at, part)
         return pointer
 
-    def _copy_to_device(self, pointer: Any, array: NDArray[Any], driver: Any) -> None:
+    def _copy_to_device(self, address: int, array: NDArray[Any]) -> None:
         self._mark("copy", "copy to device")
-        driver.memcpy_htod_async(pointer, array, self.stream)
+        self.stream.copy_to_device(address, array)
         self.device.timeline.bytes_to_device += array.nbytes
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
@@ -201,15 +181,19 @@ class Slot:
         """The same to page-locked memory that is not the slot's."""
         if array.nbytes:
             self._mark("copy", "copy from device")
-            self._enqueued.memcpy_dtoh_async(array, self._arrays[key][0], self.stream)
+            self.stream.copy_from_device(array, int(self._arrays[key][0]))
             self.device.timeline.bytes_from_device += array.nbytes
 
-    def clear(self, key: str, nbytes: int) -> Any:
-        """The device array ``key`` with its first ``nbytes`` bytes set to zero; returns the device pointer."""
+    def clear(self, key: str, nbytes: int, value: int = 0) -> Any:
+        """The device array ``key`` with its first ``nbytes`` bytes set to ``value``; returns the device pointer."""
         pointer = self.device_array(key, nbytes)
         self._mark("kernel", self.step)
-        self._enqueued.memset_d8_async(pointer, 0, nbytes, self.stream)
+        self.stream.fill(int(pointer), value, nbytes)
         return pointer
+
+    def copy_on_device(self, to: int, source: int, nbytes: int) -> None:
+        self._mark("kernel", self.step)
+        self.stream.copy_on_device(to, source, nbytes)
 
     def launch(
         self, function: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], *arguments: Any, shared: int = 0
@@ -220,21 +204,17 @@ class Slot:
         if 0 in grid:
             return
         self._mark("kernel", self.step)
-        if len(arguments) == 1 and isinstance(arguments[0], np.void) and hasattr(function, "_launch_kernel"):
-            # what PyCUDA's call ends in: to look at the arguments takes it longer than the driver to launch
-            function._launch_kernel(grid, block, arguments[0].tobytes(), shared, self.stream)
-            return
-        _check_layout(arguments)
-        function(*arguments, grid=grid, block=block, shared=shared, stream=self.stream)
+        self.stream.launch(function, grid, block, shared, arguments)
 
     def submitted(self) -> None:
-        """Mark the end of a batch's work (the runner calls it after the kernel object's ``submit``)."""
+        """Begin with a batch's work (the runner calls it after the kernel object's ``submit``)."""
         self._mark("end")
+        self.stream.flush(last=True)
 
     @property
     def is_done(self) -> bool:
         """Whether all work of this slot has ended."""
-        return bool(self.stream.is_done())
+        return bool(self.stream.is_done)
 
     def wait(self, looking_s: float = 0.0) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline.
@@ -243,44 +223,34 @@ class Slot:
             looking_s: so long the host looks for the end, before it sleeps and is woken, which takes longer.
         """
         start = time.perf_counter()
-        while time.perf_counter() - start < looking_s and not self.is_done:
-            pass
         with HOST.waiting():
-            self.stream.synchronize()
+            times = self.stream.wait(self._origin, looking_s)
         self.device.timeline.wait_s += time.perf_counter() - start
-        if self._marks:
-            times = [event.time_since(self._origin) * 1e-3 for *_, event in self._marks]
-            for (kind, step, _), start, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
-                if kind != "end":
-                    self.device.timeline.add(kind, start, end, step)
-            self._spare_events += [event for *_, event in self._marks]
-            self._marks.clear()
+        for (kind, step), begin, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
+            if kind != "end":
+                self.device.timeline.add(kind, begin, end, step)
+        self._marks.clear()
 
     def _mark(self, kind: str, step: str = "") -> None:
-        """Record an event where the stream turns from one kind of work, or step, to another."""
-        if self._marks and self._marks[-1][:2] == (kind, step):
-            return
-        event = self._spare_events.pop() if self._spare_events else self._driver.Event()
-        event.record(self.stream)
-        self._marks.append((kind, step, event))
+        """Mark where the stream turns from one kind of work, or step, to another."""
+        if not self._marks or self._marks[-1] != (kind, step):
+            self.stream.mark()
+            self._marks.append((kind, step))
 
-    def _record_now(self) -> Any:
-        event = self._driver.Event()
-        event.record(self.stream)
-        event.synchronize()
+    def _now(self) -> Any:
         self.device.timeline.origin = time.perf_counter()
-        return event
+        return self.stream.now()
 
     def finish(self) -> None:
         """Mark the end of its work so far, and wait for it: for what must be known before more is enqueued."""
-        self.submitted()
+        self._mark("end")
         self.wait()
 
     # -- the end
 
     def release(self) -> None:
         """Free the buffers; they grow again on demand."""
-        self.stream.synchronize()
+        self.wait()
         for pointer, size in self._arrays.values():
             self.device.free(pointer, size)
         self._arrays.clear()
@@ -288,12 +258,9 @@ class Slot:
         self._pinned.clear()
 
     def close(self) -> None:
-        """Release and drop the stream and events (in the device's thread, while the context lives)."""
+        """Release and close the stream (in the device's thread, while the context lives)."""
         self.release()
-        self._marks.clear()
-        self._spare_events.clear()
-        self._origin = None
-        self.stream = None
+        self.stream.close()
 
 
 def slots_of(device: Device, count: int) -> list[Slot]:

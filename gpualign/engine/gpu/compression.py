@@ -1,39 +1,156 @@
-"""BGZF blocks inflated and contents deflated on a device."""
+"""BGZF blocks inflated and contents deflated on devices, between the batches of a stage or while none runs."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
-from gpualign.engine.gpu.nvcomp import Nvcomp
+from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.gpu.runner import DevicePool
+from gpualign.errors import GpualignError
+from gpualign.io import bgzf
+from gpualign.io.bgzf import BgzfCodec, inflated_in
+from gpualign.params import available_cores
+from gpualign.streaming.lent import Lend
+from gpualign.streaming.turns import Turns
+
+#: of blocks that a device inflates side by side
+_GROUP_BYTES = 8 << 20
+#: groups that a device may have to inflate next to a stage's batches, the same where CPU threads are spare, which
+#: inflate all others, and contents that it may have to deflate, which is slow there
+_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
+#: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
+_INFLATED, _DEFLATED, _SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
+#: CPU threads for each device from which on some are spare
+_SPARE_THREADS = 8
 
 
-class CompressionKernel:
-    """Inflates groups of blocks and deflates contents on one device (see ``gpu.runner.Kernel``)."""
+class CompressingKernel:
+    """A stage's kernel that inflates groups of blocks and deflates contents, too (see ``gpu.runner.Kernel``).
 
-    def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
-        self._kernels: dict[type, Any] = {
-            BlockGroup: InflateKernel(device, nvcomp),
-            Content: DeflateKernel(device, nvcomp),
-        }
+    Args:
+        kernel: the stage's; None: there is no stage.
+    """
 
-    def submit(self, slot: Slot, item: BlockGroup | Content) -> None:
+    def __init__(self, device: Device, kernel: Any = None) -> None:
+        self._device, self._kernel = device, kernel
+        self._own: dict[type, Any] = {}
+
+    def _of(self, item: Any) -> Any:
+        if not isinstance(item, BlockGroup | Content):
+            return self._kernel
+        if not self._own and (nvcomp := load_nvcomp()) is not None:
+            self._own[BlockGroup] = InflateKernel(self._device, nvcomp)
+            self._own[Content] = DeflateKernel(self._device, nvcomp)
+        return self._own[type(item)]
+
+    def submit(self, slot: Slot, item: Any) -> None:
         """
         Raises:
             NvcompError: nvCOMP failed.
         """
-        self._kernels[type(item)].submit(slot, item)
+        self._of(item).submit(slot, item)
 
-    def collect(self, slot: Slot, item: BlockGroup | Content) -> NDArray[np.uint8] | None:
-        made: NDArray[np.uint8] | None = self._kernels[type(item)].collect(slot, item)
-        return made
+    def collect(self, slot: Slot, item: Any) -> Any:
+        return self._of(item).collect(slot, item)
 
-    def split(self, item: BlockGroup | Content) -> list[BlockGroup | Content]:
-        """Nothing is split: the CPU does what does not fit."""
-        return [item]
+    def split(self, item: Any) -> list[Any]:
+        """Halves of a batch; the CPU does what else does not fit."""
+        kernel = self._of(item)
+        return kernel.split(item) if hasattr(kernel, "split") else [item]
+
+    def join(self, results: Sequence[Any]) -> Any:
+        """The parts' results."""
+        return self._kernel.join(results)
+
+
+class DeviceCodec(BgzfCodec):
+    """Devices that have nvCOMP.
+
+    Args:
+        lend: pinned memory.
+        host_threads: threads that inflate and deflate as well.
+    """
+
+    def __init__(self, devices: Sequence[Device], lend: Lend, host_threads: int) -> None:
+        self._devices, self._lend, self._threads = devices, lend, host_threads
+        self._pool: DevicePool[Any, Any] | None = None
+        self._is_alone = False
+        self._inflating = self._deflating = Turns(0)
+
+    @property
+    def group_bytes(self) -> int:  # type: ignore[override]
+        return BgzfCodec.group_bytes if self._pool is None else _GROUP_BYTES
+
+    @property
+    def waiting(self) -> int:  # type: ignore[override]
+        at_once = _DEFLATED if self._is_alone else _DEFLATED_NEXT_TO_BATCHES
+        return 0 if self._pool is None else at_once * len(self._devices)
+
+    @contextlib.contextmanager
+    def by(self, pool: DevicePool[Any, Any], alone: bool = False) -> Iterator[None]:
+        """Meanwhile ``pool``, whose kernels are compressing ones, does it; ``alone``: and nothing else."""
+        before = self._pool, self._is_alone, self._inflating, self._deflating
+        inflated = _INFLATED if alone else _INFLATED_NEXT_TO_THREADS if self._spare else _INFLATED_NEXT_TO_BATCHES
+        self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
+        self._inflating = Turns(inflated * len(self._devices))
+        self._deflating = Turns(self.waiting)
+        try:
+            yield
+        finally:
+            self._pool, self._is_alone, self._inflating, self._deflating = before
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        if self._pool is not None or load_nvcomp() is None:
+            yield
+            return
+        with (
+            contextlib.closing(DevicePool(CompressingKernel, self._devices, slots=_SLOTS)) as pool,
+            self.by(pool, alone=True),
+        ):
+            yield
+
+    @property
+    def _spare(self) -> bool:
+        return min(self._threads, available_cores()) >= _SPARE_THREADS * len(self._devices)
+
+    def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        if self._spare and not self._is_alone and self._inflating.all_taken:
+            with contextlib.suppress(ValueError):  # who inflates them again says of what kind
+                return inflated_in(self._lend, blocks)
+            return None
+        return self._made(BlockGroup.of, blocks, self._inflating)
+
+    def deflate(self, content: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        if not self._is_alone and self._deflating.all_taken:
+            return None
+        return self._made(Content.of, content, self._deflating)
+
+    def deflates_at(self, before: int) -> bool:
+        if not self._is_alone:
+            return False
+        rate = _DEFLATES_LIKE * len(self._devices)
+        share, turn = rate / (rate + self._threads), before // bgzf.DEVICE_CONTENT
+        return int((turn + 1) * share) > int(turn * share)
+
+    def _made(
+        self, staged: Callable[[NDArray[np.uint8], Lend], Any], given: NDArray[np.uint8], turns: Turns
+    ) -> NDArray[np.uint8] | None:
+        if (pool := self._pool) is None:
+            return None
+        try:
+            with turns.taken(ahead=False):
+                made: NDArray[np.uint8] | None = pool.run(staged(given, self._lend))
+            return made
+        except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
+            return None

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import Nvcomp
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.streaming.clock import STEPS
 from gpualign.streaming.lent import Lend
 
@@ -47,7 +47,7 @@ class Deflater:
         content, maximum = int(_native.BGZF_CONTENT), int(_native.BGZF_MAX_BLOCKS)
         blocks = -(-capacity // content)
         at_once = min(blocks, maximum, self._at_once(content))
-        scratch_bytes, space_bytes = self._nvcomp.sizes(at_once, content)
+        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(at_once, content)
         space_bytes = -(-space_bytes // _ALIGNMENT) * _ALIGNMENT
         scratch = int(slot.device_array("deflate scratch", scratch_bytes))
 
@@ -74,21 +74,24 @@ class Deflater:
             count = min(at_once, blocks - first)
             batch["first"], batch["count"] = first, count
             self._run(slot, "set_tasks", -(-count // _THREADS), _THREADS, batch)
-            self._nvcomp.deflate(
+            slot.stream.deflate(
+                self._nvcomp,
                 count,
                 content,
-                (int(batch["given"]), int(batch["given_bytes"])),
-                (scratch, scratch_bytes),
-                (int(batch["deflated"]), int(batch["deflated_bytes"])),
-                int(batch["status"]),
-                int(slot.stream.handle),
+                texts=int(batch["given"]),
+                text_bytes=int(batch["given_bytes"]),
+                scratch=scratch,
+                scratch_bytes=scratch_bytes,
+                deflated=int(batch["deflated"]),
+                deflated_bytes=int(batch["deflated_bytes"]),
+                status=int(batch["status"]),
             )
             self._run(slot, "place_blocks", 1, _PLACERS, batch)
             self._run(slot, "write_blocks", count, _THREADS, batch)
 
     def _at_once(self, content: int) -> int:
         """As many blocks as there is scratch memory for."""
-        scratch_bytes, space_bytes = self._nvcomp.sizes(_THREADS, content)
+        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(_THREADS, content)
         return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + space_bytes)))
 
     def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:

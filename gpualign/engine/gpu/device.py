@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu import compiler, early
-from gpualign.engine.gpu.driver import load_driver
-from gpualign.engine.gpu.enqueued import enqueued
+from gpualign import _native
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu.driver import load_driver, native_driver
 from gpualign.engine.gpu.host_memory import HostMemory
 from gpualign.engine.gpu.timeline import Timeline
 from gpualign.errors import DeviceError
@@ -94,6 +94,9 @@ class Device:
         after: a device that is opened first; this one opens while that works. Else it is waited for.
         optional: where it cannot be used others go on without it.
 
+    Attributes:
+        memory: bytes that may be used at most.
+
     Raises:
         DeviceError: as :meth:`opened`.
     """
@@ -102,6 +105,7 @@ class Device:
         self, info: DeviceInfo, max_memory: int | None = None, after: Device | None = None, optional: bool = False
     ) -> None:
         self.info, self.optional = info, optional
+        self.memory = min(info.memory, max_memory or info.memory)
         self.closing = threading.Event()
         self.timeline = Timeline()
         self.budget = 0
@@ -115,7 +119,9 @@ class Device:
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
         self.driver: Any = None
-        self.enqueued: Any = None
+        self.cuda: Any = None
+        self.bell = _native.Bell()
+        self.streams: list[Any] = []
         self.host_memory: HostMemory
         self._closed: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
@@ -155,7 +161,8 @@ class Device:
         if after is not None:
             after._opening.exception()
         self.driver = load_driver()
-        self.enqueued = enqueued(self.driver)
+        self.cuda = native_driver(self.driver)
+        self.errors = (self.driver.Error, _native.CudaError)
         if self.info.capability < OLDEST_CAPABILITY:
             raise DeviceError(
                 f"{self.name} ({self.info.name}) has compute capability {self.info.capability[0]}."
@@ -163,7 +170,7 @@ class Device:
             )
         try:
             device = self.driver.Device(self.info.index)
-            if early.context_is_there(self.info.index):
+            if _native.opened_ahead(self.info.index):
                 self._context = device.retain_primary_context()
                 self._context.push()
             else:  # a waiting host thread sleeps: CPU time belongs to parsing and writing
@@ -173,11 +180,11 @@ class Device:
         free, _ = self.driver.mem_get_info()
         usable = max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
-        self.host_memory = HostMemory(self.driver)
+        self.host_memory = HostMemory(self.cuda.pinned_memory())
         HOST.listen(self._host_waited)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
-        """The loaded module of ``cuda/<source>.cu`` (PyCUDA's Module: ``get_function``, ``get_global``).
+        """The loaded module of ``cuda/<source>.cu``.
 
         Raises:
             DeviceError: no machine code can be had, or the driver refuses it.
@@ -202,12 +209,12 @@ class Device:
     def _load(self, source: str, defines: Mapping[str, str] | None, code: bytes) -> None:
         """Load machine code; what a driver older than the prebuilt kernels refuses is compiled, where there is nvcc."""
         try:
-            module = self.driver.module_from_buffer(code)
-        except self.driver.Error as error:
+            module = self.cuda.load(code)
+        except self.errors as error:
             try:
                 own = compiler.compile_module(source, self.info.architecture, defines, prebuilt=False)
-                module = self.driver.module_from_buffer(own)
-            except (DeviceError, self.driver.Error):
+                module = self.cuda.load(own)
+            except (DeviceError, *self.errors):
                 raise DeviceError(
                     f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
                     f"the kernel {source}: {error} (a newer driver may be needed)"
@@ -273,6 +280,8 @@ class Device:
 
     def free(self, pointer: Any, size: int) -> None:
         """Give back what :meth:`allocate` gave."""
+        for stream in self.streams:  # what was written down may want it; the driver waits for what is enqueued
+            stream.flush()
         pointer.free()
         self.allocated -= size
 
@@ -307,6 +316,7 @@ class Device:
         """The same without waiting for it: several devices close side by side."""
         if not self.closing.is_set():
             self.closing.set()
+            self.bell.ring()
             self._closed = self.call(self._close)
 
     def _close(self) -> None:
@@ -314,7 +324,7 @@ class Device:
         if self._context is None:
             return
         # after a kernel that failed no call works, and what the device holds goes with its context
-        with contextlib.suppress(self.driver.Error):
+        with contextlib.suppress(*self.errors):
             for slot in self.slots:
                 slot.close()
             self._free_retired()
@@ -323,6 +333,7 @@ class Device:
                     item.free()
         self.host_memory.close()
         self.slots.clear()
+        self.streams.clear()
         self._resident.clear()
         self._retired.clear()
         self._modules.clear()

@@ -112,7 +112,7 @@ class DeviceArrays:
         driver, lender = self._device.driver, self._device.host_memory
         buffers = []  # as many as run_ordered has in flight
         if source.nbytes >= _STAGED_BYTES:
-            with contextlib.suppress(driver.MemoryError):
+            with contextlib.suppress(MemoryError):
                 buffers = [lender.make(_PART_BYTES) for _ in range(2 * _COPIERS)]
         if len(buffers) < 2 * _COPIERS:
             driver.memcpy_htod(address, source.whole())

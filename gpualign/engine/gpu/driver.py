@@ -6,8 +6,10 @@ import glob
 import os
 import warnings
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
+from gpualign import _native
 from gpualign.engine.gpu import early
 from gpualign.errors import DeviceError
 
@@ -36,11 +38,16 @@ def load_driver() -> Any:
     except ImportError as error:
         raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
     try:
-        early.wait_for_driver()
+        _native.wait_for_driver()  # who calls it earlier waits with the GIL
         driver.init()
     except driver.Error as error:
         raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error
     return driver
+
+
+def native_driver(driver: Any) -> Any:
+    """The native calls next to PyCUDA's; what stands in for PyCUDA in tests has them itself."""
+    return _native.CudaDriver(early.LIBRARY) if isinstance(driver, ModuleType) else driver
 
 
 def compile_source(text: str, nvcc: str, options: Sequence[str], architecture: str, include: str) -> bytes | None:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.page_locked import PageLocker
 from gpualign.engine.reused import Loan, ReusedMemory, rounded
 from gpualign.params import available_memory
 from gpualign.streaming.clock import STEPS
@@ -39,7 +38,7 @@ class HostMemory(ReusedMemory):
     A first chunk is there before any kernel runs, and short commands need no other.
 
     Args:
-        driver: PyCUDA's.
+        pinned: ``_native.PinnedMemory``.
         chunk: bytes page-locked at once.
         most: bytes from which on no more are page-locked to be lent; None: what the machine can spare.
 
@@ -47,32 +46,31 @@ class HostMemory(ReusedMemory):
         ahead: large buffers of a size that are page-locked next to one that is wanted, for what streams many batches.
     """
 
-    def __init__(self, driver: Any, chunk: int = CHUNK, most: int | None = None) -> None:
+    def __init__(self, pinned: Any, chunk: int = CHUNK, most: int | None = None) -> None:
         super().__init__(PageLockedLoan)
-        self._driver, self._chunk = driver, chunk
+        self._pinned, self._chunk = pinned, chunk
         self._most = min(_MAX_LENT, int(_MAX_LENT_SHARE * available_memory())) if most is None else most
-        self._locker = PageLocker(driver)
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # of the chunk, and of a new one
         self.ahead = 0
         self._lockers = ThreadPoolExecutor(2, thread_name_prefix="gpualign-lock")
-        with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
-            self._rest = self._locker.lock(chunk)
+        with contextlib.suppress(MemoryError):  # whoever needs it will be told
+            self._rest = self._pinned.lock(chunk)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """uint8 (nbytes,) of whatever content; None where the host has no more of it, or lent enough."""
         size = rounded(nbytes)
         try:
-            full = self._locker.locked + size > self._most
+            full = self._pinned.locked + size > self._most
             array = self._found(size, of_any_size=True) if full else self._made(size)
-        except self._driver.MemoryError:
+        except MemoryError:
             return None
         return None if array is None else array[:nbytes]
 
     def _new(self, size: int) -> NDArray[np.uint8]:
         """
         Raises:
-            the driver's MemoryError: the host has no memory.
+            MemoryError: the host has no memory.
         """
         part = self._part(size)
         self._foresee(size)
@@ -87,17 +85,18 @@ class HostMemory(ReusedMemory):
                 self._lockers.submit(self._lock_ahead, size)
 
     def _lock_ahead(self, size: int) -> None:
-        if self._locker.locked + size <= self._most:
-            with contextlib.suppress(self._driver.MemoryError):
-                self._home(size).append(self._locker.lock(size))
+        if self._pinned.locked + size <= self._most:
+            with contextlib.suppress(MemoryError):
+                self._home(size).append(self._pinned.lock(size))
 
     def _part(self, size: int) -> NDArray[np.uint8]:
         """A part of the chunk, or of a new one; what is large has its own, and nobody waits for that."""
         if 2 * size > self._chunk:
-            return self._locker.lock(size)
+            locked: NDArray[np.uint8] = self._pinned.lock(size)
+            return locked
         with self._cutting:
             if size > len(self._rest):
-                self._rest = self._locker.lock(self._chunk)
+                self._rest = self._pinned.lock(self._chunk)
             part, self._rest = self._rest[:size], self._rest[size:]
             return part
 
@@ -112,7 +111,7 @@ class HostMemory(ReusedMemory):
         """The same, before the device's context goes."""
         self._lockers.shutdown(cancel_futures=True)
         self.clear()
-        self._locker.close()
+        self._pinned.close()
 
 
 def is_lent(array: NDArray[Any]) -> bool:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import Nvcomp
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import Nvcomp
 from gpualign.streaming.lent import Lend, lent_or_new
 
 _ALIGNMENT = 16
@@ -100,14 +100,17 @@ class InflateKernel:
         damaged = int(slot.clear("damaged", 4))
         scratch_bytes = self._nvcomp.inflate_scratch(item.count, item.text_bytes)
         scratch = int(slot.device_array("inflate scratch", scratch_bytes))
-        self._nvcomp.inflate(
+        slot.stream.inflate(
+            self._nvcomp,
             item.count,
-            (payloads, payload_bytes),
-            (texts, text_bytes),
-            (scratch, scratch_bytes),
-            inflated_bytes,
-            status,
-            int(slot.stream.handle),
+            deflated=payloads,
+            deflated_bytes=payload_bytes,
+            texts=texts,
+            text_bytes=text_bytes,
+            inflated_bytes=inflated_bytes,
+            scratch=scratch,
+            scratch_bytes=scratch_bytes,
+            status=status,
         )
         batch = filled(
             "InflateBatch",

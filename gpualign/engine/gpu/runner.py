@@ -11,7 +11,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, TimeoutError
+from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpualign.engine.gpu.buffers import Slot, slots_of
@@ -28,9 +28,8 @@ _KernelResult = TypeVar("_KernelResult", covariant=True)
 
 #: batches in flight on a device: one computes, one copies
 SLOTS = 2
-#: how long the device's thread waits before it looks again which of its batches is done, seconds: at first, and at
-#: most; each look takes the interpreter from those who parse and format
-_LOOK_S, _MAX_LOOK_S = 1e-4, 8e-4
+#: after which a device's thread looks at its batches although nothing has rung: after an error the driver calls nobody
+_LOOK_S = 0.1
 #: for which a short call looks for its end
 _LOOKING_S = 5e-3
 
@@ -60,7 +59,7 @@ class DevicePool(Generic[Item, Result]):
     def __init__(
         self, make_kernel: Callable[[Device], Kernel[Item, Result]], devices: Sequence[Device], slots: int = SLOTS
     ) -> None:
-        self._queue: WorkQueue[Item, Result] = WorkQueue()
+        self._queue: WorkQueue[Item, Result] = WorkQueue(devices)
         self._loops: list[Future[None]] = [
             device.call(_drive, device, make_kernel, self._queue, slots) for device in devices
         ]
@@ -69,19 +68,12 @@ class DevicePool(Generic[Item, Result]):
         """The item's result, when a device has computed it.
 
         Raises:
-            GpualignError: the loops have ended (their devices were closed) and will not take the item.
-            whatever ended a loop (its kernel could not be made), or the kernel raised.
+            GpualignError: all devices were closed before one took the item.
+            whatever ended a device's loop (its kernel could not be made), or the kernel raised.
         """
         future = self._queue.put(item)
-        while not future.done():
-            with HOST.waiting(), contextlib.suppress(TimeoutError):
-                future.exception(timeout=1.0)
-            for loop in self._loops:
-                if loop.done() and loop.exception() is not None:
-                    loop.result()
-            if all(loop.done() for loop in self._loops) and not future.done():
-                raise GpualignError("the devices were closed before all work was done")
-        return future.result()
+        with HOST.waiting():
+            return future.result()
 
     def finish(self) -> None:
         """Wait for the end of all loops, and raise what one of them died of."""
@@ -125,22 +117,30 @@ def waiting_threads(devices: Sequence[Device], slots: int) -> int:
 def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
-    """The loop of one device's thread: fill free slots, else collect a batch that is done: some take longer."""
+    """What a device's thread does in a run, until the queue ends or the device closes."""
+    error: BaseException | None = None
     try:
         device.opened()
-    except DeviceError:
-        if device.optional:
+        _take_items(device, make_kernel(device), queue, slots)
+    except DeviceMemoryExceeded as exceeded:
+        error = _out_of_memory(device, exceeded)
+        raise error from exceeded
+    except BaseException as other:
+        error = other
+        if isinstance(other, DeviceError) and device.optional and not device.is_open:
+            error = None  # others go on without it
             return
         raise
-    try:
-        kernel = make_kernel(device)
-    except DeviceMemoryExceeded as error:
-        raise _out_of_memory(device, error) from error
+    finally:
+        queue.leave(error)
+
+
+def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: int) -> None:
+    """Fill free slots, else collect a batch that is done, as some take longer than others; else sleep."""
     free = deque(slots_of(device, slots))
-    busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
-    look = _LOOK_S
+    busy: deque[tuple[Slot, Any, Future[Any]]] = deque()
     while True:
-        task = queue.get(wait=not busy, closing=device.closing) if free else None
+        task = queue.take() if free and not device.closing.is_set() else None
         if task is not None:
             item, future = task
             slot = free.popleft()
@@ -155,16 +155,15 @@ def _drive(
             except BaseException as error:
                 _fail(device, future, error)
             free.append(slot)
-        elif len(busy) > 1 and not any(slot.is_done for slot, *_ in busy):
-            with HOST.waiting():
-                time.sleep(look)
-            device.timeline.wait_s += look
-            look = min(2 * look, _MAX_LOOK_S)
-        elif busy:
-            look = _LOOK_S
+        elif any(slot.is_done for slot, *_ in busy):
             _collect(kernel, busy, free)
-        elif queue.ended.is_set() or device.closing.is_set():
+        elif not busy and (queue.ended or device.closing.is_set()):
             return
+        else:
+            start = time.perf_counter()
+            with HOST.waiting():
+                device.bell.wait(_LOOK_S)
+            device.timeline.wait_s += time.perf_counter() - start if busy else 0.0
 
 
 def _collect(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
@@ -251,6 +250,6 @@ def _settle(device: Device, future: Future[Result], function: Callable[..., Resu
 
 def _fail(device: Device, future: Future[Any], error: BaseException) -> None:
     traceback.clear_frames(error.__traceback__)  # device objects must not outlive their context in a traceback
-    if isinstance(error, device.driver.Error):
+    if isinstance(error, device.errors):
         error = GpualignError(f"{device.name} ({device.info.name}) failed: {error}")
     future.set_exception(error)

@@ -2,57 +2,81 @@
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gpualign.streaming.clock import HOST
+from gpualign.errors import GpualignError
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-#: how often an idle device thread looks whether the run has ended, seconds
-_POLL_S = 0.05
 
 
 class WorkQueue(Generic[Item, Result]):
     """The one queue of a run, with its end.
 
+    Args:
+        devices: which take items from it; their bells ring when there is something new.
+
     Attributes:
         ended: nothing more will be put.
     """
 
-    def __init__(self) -> None:
-        # no SimpleQueue: its get waits for ever where the time is up between two of its tries (CPython 3.11 and 3.12)
-        self._queue: queue.Queue[tuple[Item, Future[Result]] | None] = queue.Queue()
-        self.ended = threading.Event()
-
-    def end(self) -> None:
-        """Nothing more will be put; whoever waits for a task wakes up."""
-        self.ended.set()
-        self._queue.put(None)
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self._devices, self._takers = devices, len(devices)
+        self._tasks: deque[tuple[Item, Future[Result]]] = deque()
+        self._changing = threading.Lock()  # of the takers, and of what is put when there are none
+        self._error: BaseException | None = None
+        self.ended = False
 
     def put(self, item: Item) -> Future[Result]:
+        """Its result fails where no device is left to take it, or one has failed as a whole."""
         future: Future[Result] = Future()
-        self._queue.put((item, future))
+        with self._changing:
+            error = self._error
+            if error is None:
+                self._tasks.append((item, future))
+        if error is not None:
+            future.set_exception(error)
+        self._ring()
         return future
 
-    def _wait(self) -> tuple[Item, Future[Result]] | None:
-        with HOST.waiting():
-            return self._queue.get(timeout=_POLL_S)
-
-    def get(self, wait: bool, closing: threading.Event | None = None) -> tuple[Item, Future[Result]] | None:
-        """The next task; None when there is none now (``wait`` false) or will be none (``wait`` true)."""
-        while True:
+    def take(self) -> tuple[Item, Future[Result]] | None:
+        """The next task; None where there is none now."""
+        while self._tasks:
             try:
-                task = self._wait() if wait else self._queue.get_nowait()
-            except queue.Empty:
-                if not wait or self.ended.is_set() or (closing is not None and closing.is_set()):
-                    return None
-                continue
-            if task is None:
-                self._queue.put(None)  # for the next one who waits
+                task = self._tasks.popleft()
+            except IndexError:  # another device was faster
                 return None
             if task[1].set_running_or_notify_cancel():
                 return task
+        return None
+
+    def end(self) -> None:
+        """Nothing more will be put."""
+        self.ended = True
+        self._ring()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """A device takes no more items; with an error, nor does any other, as the run has failed."""
+        with self._changing:
+            self._takers -= 1
+            if error is not None:
+                self._error = error
+            elif not self._takers and self._error is None:
+                self._error = GpualignError("the devices were closed before all work was done")
+            if self._error is None:
+                return
+            abandoned, self._tasks = self._tasks, deque()
+        for _, future in abandoned:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(self._error)
+
+    def _ring(self) -> None:
+        for device in self._devices:
+            device.bell.ring()

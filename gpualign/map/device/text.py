@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign._native import NvcompError
 from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.compression import CompressionKernel
-from gpualign.engine.gpu.deflate import Content, Deflater
+from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.engine.gpu.inflate import BlockGroup
-from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.map import tuning
 from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
@@ -240,15 +239,13 @@ class TextKernel:
 
 
 class MapAndTextKernel:
-    """Maps batches, writes what was found, inflates input and deflates temporary files (see ``gpu.runner.Kernel``)."""
+    """Maps batches and writes what was found (see ``gpu.runner.Kernel``)."""
 
-    def __init__(self, mapper: Any, text: TextKernel, compression: CompressionKernel | None) -> None:
-        self._mapper, self._text, self._compression = mapper, text, compression
+    def __init__(self, mapper: Any, text: TextKernel) -> None:
+        self._mapper, self._text = mapper, text
         self._text_mapper = TextMapKernel(mapper)
 
     def _of(self, item: Any) -> Any:
-        if isinstance(item, (BlockGroup, Content)):
-            return self._compression
         if isinstance(item, TextMapBatch):
             return self._text_mapper
         return self._text if isinstance(item, (TextBatch, Written)) else self._mapper

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from gpualign.errors import proteins_want
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.search.database_file import is_database, read_database
 from gpualign.sequences.batch import SequenceBatch, join_batches

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UnknownSymbolError, counted
-from gpualign.io.fastx import read_batches
+from gpualign.io.chunks import read_batches
 from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.notices import told_to
 from gpualign.pairwise.search.database_file import write_database

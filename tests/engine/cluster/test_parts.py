@@ -25,9 +25,11 @@ from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.index.file import load_index, save_index
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.io.fastx import Chunk, read_chunks, stored_chunks
+from gpualign.io.chunks import read_chunks
+from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
+from gpualign.io.sources import Stored, Streamed
 from gpualign.lcs.cpu import ScoredBatch
 from gpualign.params import RunOptions
 from gpualign.sequences import pairs as pair_blocks
@@ -107,7 +109,7 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
 
     def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Shard]]:
         with InputFile(str(path)) as file:
-            chunks = list(read_chunks(file, 100_000))
+            chunks = list(read_chunks(Streamed(file), 100_000))
         return chunks, [pack_item([chunk], lambda shared: 0, lambda path: seen) for chunk in chunks]
 
     for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
@@ -129,7 +131,7 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
         shards[-1].load()
     plain.write_bytes(text)
     with InputFile(str(plain)) as file:
-        chunks = list(stored_chunks(file, 100_000))
+        chunks = list(read_chunks(Stored(file), 100_000))
         stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
     assert [shard.read for shard in stored] == [len(chunk.data) for chunk in chunks]
     assert b"".join(bytes(chunk.text()) for shard in stored for chunk in shard.load()) == text

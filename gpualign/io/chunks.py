@@ -1,0 +1,172 @@
+"""Files cut into chunks of whole records: a source of text, a rule that finds where records end, and how large chunks
+are: as asked for, and twice as large again and again where a record is larger.
+
+One reader cuts, in order, and looks at the ends of chunks alone; workers parse. FASTA sequences may run over any number
+of lines. FASTQ has four lines a record; where the first records have more, the reader looks at every line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import shown_input
+from gpualign.io.blocks import is_blank
+from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
+from gpualign.io.fastx_format import FastxFormat, sniff
+from gpualign.io.files import InputFile
+from gpualign.io.mate_names import names_of
+from gpualign.io.sources import Source, Stored, Streamed
+from gpualign.notices import notice
+from gpualign.sequences.batch import SequenceBatch
+
+#: bytes of the end of a chunk in which its last border is looked for first, and how many times more next
+_WINDOW, _WIDER = 1 << 16, 8
+
+#: (text, whether it begins where a record does) -> bytes of whole records that it begins with; 0: none are known
+Border = Callable[[NDArray[np.uint8], bool], int]
+
+
+def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
+    """Bytes of the next chunk, which is to be taken before the next one is asked for.
+
+    Args:
+        long_records: 0 where no record ends within a chunk, instead of a larger one.
+    """
+    want = chunk_bytes
+    while not source.broken and (size := source.hold(want)) and not source.broken:
+        if cut := size if source.at_end else _last_border(source, border, size):
+            want = chunk_bytes
+            yield cut
+        elif long_records:
+            yield 0
+        else:  # to stay linear in the record's length
+            want = 2 * max(want, size)
+
+
+def _last_border(source: Source, border: Border, end: int) -> int:
+    """Of the last record that begins in the first ``end`` bytes that are held; 0 where there is none."""
+    window = _WINDOW
+    while True:
+        begin = max(0, end - window)
+        if cut := border(source.text(begin, end), begin == 0):
+            return begin + cut
+        if begin == 0:
+            return 0
+        window *= _WIDER
+
+
+@overload
+def read_chunks(source: Source, chunk_bytes: int) -> Iterator[Chunk]: ...
+
+
+@overload
+def read_chunks(source: Source, chunk_bytes: int, long_records: Literal[True]) -> Iterator[Chunk | LongRecord]: ...
+
+
+def read_chunks(
+    source: Source, chunk_bytes: int, long_records: bool = False
+) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
+    """FASTA or FASTQ in chunks of about ``chunk_bytes``.
+
+    Args:
+        long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
+
+    Raises:
+        InputError: damaged compression, or an unknown format.
+    """
+    with contextlib.ExitStack() as stack:
+        source, head = _head(source, max(chunk_bytes, _WINDOW), stack)
+        if (kind := sniff(head.tobytes(), source.path)) is None:
+            return
+        if wrapped := kind == "fastq" and bool(_native.is_wrapped_fastq(head)):
+            notice(f"{shown_input(source.path)}: FASTQ with wrapped lines is read more slowly than with four a record")
+            source = source.streamed(stack)
+        while True:
+            border = _pair_border(kind) if source.paired else _border(kind, wrapped)
+            for cut in cuts(source, border, chunk_bytes, long_records and kind == "fasta"):
+                if not cut:
+                    whole = cast("Streamed | Stored", source)
+                    record = whole.long_record()
+                    yield record
+                    whole.after(record)
+                    continue
+                blank, line, offset = _is_blank(source, cut), source.line, source.offset
+                data = source.take(cut)
+                if not blank:
+                    yield Chunk(data, kind, source.path, line, paired=source.paired, offset=offset, wrapped=wrapped)
+            if not source.broken:
+                return
+            source = source.streamed(stack)
+
+
+def _head(source: Source, want: int, stack: contextlib.ExitStack) -> tuple[Source, NDArray[np.uint8]]:
+    """What can be read of a source, and the beginning of its text: more than white space, if there is any."""
+    while True:
+        size = source.hold(want)
+        if source.broken:
+            source = source.streamed(stack)
+            continue
+        head = source.text(0, min(size, _WINDOW))
+        if is_blank(head):
+            head = source.text(0, size)
+        if source.at_end or not is_blank(head):
+            return source, head
+        want *= 2
+
+
+def _is_blank(source: Source, size: int) -> bool:
+    return is_blank(source.text(0, min(size, 64))) and is_blank(source.text(0, size))
+
+
+def _border(kind: FastxFormat, wrapped: bool) -> Border:
+    if wrapped:
+        return lambda text, from_record: int(_native.wrapped_fastq_border(text)) if from_record else 0
+    return lambda text, from_record: int(_native.last_record_border(text, kind == "fastq"))
+
+
+def _pair_border(kind: FastxFormat) -> Border:
+    """As :func:`_border`, or that before its last record where this is the first one of its name: of neighbours of one
+    name the first two are a pair, then the next two."""
+    border = _border(kind, wrapped=False)
+
+    def found(text: NDArray[np.uint8], from_pair: bool) -> int:
+        borders, of_one_name = [border(text, from_pair)], 0  # backwards, and the records between the first of them
+        while borders[-1]:
+            borders.append(border(text[: borders[-1] - 1], from_pair))
+            if borders[-1] == 0 and not from_pair:
+                return 0
+            if len(borders) > 2 and not _of_one_name(text[borders[-1] : borders[-3]], kind):
+                break
+            of_one_name += 1
+        return borders[of_one_name % 2]
+
+    return found
+
+
+def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
+    """Whether they may be mates. What is wrong with them is said where all are parsed."""
+    try:
+        batch = SequenceBatch(*_native.parse_fastx(two_records, kind == "fastq", False, False))
+    except ValueError:
+        return False
+    first, second = names_of(batch, 0, 2)
+    return bool(_native.compare_names(first, second, True) != "two templates")
+
+
+def read_batches(
+    path: str,
+    chunk_bytes: int = 1 << 24,
+    alphabet: SequenceAlphabet = "nucleotide",
+    comments: bool = False,
+    opened: Any = None,
+) -> Iterator[SequenceBatch]:
+    """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: as for :class:`InputFile`."""
+    with InputFile(path, opened=opened) as file:
+        for chunk in read_chunks(Streamed(file), chunk_bytes):
+            yield parse(chunk, alphabet, comments)
