@@ -231,7 +231,7 @@ def error_of(read: Callable[[], object]) -> str | None:
 @pytest.mark.parametrize("inflated", [(0,), (1,), (0, 2), (0, 1, 2), (1, 3), (0, 1, 2, 3)])
 def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None:
     """Pieces of a text in page-locked memory, and others."""
-    memory = HostMemory(FakeDriver())
+    memory = HostMemory(FakeDriver().pinned_memory())
     records = [b"@read%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(12 * TILE // 64)]
     text = b"".join(records)
     pieces = list(np.split(np.frombuffer(text, np.uint8), (TILE // 2, 2 * TILE, 2 * TILE + 3)))
