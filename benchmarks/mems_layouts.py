@@ -32,6 +32,7 @@ from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io.chunks import read_batches
 from gpualign.io.fastx import Chunk
 from gpualign.io.references import read_reference
+from gpualign.io.text import HeldText
 from gpualign.mems.cpu import Columns, Piece, QueryText, Search
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.params import MemsParams, choose_index
@@ -269,8 +270,8 @@ def workloads(data: Path) -> dict[str, tuple[Search, QueryText]]:
         ("ssuis-36-l10", "ssuis_sc84.fa", 10, 100_000, 36),
     ):
         reads, text = search(data / file, None, length)
-        fasta = b"".join(simulate(text, count, size))
-        result[name] = (reads, reads.prepare(Chunk(fasta, "fasta", name, 1)))
+        fasta = np.frombuffer(b"".join(simulate(text, count, size)), np.uint8)
+        result[name] = (reads, reads.prepare(Chunk(HeldText((fasta,)), "fasta", name, 1)))
     return result
 
 

@@ -6,13 +6,11 @@ import contextlib
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
@@ -160,25 +158,6 @@ def _batch(rows: list[_Row]) -> SequenceBatch:
     tags, tag_offsets = join_bytes([row[3] for row in rows])
     flags = np.array([row[4] for row in rows], np.uint16)
     return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets, flags=flags)
-
-
-def with_comment_tags(
-    batch: SequenceBatch, keep_read_groups: bool, read_groups: Sequence[str]
-) -> tuple[SequenceBatch, int]:
-    """The batch with those fields of comments that are SAM tags of reads, tab-separated.
-
-    Args:
-        keep_read_groups: as for :class:`AlignmentReads`.
-        read_groups: IDs in the header; an RG of another one is left out.
-
-    Returns:
-        Also the number of fields that are left out as they are no tags, or name no read group of the header.
-    """
-    if batch.comments is None or batch.comment_offsets is None:
-        return batch, 0
-    dropped = dropped_tags(keep_read_groups)
-    tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped, list(read_groups))
-    return replace(batch, comments=tags, comment_offsets=offsets), invalid
 
 
 def parse_read_group(text: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from gpualign.errors import InputError, counted
 from gpualign.io.chunks import cuts
 from gpualign.io.sources import Streamed
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.timeline import STEPS
 
 #: bytes that are read at once, at most, as all of a file may be asked for
 _MAX_BYTES = 1 << 30
@@ -33,20 +34,19 @@ class BamChunk:
         path: of the file, for messages.
         before: reads before them.
         dropped: names of tags that are left out, two characters each.
-        single: none may be one of a pair.
     """
 
     data: NDArray[np.uint8]
     path: str
     before: int
     dropped: str
-    single: bool = False
 
-    def parsed(self) -> SequenceBatch:
+    @STEPS.at("parse")
+    def columns(self) -> SequenceBatch:
         """The reads.
 
         Raises:
-            InputError: a damaged record, or one of a pair where there should be none.
+            InputError: a damaged record.
         """
         try:
             fields = _native.bam_reads(self.data, self.dropped)
@@ -54,11 +54,7 @@ class BamChunk:
             if "has = for bases" in str(error):
                 raise InputError(str(error), self.path) from None
             raise damaged(self.path, self.before, str(error)) from None
-        batch, flags = SequenceBatch(*fields[:-1], flags=fields[-1]), fields[-1]
-        if self.single and (flags & _PAIRED).any():
-            name = batch.name(int(np.argmax(flags & _PAIRED)))
-            raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.path)
-        return batch
+        return SequenceBatch(*fields[:-1], flags=fields[-1])
 
 
 class BamStream(Protocol):
@@ -107,7 +103,7 @@ class BamReads:
             InputError: a truncated or damaged file.
         """
         for cut in cuts(self._source, self._border, min(batch_bases * _BYTES_PER_BASE, _MAX_BYTES)):
-            data = self._source.take(cut)
+            data = self._source.take(cut).joined(self.path)
             size, reads = self._whole(data)
             if size:
                 yield BamChunk(data[:size], self.path, self._count, self._dropped)
@@ -147,7 +143,7 @@ class BamReads:
     def _exactly(self, size: int) -> bytes:
         if size < 0 or self._source.hold(size) < size:
             raise ValueError("its header is cut short")
-        return self._source.take(size).tobytes()
+        return self._source.take(size).joined(self.path).tobytes()
 
 
 def damaged(path: str, reads: int, why: str) -> InputError:

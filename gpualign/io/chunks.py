@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import shown_input
 from gpualign.io.blocks import is_blank
-from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
@@ -162,7 +162,7 @@ def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
 def read_batches(
     path: str,
     chunk_bytes: int = 1 << 24,
-    alphabet: Literal["nucleotide", "any"] = "nucleotide",
+    alphabet: SequenceAlphabet = "nucleotide",
     comments: bool = False,
     opened: Any = None,
 ) -> Iterator[SequenceBatch]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, ChunkData, StoredText, parse
-from gpualign.io.packed_text import PackedText
+from gpualign.io.fastx import Chunk
+from gpualign.io.text import HeldText, between
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
@@ -24,20 +25,26 @@ _HEAD = 1 << 16
 
 @dataclass(frozen=True)
 class FastqText:
-    """A chunk in which every four lines are a record, if it is FASTQ at all: no line is blank.
+    """Records of a chunk in which every four lines are one, if it is FASTQ at all: no line is blank.
 
     Attributes:
-        lines_before: uint32 (n,): newlines before each of the text's tiles of ``_native.FASTQ_TILE`` bytes, the last of
-            which may hold nothing but the newline that the text lacks.
-        records: how many there are.
+        lines_before: uint32 (n,): newlines before each of the chunk's tiles of ``_native.FASTQ_TILE`` bytes, the last
+            of which may hold nothing but the newline that the text lacks.
+        of_chunk: records of the chunk.
+        records: which of them these are.
     """
 
     chunk: Chunk
     lines_before: NDArray[np.uint32]
-    records: int
+    of_chunk: int
+    records: range
 
     def __len__(self) -> int:
-        return self.records
+        return len(self.records)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process go these records alone, as a chunk."""
+        return replace, (self._alone(),)
 
     @classmethod
     def of(cls, chunk: Chunk) -> FastqText | None:
@@ -46,127 +53,92 @@ class FastqText:
         Raises:
             InputError: it cannot be read (any more).
         """
-        size = _size(chunk)
+        size = len(chunk.data)
         if chunk.kind != "fastq" or chunk.wrapped or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
-        if isinstance(chunk.data, StoredText):
-            lines, blank = chunk.data.file.count_fastq_lines(chunk.data.offset, size, lines_before)
-        else:
-            lines, blank = _native.count_fastq_lines(_pieces(chunk), lines_before)
-        return cls(chunk, lines_before, lines // 4) if lines % 4 == 0 and not blank else None
+        lines, blank = chunk.data.count_fastq_lines(chunk.path, lines_before)
+        return None if lines % 4 or blank else cls(chunk, lines_before, lines // 4, range(lines // 4))
 
-    def tiles(self, start: int, count: int) -> range:
-        """The tiles that hold ``count`` records from ``start`` on, and the end of the line before."""
-        first = max(0, self._tiles_until(4 * start) - 1)
-        return range(first, self._tiles_until(4 * (start + count)))
-
-    def bytes_of(self, tiles: range) -> int:
-        """Bytes of the text in these tiles, with a newline at the end."""
-        end = min(tiles.stop * _native.FASTQ_TILE, _size(self.chunk) + 1)
-        return int(end - tiles.start * _native.FASTQ_TILE)
+    def part(self, start: int, end: int) -> FastqText:
+        """Some of the records."""
+        return replace(self, records=self.records[start:end])
 
     @property
-    def stored(self) -> bool:
-        """Whether it is still in its file: :meth:`read_into` has it then, otherwise :meth:`pieces`."""
-        return isinstance(self.chunk.data, StoredText)
+    def tiles(self) -> range:
+        """The tiles that hold the records, and the end of the line before."""
+        first = max(0, self._tiles_until(4 * self.records.start) - 1)
+        return range(first, self._tiles_until(4 * self.records.stop))
 
-    def read_into(self, memory: NDArray[np.uint8], tiles: range) -> None:
-        """Write the text in these tiles; nobody else reads it on the host."""
-        data, begin = self.chunk.data, tiles.start * _native.FASTQ_TILE
-        assert isinstance(data, StoredText)
-        size = min(len(memory), len(data) - begin)
-        data.file.read_into(memory[:size], data.offset + begin)
+    @property
+    def nbytes(self) -> int:
+        """Bytes of these tiles, with a newline at the end."""
+        end = min(self.tiles.stop * _native.FASTQ_TILE, len(self.chunk.data) + 1)
+        return int(end - self.tiles.start * _native.FASTQ_TILE)
+
+    def read_into(self, memory: NDArray[np.uint8]) -> None:
+        """Write the tiles' text, which is still in its file; nobody else reads it on the host."""
+        begin = self.tiles.start * _native.FASTQ_TILE
+        size = min(len(memory), len(self.chunk.data) - begin)
+        self.chunk.data.read_into(memory[:size], begin)
         memory[size:] = _NEWLINE
 
-    def pieces(self, tiles: range) -> Iterator[NDArray[np.uint8]]:
-        """The same as it lies in memory."""
-        begin = tiles.start * _native.FASTQ_TILE
-        end = begin + self.bytes_of(tiles)
-        yield from _between(_pieces(self.chunk), begin, end)
-        if end > _size(self.chunk):
+    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """The tiles' text as it lies in memory."""
+        begin = self.tiles.start * _native.FASTQ_TILE
+        end = begin + self.nbytes
+        yield from between(self.chunk.data.pieces(self.chunk.path), begin, end)
+        if end > len(self.chunk.data):
             yield np.array([_NEWLINE], np.uint8)
 
-    def parsed(self, start: int, count: int) -> SequenceBatch:
-        """Records read here.
+    def columns(self) -> SequenceBatch:
+        """The records, parsed here.
 
         Raises:
             InputError: one is malformed.
         """
         try:
-            return parse(self.part(start, count))
+            return self._alone().columns()
         except InputError:  # which the whole chunk has, and what is before it
-            parse(self.chunk)
+            self.chunk.columns()
             raise
 
-    def part(self, start: int, count: int) -> Chunk:
-        """``count`` records from ``start`` on as a chunk of their own."""
-        if start == 0 and count == self.records:
+    def _alone(self) -> Chunk:
+        """The records as a chunk of their own."""
+        if len(self) == self.of_chunk:
             return self.chunk
-        chunk, begin, end = self.chunk, self._begin_of(start), self._begin_of(start + count)
-        line = None if chunk.line is None else chunk.line + 4 * start
+        chunk, begin, end = self.chunk, self._begin_of(self.records.start), self._begin_of(self.records.stop)
+        line = None if chunk.line is None else chunk.line + 4 * self.records.start
         offset = None if chunk.offset is None else chunk.offset + begin
-        return replace(chunk, data=_part_of(chunk.data, begin, end), line=line, offset=offset)
+        return replace(chunk, data=chunk.data.part(begin, end), line=line, offset=offset)
 
     def _tiles_until(self, line: int) -> int:
         """Tiles that begin before a line does."""
         return int(np.searchsorted(self.lines_before, np.uint32(line), "left"))
 
     def _begin_of(self, record: int) -> int:
-        """Bytes of the text before a record."""
-        if record == self.records:
-            return _size(self.chunk)
+        """Bytes of the chunk before a record."""
+        if record == self.of_chunk:
+            return len(self.chunk.data)
         tile = self._tiles_until(4 * record) - 1
         if tile < 0:
             return 0
         begin: int = tile * _native.FASTQ_TILE
-        data = _part_of(self.chunk.data, begin, min(begin + _native.FASTQ_TILE, _size(self.chunk)))
-        text = replace(self.chunk, data=data).text()
-        return begin + _native.line_begin(text, 4 * record - int(self.lines_before[tile]))
+        text = self.chunk.data.part(begin, min(begin + _native.FASTQ_TILE, len(self.chunk.data)))
+        return begin + _native.line_begin(text.joined(self.chunk.path), 4 * record - int(self.lines_before[tile]))
 
 
 def head_of(chunk: Chunk) -> Chunk:
     """The first records of a chunk, or all of them."""
-    if chunk.wrapped or _size(chunk) <= _HEAD:
+    if chunk.wrapped or len(chunk.data) <= _HEAD:
         return chunk
-    head = replace(chunk, data=_part_of(chunk.data, 0, _HEAD))
-    text = np.frombuffer(head.text(), np.uint8)
+    text = chunk.data.part(0, _HEAD).joined(chunk.path)
     cut = _native.last_record_border(text, chunk.kind == "fastq")
-    return replace(head, data=text[:cut]) if cut else chunk
-
-
-def _size(chunk: Chunk) -> int:
-    return sum(map(len, chunk.data)) if isinstance(chunk.data, tuple) else len(chunk.data)
-
-
-def _part_of(data: ChunkData, begin: int, end: int) -> ChunkData:
-    """Bytes of a chunk."""
-    if isinstance(data, StoredText):
-        return replace(data, offset=data.offset + begin, size=end - begin)
-    if isinstance(data, PackedText):
-        return data.part(begin, end - begin)
-    return tuple(_between(data, begin, end)) if isinstance(data, tuple) else data[begin:end]
-
-
-def _pieces(chunk: Chunk) -> tuple[NDArray[np.uint8], ...]:
-    """The text of a chunk that is not stored, as it lies in memory."""
-    if isinstance(chunk.data, tuple):
-        return chunk.data
-    text = chunk.text()
-    return (np.frombuffer(text, np.uint8) if isinstance(text, bytes) else text,)
-
-
-def _between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
-    """What of pieces of a text lies between these bytes of it."""
-    at = 0
-    for piece in pieces:
-        if begin < at + len(piece) and at < end:
-            yield piece[max(0, begin - at) : end - at]
-        at += len(piece)
+    return replace(chunk, data=HeldText((text[:cut],))) if cut else chunk
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:
     """A chunk's records counted, or parsed where that is not enough to cut it."""
     with STEPS.at("parse"):
         text = FastqText.of(chunk)
-    return parse(chunk, comments=chunk.comments) if text is None else text
+    return chunk.columns() if text is None else text

@@ -13,27 +13,12 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import TextStream
 from gpualign.io.fastx_format import FastxFormat
-from gpualign.io.files import InputFile, StoredFile
-from gpualign.io.packed_text import PackedText
+from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText, Text, lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
-_COUNTED_AT_ONCE = 1 << 24
-
-
-@dataclass(frozen=True)
-class StoredText:
-    """Text that is still in its file."""
-
-    file: StoredFile
-    offset: int
-    size: int
-
-    def __len__(self) -> int:
-        return self.size
-
-
-ChunkData = NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText | PackedText
+SequenceAlphabet = Literal["nucleotide", "any"]
 
 
 @dataclass(frozen=True)
@@ -41,55 +26,60 @@ class Chunk:
     """Whole records of one file, unparsed.
 
     Attributes:
-        data: uint8 text (or bytes) that begins and ends at record borders, or its pieces, or where it is.
+        data: text that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what follows the names is wanted.
+        alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
         paired: neighbours of one name are mates, and none of them is in another chunk.
-        all_dots: then, all names end in .1 or .2, which are mates' numbers.
         wrapped: it is FASTQ with sequences and qualities of several lines.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
-    data: ChunkData
+    data: Text
     kind: FastxFormat
     path: str
     line: int | None
     comments: bool = False
+    alphabet: SequenceAlphabet = "nucleotide"
     paired: bool = False
     offset: int | None = None
     stored_at: str | None = None
-    all_dots: bool = False
     wrapped: bool = False
 
-    def text(self) -> NDArray[np.uint8] | bytes:
+    def text(self) -> NDArray[np.uint8]:
         """The text, read or joined now where it is not at hand.
 
         Raises:
             InputError: it cannot be read (any more).
         """
-        if isinstance(self.data, StoredText):
-            return self.data.file.part(self.data.offset, self.data.size)
-        if isinstance(self.data, PackedText):
-            return self.data.text(self.path)
-        return np.concatenate(self.data) if isinstance(self.data, tuple) else self.data
+        return self.data.joined(self.path)
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of the text."""
+        return len(self.data)
+
+    def columns(self) -> SequenceBatch:
+        """The records, parsed.
+
+        Raises:
+            InputError: the first malformed one, with file and line.
+        """
+        return parse(self, self.alphabet, self.comments)
 
     def first_line(self) -> int:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        if isinstance(self.data, PackedText):
-            with InputFile(self.path) as file:
-                return lines_before(file, self.data.before)
-        with InputFile(self.stored_at or self.path) as file:
-            return 1 + newlines_in(file, 0, self.offset or 0)
+        return self.data.first_line(self.stored_at or self.path, self.offset or 0)
 
     def error(self, what: str, lines: int) -> InputError:
         """What is wrong after so many lines of it."""
-        if isinstance(self.data, PackedText) and not self.data.at_home:
-            return UncountedLine(what, self.path, lines, self.data.before)
+        if self.data.uncounted is not None:
+            return UncountedLine(what, self.path, lines, self.data.uncounted)
         return InputError(what, self.path, self.first_line() + lines)
 
 
@@ -113,21 +103,6 @@ class UncountedLine(InputError):
         assert self.path is not None
         with InputFile(self.path) as file:
             return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
-
-
-def lines_before(file: InputFile, size: int) -> int:
-    """The number of the line after the first ``size`` bytes of a file's text, which are read."""
-    line = 1
-    while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
-        line += _native.count_newlines(text)
-        size -= len(text)
-    return line
-
-
-def newlines_in(file: InputFile, begin: int, end: int) -> int:
-    """Newlines in a part of a plain file."""
-    starts = range(begin, end, _COUNTED_AT_ONCE)
-    return sum(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at))) for at in starts)
 
 
 class LongRecord:
@@ -159,7 +134,7 @@ class LongRecord:
             cut = border if border > 0 else len(held) if self.at_end else self._last_cut()
             text, self.rest = np.frombuffer(held, np.uint8)[:cut], held[cut:]
             if cut:
-                data = (header, text) if len(header) else text
+                data = HeldText((header, text) if len(header) else (text,))
                 yield Chunk(data, "fasta", self.path, self.line + self.lines_read - bool(len(header)))
                 self.lines_read += _native.count_newlines(text)
                 if not len(header):
@@ -196,8 +171,8 @@ def _next_header(text: bytes | bytearray) -> int:
 
 
 @STEPS.at("parse")
-def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:
-    """Parse a chunk. Sequences come out upper-case with U as T ("nucleotide") or as they are ("any").
+def parse(chunk: Chunk, alphabet: SequenceAlphabet = "nucleotide", comments: bool = False) -> SequenceBatch:
+    """Parse a chunk, whatever it says of its alphabet and comments.
 
     Raises:
         InputError: the first malformed record, with file and line.

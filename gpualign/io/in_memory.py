@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Literal
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
-from gpualign.io.fastx import Chunk, parse
-from gpualign.io.mates import single_items
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.fastx import SequenceAlphabet
+from gpualign.io.reads import ReadSource
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
@@ -23,7 +22,7 @@ from gpualign.sequences.reference import Reference
 
 #: a path of a FASTA or FASTQ file, what :func:`read_sequences` returns, or the sequences themselves
 Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
-SequenceAlphabet = Literal["nucleotide", "any"]
+Text = str | bytes | bytearray | memoryview
 
 #: bases of files read at a time; records of SAM, BAM and CRAM come all at once
 _BATCH, _WHOLE = 1 << 23, 1 << 62
@@ -45,8 +44,9 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
         InputError: the file cannot be read or is invalid.
     """
     with ReadSource(os.fspath(path)) as source:
-        items = source.items(_WHOLE if source.header is not None else _BATCH)
-        return join_batches([parse(item, alphabet) if isinstance(item, Chunk) else item for item in items])
+        source.alphabet = alphabet
+        size = _WHOLE if source.header is not None else _BATCH
+        return join_batches([records.columns() for records in source.reads(size)])
 
 
 def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
@@ -58,10 +58,9 @@ def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") ->
     """
     if isinstance(sequences, SequenceBatch):
         return sequences
-    if isinstance(sequences, str | os.PathLike):
+    if is_path(sequences):
         return read_sequences(sequences, alphabet)
-    sequences = list(_checked(sequences))
-    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in sequences]  # as files have it
+    texts = [bytes_of(text) for text in _checked(sequences)]
     symbols, offsets = join_bytes(texts)
     if alphabet == "nucleotide":
         symbols = checked_nucleotides(symbols, offsets)
@@ -69,9 +68,7 @@ def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") ->
     return SequenceBatch(names, name_offsets, symbols, offsets)
 
 
-def batches_of(
-    sequences: Sequences | ReadSource, bases: int, alphabet: SequenceAlphabet = "nucleotide"
-) -> Iterator[SequenceBatch]:
+def batches_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
     Nothing but the batch at hand is held of a file or an iterator.
@@ -83,18 +80,12 @@ def batches_of(
         yield replace(batch, names=names, name_offsets=offsets)
 
 
-def parts_of(
-    sequences: Sequences | ReadSource, bases: int, alphabet: SequenceAlphabet = "nucleotide"
-) -> Iterator[SequenceBatch]:
+def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
     """As :func:`batches_of`, with the names that they have; those without one are numbered in each batch."""
-    if isinstance(sequences, ReadSource):
-        for item in single_items(sequences, bases):
-            yield parse(item, alphabet) if isinstance(item, Chunk) else to_batch(item)
-        return
-    if isinstance(sequences, str | os.PathLike):
+    if is_path(sequences):
         with closing(ReadSource(os.fspath(sequences))) as source:
-            for item in source.items(bases):
-                yield parse(item, alphabet) if isinstance(item, Chunk) else item
+            source.alphabet = alphabet
+            yield from (records.columns() for records in source.reads(bases))
         return
     if isinstance(sequences, SequenceBatch):
         first = 0
@@ -104,7 +95,7 @@ def parts_of(
             yield sequences.part(first, last)
             first = last
         return
-    some: list[str | bytes] = []
+    some: list[Any] = []
     taken = 0
     for text in _checked(sequences):
         some.append(text)
@@ -123,7 +114,7 @@ def symbols_in(*sequences: Sequences | None) -> float | None:
 
 
 def _symbols(sequences: Sequences) -> float | None:
-    if isinstance(sequences, str | os.PathLike):
+    if is_path(sequences):
         return symbols_in_files(os.fspath(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
@@ -134,15 +125,46 @@ def _symbols(sequences: Sequences) -> float | None:
     )
 
 
-def _checked(sequences: Iterable[str | bytes]) -> Iterator[str | bytes]:
-    """The same, each of them found to be text."""
-    if isinstance(sequences, bytes | bytearray | memoryview):
+def is_path(given: object) -> TypeGuard[str | os.PathLike[str]]:
+    return isinstance(given, str | os.PathLike)
+
+
+def is_bytes(given: object) -> bool:
+    return isinstance(given, bytes | bytearray | memoryview)
+
+
+def is_text(given: object) -> bool:
+    return isinstance(given, str) or is_bytes(given)
+
+
+def bytes_of(text: Text) -> bytes:
+    """As files have it."""
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def checked_reads(reads: Any) -> Iterator[Any]:
+    """Each of them.
+
+    Raises:
+        UsageError: the input is not reads.
+    """
+    if is_bytes(reads):
         raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
-    if not isinstance(sequences, Iterable):
-        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(sequences).__name__}")
-    for number, text in enumerate(sequences):
-        if not isinstance(text, str | bytes | bytearray | memoryview):
-            raise UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
+    if not isinstance(reads, Iterable):
+        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(reads).__name__}")
+    return iter(reads)
+
+
+def not_text(text: object, number: int) -> UsageError:
+    """What is wrong with the sequence of this number."""
+    return UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
+
+
+def _checked(sequences: Any) -> Iterator[Any]:
+    """Each of them, found to be text."""
+    for number, text in enumerate(checked_reads(sequences)):
+        if not is_text(text):
+            raise not_text(text, number)
         yield text
 
 

@@ -38,7 +38,7 @@ def read_line_chunks(
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
     """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
-    text = np.frombuffer(chunk.text(), np.uint8)
+    text = chunk.text()
     ends = np.flatnonzero(text == _NEWLINE)
     if len(text) and text[-1] != _NEWLINE:
         ends = np.append(ends, len(text))

@@ -72,6 +72,19 @@ def warn_of_order(names: Sequence[NamePair], all_dots: bool, files: str) -> None
             notice(f"{files}: {both}: by their names R2 is where R1 should be")
 
 
+def pair_neighbours(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
+    """Neighbours of one name as pairs; where there are flags, these say which mate a read is.
+
+    Raises:
+        InputError: two of one name are one mate.
+    """
+    try:
+        arrays = _native.pair_neighbours(batch.native, all_dots, batch.flags is None)
+    except ValueError as error:
+        raise InputError(str(error), path) from None
+    return replace(SequenceBatch(*arrays), flags=batch.flags)
+
+
 def not_adjacent(name: str, path: str) -> InputError:
     """What is wrong where the mate of ``name`` does not stand next to it."""
     return InputError(

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import lines_before
 from gpualign.io.files import InputFile
 from gpualign.io.packed_text import PackedText
 from gpualign.io.sources import Streamed
+from gpualign.io.text import lines_before
 from gpualign.streaming.timeline import STEPS
 
 _READ_BYTES = 1 << 20
@@ -52,11 +52,11 @@ class Packed:
         return min(held, size)
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        return self._held.part(begin, end - begin).text(self.path)
+        return self._held.part(begin, end).joined(self.path)
 
     def take(self, size: int) -> PackedText:
         """The block in which it ends is the next one's as well."""
-        taken, self._held = self._held.part(0, size), self._held.part(size, len(self._held) - size)
+        taken, self._held = self._held.part(0, size), self._held.part(size, len(self._held))
         return taken
 
     def streamed(self, stack: ExitStack) -> Streamed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
+from gpualign.io.files import InputFile
+from gpualign.io.text import Text, lines_before
 from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True)
-class PackedText:
+class PackedText(Text):
     """A part of the text of whole blocks.
 
     Attributes:
@@ -41,28 +43,38 @@ class PackedText:
         """Another process may be on another machine."""
         return PackedText, (bytes(self.blocks), self.begin, self.size, self.before, False)
 
-    @STEPS.at("inflate")
-    def text(self, path: str) -> NDArray[np.uint8]:
-        """uint8 (size,).
+    @property
+    def uncounted(self) -> int | None:  # type: ignore[override]
+        return None if self.at_home else self.before
 
+    @STEPS.at("inflate")
+    def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
+        """
         Raises:
-            InputError: the blocks are damaged; ``path``: of the file.
+            InputError: the blocks are damaged.
         """
         if self.content is not None:
-            return self.content
-        return inflated(self.blocks, path)[self.begin : self.begin + self.size]
+            return (self.content,)
+        return (inflated(self.blocks, path)[self.begin : self.begin + self.size],)
 
-    def part(self, begin: int, size: int) -> PackedText:
-        """``size`` bytes of it, in the blocks that hold them."""
+    def inflated(self, path: str) -> PackedText:
+        return replace(self, content=self.joined(path))
+
+    def first_line(self, path: str, offset: int) -> int:
+        with InputFile(path) as file:
+            return lines_before(file, self.before)
+
+    def part(self, begin: int, end: int) -> PackedText:
+        """In the blocks that hold it."""
         blocks = np.frombuffer(self.blocks, np.uint8)
         ends = np.append(0, _native.bgzf_block_ends(blocks, 0)).astype(np.int64)
         sizes = blocks[ends[1:, None] - np.arange(4, 0, -1)].view("<u4")[:, 0]  # a block's last four bytes
         text_ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
         start = self.begin + begin
         first = int(np.searchsorted(text_ends, start, "right")) - 1
-        last = int(np.searchsorted(text_ends, start + size, "left"))
+        last = int(np.searchsorted(text_ends, self.begin + end, "left"))
         held = blocks[ends[first] : ends[max(first, last)]]
-        return PackedText(held, start - int(text_ends[first]), size, self.before + begin, self.at_home)
+        return PackedText(held, start - int(text_ends[first]), end - begin, self.before + begin, self.at_home)
 
 
 def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:

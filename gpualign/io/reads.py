@@ -1,24 +1,27 @@
-"""Reads of any accepted format as work items, told apart by content."""
+"""Reads of any accepted format, told apart by content: text or columns, to be parsed by whoever wants columns."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Literal, overload
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError, shown_input
+from gpualign import _native
+from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
-from gpualign.io.bam_reads import BamChunk, BamReads
+from gpualign.io.bam_reads import BamReads
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.blocks import TextOfPieces
 from gpualign.io.chunks import read_chunks
-from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.fastq_text import FastqText
+from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
+from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed_chunks import Packed
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
@@ -34,6 +37,8 @@ _HELD = 1 << 16
 _CHUNKS_AHEAD = 4
 #: parts that are inflated ahead of them, and bytes of a part: many, as the thread waits for the interpreter's lock then
 _PARTS_AHEAD, _PART_BYTES = 4, 1 << 23
+#: SAM's flag
+_PAIRED = 0x1
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -85,6 +90,95 @@ def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
         yield memory[:count]
 
 
+class Records(Protocol):
+    """Records of one file: a chunk of them, or columns."""
+
+    def columns(self) -> SequenceBatch:
+        """
+        Raises:
+            InputError: one is malformed.
+        """
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Reads of one file, or the mates of as many pairs in two files: text, or columns.
+
+    Attributes:
+        sides: the records of each file.
+        paths: of the files, for messages.
+        check_names: the two mates of a pair must have one name (but for /1 and /2).
+        all_dots: all names end in .1 or .2, which are mates' numbers.
+        neighbours: of one file: neighbours of one name are pairs.
+        single: of one file: none may be one of a pair.
+        read_group: ID of their own read group, if they have one.
+    """
+
+    sides: tuple[Records, ...]
+    paths: tuple[str, ...] = ()
+    check_names: bool = True
+    all_dots: bool = False
+    neighbours: bool = False
+    single: bool = False
+    read_group: str | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether they come from two files."""
+        return len(self.sides) == 2
+
+    @property
+    def texts(self) -> tuple[FastqText, ...]:
+        """The sides where devices can parse them; none otherwise."""
+        texts = tuple(side for side in self.sides if isinstance(side, FastqText))
+        return texts if len(texts) == len(self.sides) else ()
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of their chunks."""
+        return sum(getattr(side, "text_bytes", 0) for side in self.sides)
+
+    def columns(self) -> SequenceBatch:
+        """The reads, mates as neighbours.
+
+        Raises:
+            InputError: a record is malformed, names differ, or one is of a pair where there should be none.
+        """
+        batches = [side.columns() for side in self.sides]
+        if self.paired:
+            return self._joined(*batches)
+        (batch,) = batches
+        if self.neighbours:
+            return pair_neighbours(batch, self.paths[0], self.all_dots)
+        if self.single and batch.flags is not None and (batch.flags & _PAIRED).any():
+            name = batch.name(int(np.argmax(batch.flags & _PAIRED)))
+            raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.paths[0])
+        return batch
+
+    def parsed(self) -> Reads:
+        """The same as columns."""
+        return Reads((self.columns(),), self.paths, read_group=self.read_group)
+
+    def counted(self) -> Reads:
+        """Chunks as text whose records are counted, where devices can parse that."""
+        chunks = [] if self.neighbours else [side for side in self.sides if isinstance(side, Chunk)]
+        with STEPS.at("parse"):
+            found = (FastqText.of(replace(chunk, data=chunk.data.inflated(chunk.path))) for chunk in chunks)
+            texts = tuple(text for text in found if text is not None)
+        return replace(self, sides=texts) if len(texts) == len(self.sides) else self
+
+    def _joined(self, first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
+        try:
+            arrays = _native.join_pairs(first.native, second.native, self.check_names, self.all_dots)
+        except ValueError as error:
+            raise InputError(str(error), " and ".join(map(shown_input, self.paths))) from None
+        joined = SequenceBatch(*arrays)
+        check_count("reads of pairs", 2 * len(first), len(joined))
+        if first.flags is None or second.flags is None:
+            return joined
+        return replace(joined, flags=np.stack((first.flags, second.flags), axis=1).reshape(-1))
+
+
 class ReadSource:
     """The reads of one file.
 
@@ -102,6 +196,7 @@ class ReadSource:
         inflaters: threads that inflate one stream of gzip. One thread alone takes a third of the time that each of
             several takes for as much: they pay where its text is waited for.
         lend: memory for text that is neither stored nor in blocks.
+        alphabet: of the sequences of FASTA and FASTQ.
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
@@ -125,11 +220,13 @@ class ReadSource:
         self._far, self._interleaved = far, interleaved
         self.inflaters = 1
         self.lend: Lend = nothing_lent
+        self.alphabet: SequenceAlphabet = "nucleotide"
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
-        self._cram: Any = None
+        self._opened = contextlib.ExitStack()
         self._file = InputFile(path, threads, opened)
+        self._opened.callback(self._file.close)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
                 self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
@@ -147,40 +244,35 @@ class ReadSource:
         if self._file.magic.startswith(_CRAM_MAGIC):
             from gpualign.io.cram_input import CramInput  # and what runs samtools
 
-            self._cram = CramInput(self._file, reference_path, threads)
-            return BamReads(self._cram, dropped_tags(keep_read_groups))
-        return AlignmentReads(self._file, keep_read_groups)
+            cram = self._opened.enter_context(contextlib.closing(CramInput(self._file, reference_path, threads)))
+            return BamReads(cram, dropped_tags(keep_read_groups))
+        return self._opened.enter_context(contextlib.closing(AlignmentReads(self._file, keep_read_groups)))
 
-    @overload
-    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]: ...
+    def chunks(self, batch_bases: int) -> Iterator[Chunk]:
+        """The chunks of a FASTA or FASTQ file."""
+        how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
+        for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
+            yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
-    @overload
-    def items(self, batch_bases: int, long_records: Literal[True]) -> Iterator[Chunk | SequenceBatch | LongRecord]: ...
+    def reads(self, batch_bases: int) -> Iterator[Records]:
+        """The records of a file in input order, most of them still to be parsed."""
+        yield from self.chunks(batch_bases) if self._alignments is None else self._alignments.items(batch_bases)
 
-    def items(
-        self, batch_bases: int, long_records: bool = False
-    ) -> Iterator[Chunk | SequenceBatch] | Iterator[Chunk | SequenceBatch | LongRecord]:
-        """Chunks still to be parsed, or parsed batches, in input order; with ``long_records`` FASTA records that do
-        not fit a batch come as :class:`LongRecord`.
+    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch | LongRecord]:
+        """As :meth:`reads`, for who has uses of a chunk besides parsing it. FASTA records that do not fit a batch come
+        as :class:`LongRecord`.
         """
+        size = batch_bases * _BYTES_PER_BASE
         if self._alignments is not None:
-            yield from map(to_batch, self._alignments.items(batch_bases))
-        elif long_records:
-            source: Source
-            if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
-                source = Packed(self._file)  # no long records in FASTQ
-            else:
-                stored = self._by_parser and self._file.size > _HELD
-                source = Stored(self._file) if stored else Streamed(self._file)
-            yield from read_chunks(source, batch_bases * _BYTES_PER_BASE, long_records=True)
+            yield from (records.columns() for records in self._alignments.items(batch_bases))
+            return
+        source: Source
+        if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
+            source = Packed(self._file)  # no long records in FASTQ
         else:
-            how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
-            for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
-                yield replace(chunk, comments=self._comments)
-
-    def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
-        """As :meth:`items`, with BAM still to be parsed, too."""
-        yield from self._alignments.items(batch_bases) if self._alignments is not None else self.items(batch_bases)
+            stored = self._by_parser and self._file.size > _HELD
+            source = Stored(self._file) if stored else Streamed(self._file)
+        yield from read_chunks(source, size, long_records=True)
 
     def read_ahead(self, size: int) -> None:
         """As :meth:`InputFile.read_ahead`."""
@@ -191,11 +283,7 @@ class ReadSource:
         self._file.inflate_by(codec)
 
     def close(self) -> None:
-        if isinstance(self._alignments, AlignmentReads):
-            self._alignments.close()
-        if self._cram is not None:
-            self._cram.close()
-        self._file.close()
+        self._opened.close()
 
     def __enter__(self) -> ReadSource:
         return self
@@ -228,11 +316,3 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
         programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
         header |= {"RG": list(groups.values()), "PG": list(programs.values())}
     return header
-
-
-@STEPS.at("parse")
-def to_batch(item: Chunk | BamChunk | SequenceBatch) -> SequenceBatch:
-    """Parse a chunk; a batch stays as it is."""
-    if isinstance(item, BamChunk):
-        return item.parsed()
-    return parse(item, comments=item.comments) if isinstance(item, Chunk) else item

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from gpualign.errors import InputError, UsageError
-from gpualign.io.in_memory import checked_nucleotides
+from gpualign.io.in_memory import bytes_of, checked_nucleotides, checked_reads, is_text, not_text
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 #: text, or (name, sequence) or (name, sequence, quality), or an object of a known library
 Read = Any
-Text = str | bytes | bytearray | memoryview
 #: reads of the first batch, so that results come soon; each batch has twice as many, up to a limit of bases
 _FIRST_READS = 64
 #: name, sequence and quality of objects: Biopython's SeqRecord, pysam's AlignedSegment and FastxRecord, dnaio's
@@ -37,19 +36,6 @@ def batched(reads: Iterable[Read], bases: int) -> Iterator[list[Read]]:
     while some := list(islice(remaining, count)):
         yield some
         count = max(1, min(2 * count, int(bases * len(some) / (bases_of_reads(some) + 1))))
-
-
-def checked_reads(reads: Iterable[Read]) -> Iterator[Read]:
-    """Each of them.
-
-    Raises:
-        UsageError: the input is not reads.
-    """
-    if isinstance(reads, bytes | bytearray | memoryview):
-        raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
-    if not isinstance(reads, Iterable):
-        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(reads).__name__}")
-    return iter(reads)
 
 
 def bases_of_reads(reads: Sequence[Read]) -> float:
@@ -90,21 +76,17 @@ def batch_of(reads: Sequence[Read], first: int = 0, unnamed: bool = False) -> Se
 
 def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:
     """Name, sequence and quality (FASTQ's characters) of the read with this number; None for what it lacks."""
-    if isinstance(read, str | bytes | bytearray | memoryview):
+    if is_text(read):
         return None, read, None
     if isinstance(read, tuple) and len(read) in (2, 3):
         if not hasattr(read[1], "__len__"):
-            raise _no_text(read[1], number)
+            raise not_text(read[1], number)
         return read[0], read[1], read[2] if len(read) == 3 else None
     for name, sequence, quality in _ATTRIBUTES:
         if hasattr(read, name) and (symbols := getattr(read, sequence, None)) is not None:
             return _of_object(read, getattr(read, name), symbols, quality)
     what = "str or bytes, (name, sequence, quality) or a record"
     raise UsageError(f"sequence {number} is {type(read).__name__}, not {what}")
-
-
-def _no_text(text: object, number: int) -> UsageError:
-    return UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
 
 
 def _of_object(read: Read, name: Any, symbols: Any, quality: str) -> tuple[Any, Any, Any]:
@@ -121,14 +103,10 @@ def _names(names: Sequence[Any] | None, count: int, first: int) -> tuple[Any, An
     """Up to the first white space, as in files."""
     if names is None:
         return join_bytes([str(number).encode() for number in range(first, first + count)])
-    parts = [str(first + i).encode() if name is None else _bytes(name) for i, name in enumerate(names)]
+    parts = [str(first + i).encode() if name is None else bytes_of(name) for i, name in enumerate(names)]
     if any(space in b"".join(parts) for space in b" \t\n\r"):
         parts = [(part.split(None, 1) or [b""])[0] for part in parts]
     return join_bytes(parts)
-
-
-def _bytes(text: Text) -> bytes:
-    return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
@@ -138,9 +116,9 @@ def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
         whole = "\N{NO-BREAK SPACE}"
     if not whole.isascii():  # characters of several bytes will be refused in order
         for number, text in enumerate(texts):
-            if not isinstance(text, str | bytes | bytearray | memoryview):
-                raise _no_text(text, first + number)
-        return join_bytes([_bytes(text) for text in texts])
+            if not is_text(text):
+                raise not_text(text, first + number)
+        return join_bytes([bytes_of(text) for text in texts])
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
     return np.frombuffer(whole.encode(), np.uint8), offsets
@@ -149,7 +127,7 @@ def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
 def _qualities(qualities: Sequence[Any] | None, offsets: Any, first: int) -> Any:
     if qualities is None or None in qualities:
         return None
-    joined, ends = join_bytes([_bytes(quality) for quality in qualities])
+    joined, ends = join_bytes([bytes_of(quality) for quality in qualities])
     wrong = np.flatnonzero(np.diff(ends) != np.diff(offsets))
     if wrong.size:
         raise InputError(f"sequence {first + int(wrong[0])}: quality and sequence differ in length")

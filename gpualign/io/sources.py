@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io.bgzf import Inflated
 from gpualign.io.blocks import TextOfPieces, TextStream
-from gpualign.io.fastx import ChunkData, LongRecord, StoredText, newlines_in
+from gpualign.io.fastx import LongRecord
 from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText, StoredText, Text, newlines
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
 
 #: bytes read at a time, at least
@@ -52,7 +53,7 @@ class Source(Protocol):
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Some of what is held."""
 
-    def take(self, size: int) -> ChunkData:
+    def take(self, size: int) -> Text:
         """The first bytes of what is held, which is no longer held."""
 
     def streamed(self, stack: ExitStack) -> Streamed:
@@ -89,12 +90,12 @@ class Streamed:
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
         return self._held[begin:end]
 
-    def take(self, size: int) -> NDArray[np.uint8]:
+    def take(self, size: int) -> HeldText:
         taken, rest = self._held[:size], self._held[size:]
         self._held = rest.copy() if len(rest) <= size else rest  # little of it, to where it keeps no more alive
         self.line = None if self.line is None else self.line + int(_native.count_newlines(taken))
         self.offset = None if self.offset is None else self.offset + size
-        return taken
+        return HeldText((taken,))
 
     def streamed(self, stack: ExitStack) -> Streamed:
         return self
@@ -142,7 +143,7 @@ class Stored:
 
     def long_record(self) -> LongRecord:
         """As :meth:`Streamed.long_record`."""
-        self._line += newlines_in(self._file, self._counted, self.offset)
+        self._line += newlines(self._file, self._counted, self.offset)
         return LongRecord(self, b"", self._line)
 
     def after(self, record: LongRecord) -> None:
@@ -172,24 +173,19 @@ class InPieces:
         return min(held, size)
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        parts, at = [], 0
-        for text, _ in self._held:
-            if begin < at + len(text) and at < end:
-                parts.append(text[max(0, begin - at) : end - at])
-            at += len(text)
-        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint8), *parts])
+        return HeldText(tuple(text for text, _ in self._held)).part(begin, end).joined(self.path)
 
-    def take(self, size: int) -> tuple[NDArray[np.uint8], ...]:
+    def take(self, size: int) -> HeldText:
         taken = []
         while size:
-            text, newlines = self._held.pop(0)
+            text, lines = self._held.pop(0)
             if len(text) > size:
-                text, rest, of_all = text[:size], text[size:], newlines
-                newlines = int(_native.count_newlines(text))
-                self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), of_all - newlines))
+                text, rest, of_all = text[:size], text[size:], lines
+                lines = int(_native.count_newlines(text))
+                self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), of_all - lines))
             taken.append(text)
-            self.line, size = self.line + newlines, size - len(text)
-        return tuple(taken)
+            self.line, size = self.line + lines, size - len(text)
+        return HeldText(tuple(taken))
 
     def streamed(self, stack: ExitStack) -> Streamed:
         return Streamed(TextOfPieces(self.path, (text for text, _ in itertools.chain(self._held, self._pieces))))

@@ -7,7 +7,8 @@ import numpy as np
 from gpualign.engine.select import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import SequenceAlphabet, Sequences, as_batch, batches_of, run_options, symbols_in
+from gpualign.io.fastx import SequenceAlphabet
+from gpualign.io.in_memory import Sequences, as_batch, batches_of, run_options, symbols_in
 from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -21,13 +21,14 @@ from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.in_memory import Sequences, as_batch, packed, run_options
-from gpualign.io.mates import to_reads
+from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
+from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
-from gpualign.map.api_inputs import Given, Item, is_path, is_sequence, work_of_reads
+from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
+from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
@@ -52,14 +53,6 @@ _FIELDS = {
 #: bases of reads that a thread takes at once, of files and for a GPU, and of reads in memory where threads share them
 _BATCH, _SMALL_BATCH = 1 << 22, 1 << 19
 _CLOSED = "the mapper is closed"
-
-
-class Part(NamedTuple):
-    """A batch and its records."""
-
-    batch: SequenceBatch
-    alignments: Alignments
-    pairs: PairModel | None
 
 
 class Mapper:
@@ -173,7 +166,7 @@ class Mapper:
         if is_sequence(reads):
             return self._map_one(reads, mates)
         kept = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
-        none = hit_table(_NOTHING, 0, self._target, kept)
+        none = hit_table(Alignments.none(), 0, self._target, kept)
         return Table.concat([none, *self._tables(reads, mates, progress, kept)])
 
     def iter_map(
@@ -215,7 +208,7 @@ class Mapper:
         Raises:
             as :meth:`map`.
         """
-        if any(is_path(given) or isinstance(given, SequenceBatch) for given in (reads, mates)):
+        if is_whole(reads) or is_whole(mates):
             raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
         held: deque[list[Any]] = deque()  # batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
@@ -223,8 +216,8 @@ class Mapper:
             hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
             each = hits if mates is None else zip(hits, hits, strict=True)
             yield from zip(held.popleft(), each, strict=True)
-            first += len(part.batch)
-            bar.update(len(part.batch))
+            first += len(part)
+            bar.update(len(part))
 
     def segments(
         self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
@@ -234,10 +227,9 @@ class Mapper:
         Yields:
             ``pysam.AlignedSegment``, in order.
         """
-        to_segments = None
+        to_segments = segments_of(self._index, self._params)
         for part in self._parts(Given(reads, mates, unnamed=False)):
-            to_segments = to_segments or segments_of(self._index, self._params, part.pairs)
-            yield from to_segments(part.batch, part.alignments)
+            yield from to_segments(part)
 
     @property
     def header(self) -> pysam.AlignmentHeader:
@@ -270,14 +262,14 @@ class Mapper:
         first, bar = 0, Progress(self._options, "read", call=progress)
         for part in self._parts(Given(reads, mates)):
             if kept is not None:
-                kept.batches.append(part.batch)
+                kept.batches.append(part.columns())
                 kept.firsts.append(first)
             yield hit_table(part.alignments, first, self._target, kept)
-            first += len(part.batch)
-            bar.update(len(part.batch))
+            first += len(part)
+            bar.update(len(part))
 
-    def _parts(self, given: Given) -> Iterator[Part]:
-        """Batches with their records, in order."""
+    def _parts(self, given: Given) -> Iterator[Found]:
+        """What is found of each batch, in order."""
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
             items, paired = given.items(_BATCH if backend.on_gpu else _SMALL_BATCH, stack)
@@ -317,7 +309,7 @@ class Mapper:
             self._options = replace(self._options, device="cpu")
         self._start()
 
-    def _library(self, items: Iterator[Any]) -> tuple[PairModel | None, Iterator[Any]]:
+    def _library(self, items: Iterator[Reads]) -> tuple[PairModel | None, Iterator[Reads]]:
         """How pairs lie (None: in no way that they share), and the items from the first one on."""
         params = self._params
         params.check_pairs()
@@ -329,25 +321,25 @@ class Mapper:
         )
         return library.model, items
 
-    def _stage(self, pairs: PairModel | None) -> Stage[Item, Part]:
+    def _stage(self, pairs: PairModel | None) -> Stage[Reads, Found]:
         index, params = self._index, self._params
 
         def map_batch_here(batch: SequenceBatch) -> Alignments:
             return map_batch(index, batch, params, pairs)
 
-        def part(batch: SequenceBatch, found: Alignments) -> Part:
+        def found_of(batch: SequenceBatch, found: Alignments) -> Found:
             if pairs is None and batch.mates is not None:  # mates that were mapped one by one do not know of each other
                 found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
-            return Part(batch, found.with_read_flags(batch.flags), pairs)
+            return Found.of(batch, found.with_read_flags(batch.flags))
 
-        def on_cpu(item: Item) -> Part:
-            batch = to_reads(item)
-            return part(batch, map_batch_here(batch))
+        def on_cpu(reads: Reads) -> Found:
+            batch = reads.columns()
+            return found_of(batch, map_batch_here(batch))
 
-        def on_device(item: Item, run: Run) -> Part:
-            batch, paired = to_reads(item), pairs is not None
+        def on_device(reads: Reads, run: Run) -> Found:
+            batch, paired = reads.columns(), pairs is not None
             found = run(lambda lend: MapBatch.of(batch, paired, lend))
-            return part(batch, found.alignments(batch, params, paired, map_batch_here))
+            return found_of(batch, found.alignments(batch, batch.mates if paired else None, map_batch_here))
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 
@@ -363,7 +355,7 @@ class Mapper:
 
     def _open(self, reference: Sequences) -> MinimizerIndex:
         seeding, threads = self._params.seeding, self._options.threads
-        if isinstance(reference, str | os.PathLike):
+        if is_path(reference):
             return open_index(os.fspath(reference), seeding.k, seeding.w, threads)
         whole = packed(as_batch(reference))
         if not whole.lengths.all():
@@ -378,16 +370,3 @@ def _hits_of_reads(alignments: Alignments, table: Table[Hit]) -> Iterator[list[H
         return ([hit] if is_mapped else [] for hit, is_mapped in zip(hits, mapped, strict=True))
     counts = np.diff(alignments.record_offsets).tolist()
     return ([hit for hit in islice(hits, count) if hit.contig >= 0] for count in counts)
-
-
-_NOTHING = Alignments(
-    flag=np.empty(0, np.uint16),
-    contig=np.empty(0, np.int32),
-    position=np.empty(0, np.int64),
-    mapq=np.empty(0, np.uint8),
-    score=np.empty(0, np.int32),
-    distance=np.empty(0, np.int32),
-    cigar=np.empty(0, np.uint32),
-    cigar_offsets=np.zeros(1, np.int64),
-    record_offsets=np.zeros(1, np.int64),
-)

@@ -15,32 +15,32 @@ from gpualign import _native
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.files import open_together
-from gpualign.io.in_memory import as_batch, parts_of, symbols_in
+from gpualign.io.in_memory import as_batch, checked_reads, is_bytes, is_path, parts_of, symbols_in
 from gpualign.io.mate_names import LOOKED_AT, files_have_dots, names_of
-from gpualign.io.mates import Reads, interleaved_items, paired_parts, single_items
+from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.paths import are_same
-from gpualign.io.reads import ReadSource
-from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
+from gpualign.io.reads import Reads, ReadSource
+from gpualign.io.records import bases_of_reads, batch_of, batched
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
 _NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]*")  # a read without bases, too
 #: longer texts of nucleotide codes are not file names
 _LONGEST_NAME = 64
-Item = Reads
 
 
 def is_sequence(reads: object) -> bool:
     """Whether what is given is one read, not a path nor several reads."""
-    if isinstance(reads, bytes | bytearray | memoryview):
+    if is_bytes(reads):
         return True
     if not isinstance(reads, str) or not _NUCLEOTIDES.fullmatch(reads):
         return False
     return len(reads) > _LONGEST_NAME or not os.path.exists(reads)
 
 
-def is_path(reads: object) -> bool:
-    return isinstance(reads, str | os.PathLike)
+def is_whole(reads: object) -> bool:
+    """Whether what is given is a file or a batch, not reads one by one."""
+    return is_path(reads) or isinstance(reads, SequenceBatch)
 
 
 def work_of_reads(*reads: Any) -> Work:
@@ -68,7 +68,7 @@ class Given:
     held: deque[list[Any]] | None = None
     unnamed: bool = True
 
-    def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Item], bool]:
+    def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Reads], bool]:
         """Batches of about ``bases``, and whether neighbours are mates; files stay open as long as ``stack``."""
         if self.mates is not None:
             return self._paired(bases, stack), True
@@ -76,17 +76,17 @@ class Given:
             source = stack.enter_context(ReadSource(os.fspath(self.reads)))
             return (interleaved_items if source.paired else single_items)(source, bases), source.paired
         if isinstance(self.reads, SequenceBatch):
-            return parts_of(self.reads, bases), False
+            return map(_reads, parts_of(self.reads, bases)), False
         return self._batches(bases), False
 
-    def _batches(self, bases: int) -> Iterator[SequenceBatch]:
+    def _batches(self, bases: int) -> Iterator[Reads]:
         first = 0
         for some in batched(self.reads, bases):
             self._hold(some)
-            yield batch_of(some, first, self.unnamed)
+            yield _reads(batch_of(some, first, self.unnamed))
             first += len(some)
 
-    def _paired(self, bases: int, stack: ExitStack) -> Iterator[Item]:
+    def _paired(self, bases: int, stack: ExitStack) -> Iterator[Reads]:
         reads, mates = self.reads, self.mates
         if is_path(reads) and is_path(mates):
             paths = [os.fspath(path) for path in (reads, mates)]
@@ -97,13 +97,13 @@ class Given:
                 stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
             )
             return paired_parts(first, second, bases)
-        if any(is_path(ends) or isinstance(ends, SequenceBatch) for ends in (reads, mates)):
+        if is_whole(reads) or is_whole(mates):
             ends = [as_batch(ends) for ends in (reads, mates)]
             _check_mates(len(ends[0]), len(ends[1]))
-            return iter([_joined(*ends)])
+            return iter([_reads(_joined(*ends))])
         return self._pair_batches(bases // 2)
 
-    def _pair_batches(self, bases: int) -> Iterator[SequenceBatch]:
+    def _pair_batches(self, bases: int) -> Iterator[Reads]:
         if hasattr(self.reads, "__len__") and hasattr(self.mates, "__len__"):
             _check_mates(len(self.reads), len(self.mates))
         first, mates = 0, checked_reads(self.mates)
@@ -111,13 +111,17 @@ class Given:
             second = list(islice(mates, len(some)))
             _check_mates(first + len(some), first + len(second))
             self._hold(list(zip(some, second, strict=True)))
-            yield _joined(*(batch_of(ends, first, self.unnamed) for ends in (some, second)))
+            yield _reads(_joined(*(batch_of(ends, first, self.unnamed) for ends in (some, second))))
             first += len(some)
         _check_mates(first, first + len(list(islice(mates, 1))))
 
     def _hold(self, reads: list[Any]) -> None:
         if self.held is not None:
             self.held.append(reads)
+
+
+def _reads(batch: SequenceBatch) -> Reads:
+    return Reads((batch,))
 
 
 def _check_mates(first: int, second: int) -> None:
@@ -130,4 +134,4 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
     all_dots = files_have_dots(list(zip(*(names_of(ends, 0, LOOKED_AT) for ends in (first, second)), strict=True)))
-    return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False, all_dots))
+    return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign.errors import UsageError
 from gpualign.index.minimizers import IndexParams
 from gpualign.index.run import choose_index_params
-from gpualign.io.mates import Reads, parsed, to_reads
+from gpualign.io.reads import Reads
 from gpualign.map.params import MapParams
 
 #: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches
@@ -32,8 +32,8 @@ def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[R
     held: list[Reads] = []
     lengths = np.zeros(0, np.int64)
     while len(lengths) < _SAMPLE_READS and (item := next(items, None)) is not None:
-        held.append(parsed(item))
-        lengths = np.concatenate((lengths, to_reads(held[-1]).lengths))
+        held.append(item.parsed())
+        lengths = np.concatenate((lengths, held[-1].columns().lengths))
     return lengths[:_SAMPLE_READS], itertools.chain(held, items)
 
 

@@ -70,12 +70,12 @@ class MapFiles:
     @property
     def read_files(self) -> tuple[str, ...]:
         """Paths of the reads, or of R1."""
-        return (self.reads,) if isinstance(self.reads, str) else self.reads
+        return _paths(self.reads)
 
     @property
     def mate_files(self) -> tuple[str, ...]:
         """Paths of R2, lane by lane."""
-        return (self.mates,) if isinstance(self.mates, str) else self.mates or ()
+        return _paths(self.mates or ())
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -93,6 +93,10 @@ class MapFiles:
     def write_reads(self) -> bool:
         """Whether reads are written as FASTQ."""
         return bool(self.unmapped_reads or self.mapped_reads)
+
+
+def _paths(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
 
 
 #: forms of cs, by their number in native code

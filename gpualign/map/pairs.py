@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
-from gpualign.io.mates import Reads, parsed, to_reads
+from gpualign.io.reads import Reads
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
@@ -172,12 +172,12 @@ class _Sizes:
 
 
 def estimate_pairs(
-    items: Iterator[Any],
+    items: Iterator[Reads],
     map_alone: Callable[[SequenceBatch], Alignments],
     library: PairModel,
     orientation: str | None = None,
     threads: int = 1,
-) -> tuple[Library, Iterator[Any]]:
+) -> tuple[Library, Iterator[Reads]]:
     """Orientation and insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
     Once for the whole run, from the first pairs whatever the batches, so that the output does not depend on them. The
@@ -188,7 +188,7 @@ def estimate_pairs(
     place in a file.
 
     Args:
-        items: reads as :func:`to_reads` takes them, pairs among them.
+        items: reads, pairs among them.
         library: penalty, and bounds where too few pairs could be mapped.
         orientation: of the library; None: the most frequent one.
 
@@ -217,12 +217,12 @@ def _count(batch: SequenceBatch) -> int:
     return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
 
 
-def _first_pairs(items: Iterator[Any], held: list[Reads]) -> Iterator[SequenceBatch]:
+def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[SequenceBatch]:
     """The first pairs, in parts that end with a batch or a multiple of so many at once; ``held`` gets the items."""
     pairs = 0
     for item in items:
-        held.append(parsed(item))
-        batch = to_reads(held[-1])
+        held.append(item.parsed())
+        batch = held[-1].columns()
         seconds = np.zeros(0, np.int64) if batch.mates is None else np.flatnonzero(batch.mates == 2)
         start = begun = 0
         while begun < len(seconds):

@@ -46,6 +46,12 @@ class Alignments:
         return len(self.record_offsets) - 1
 
     @classmethod
+    def none(cls) -> Alignments:
+        """Of no reads."""
+        kinds = (np.uint16, np.int32, np.int64, np.uint8, np.int32, np.int32, np.uint32)
+        return cls(*(np.zeros(0, kind) for kind in kinds), *np.zeros((2, 1), np.int64))  # type: ignore[arg-type]
+
+    @classmethod
     def join(cls, parts: Sequence[Alignments]) -> Alignments:
         """The parts' reads one after the other; at least one part."""
         columns = {

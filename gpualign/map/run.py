@@ -14,8 +14,8 @@ from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
-from gpualign.io.mates import Reads
 from gpualign.io.paths import ALIGNMENTS
+from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to

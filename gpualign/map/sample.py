@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any
@@ -19,12 +19,12 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
-from gpualign.io.mates import LaneReads, Reads, interleaved_items, paired_parts, single_items, unparsed_items
-from gpualign.io.reads import ReadSource, joined_header
+from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
+from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import observing
-from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
+from gpualign.map.output import MapOutputs, RecordFormatter
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -147,14 +147,13 @@ class Lanes:
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:
         for lane in range(len(self.first)):
             reads = self._of_lane(lane, batch_bases, unparsed)
-            yield from reads if not self._groups else (LaneReads(item, self._groups[lane]) for item in reads)
+            yield from (replace(item, read_group=self._groups[lane]) for item in reads) if self._groups else reads
 
-    def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Any]:
+    def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Reads]:
         first = self.first[lane]
         if self.second:
-            return paired_parts(
-                first, self.second[lane], batch_bases, self.check_names, self._threads, unparsed, self.far
-            )
+            second, as_text = self.second[lane], unparsed or self.far
+            return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
         return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
@@ -233,9 +232,9 @@ def map_sample(
             compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
         ) as mapped,  # before the devices, on which its threads wait
     ):
-        out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
-        for text, of_batch in mapped:
-            out.write(text)
+        out.begin(bam_header(header, index.reference) if layout.written == "bam" else header)
+        for written, of_batch in mapped:
+            out.write(written)
             statistics = statistics + of_batch
             progress(of_batch.reads)
         index.check_unchanged()

@@ -23,7 +23,7 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
-from gpualign.io.mates import Reads
+from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
@@ -290,7 +290,7 @@ class SampleMapper:
 
         def map_alone(batch: SequenceBatch) -> Alignments:
             found = run(lambda lend: MapBatch.of(batch, False, lend))
-            alone: Alignments = found.alignments(batch, self.params, False, self._map_alone)
+            alone: Alignments = found.alignments(batch, None, self._map_alone)
             return alone
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)

@@ -6,7 +6,6 @@ import contextlib
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import NvcompError
@@ -16,32 +15,28 @@ from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
-from gpualign.io.mates import LaneItem, LaneReads, Reads, UnparsedReads, to_device_text, to_reads
+from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
-from gpualign.map.device.fastq import FoundInText, ReadsInText, TextMapBatch, with_content
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
-from gpualign.map.device.text import (
-    MapAndTextKernel,
-    TextBatch,
-    TextForm,
-    TextKernel,
-    resident_text_target,
-)
-from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
+from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
+from gpualign.map.device.text_batch import TextMapBatch
+from gpualign.map.found import Found
+from gpualign.map.output import RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
+from gpualign.map.written import Written
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
 
 #: of each large buffer of page-locked memory, as batches in flight want several of them soon
 _LOCKED_AHEAD = 2
 
-Mapped = tuple[MappedText, MapStatistics]
+Mapped = tuple[Written, MapStatistics]
 
 
 def load_index(device: Device, index: MinimizerIndex) -> None:
@@ -72,98 +67,84 @@ class Mapping:
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
         return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
-    def on_cpu(self, item: Reads) -> Mapped:
+    def on_cpu(self, reads: Reads) -> Mapped:
         """From text to text."""
-        before, (reads, group) = STEPS.of_thread(), _lane_of(item)
+        before = STEPS.of_thread()
         with STEPS.at("parse"):
-            batch = to_reads(reads)
-        alignments = self.map_on_cpu(batch)
-        job, statistics = self._job(batch, alignments, group)
-        return self._written(job, statistics, self.formatter.records(job), before)
+            batch = reads.columns()
+        found = Found.of(batch, self.map_on_cpu(batch))
+        found, statistics = self._to_write(found, reads.read_group)
+        return self._written(found, statistics, self.formatter.records(found), before)
 
-    def on_device(self, item: Reads, run: Run) -> Mapped:
+    def on_device(self, reads: Reads, run: Run) -> Mapped:
         """The same with a device, which also parses the reads and writes their records, where it can and that pays."""
         before = STEPS.of_thread()
-        reads, group = _lane_of(to_device_text(item) if self._unparsed else item)
-        batch, alignments, on_gpu = self._map_on_device(reads, run)
-        job, statistics = self._job(batch, alignments, group, on_gpu)
-        if self.formatter.better_on_device(job):
+        found = self._map_on_device(reads.counted() if self._unparsed else reads, run)
+        found, statistics = self._to_write(found, reads.read_group)
+        if self.formatter.better_on_device(found):
             with contextlib.suppress(NvcompError):
-                records = self._records_by_device(job, run)
-                return self._written(job, statistics, records, before)
-        job = replace(job, batch=with_content(job.batch))
-        return self._written(job, statistics, self.formatter.records(job), before)
+                records = self._records_by_device(found, run)
+                return self._written(found, statistics, records, before)
+        return self._written(found, statistics, self.formatter.records(found), before)
 
-    def _map_on_device(self, reads: LaneItem, run: Run) -> tuple[SequenceBatch, Alignments, int]:
-        """The reads, parsed or left in their text on the device; their records; and how many reads a device mapped.
-
-        What the device gave back is in pinned memory: it is not held any longer than this.
-        """
-        params, pairs = self.formatter.params, self.formatter.pairs
+    def _map_on_device(self, reads: Reads, run: Run) -> Found:
+        """What the device gave back is in pinned memory: it is not held any longer than this."""
+        pairs = self.formatter.pairs
         paired = pairs is not None
-        batch: SequenceBatch | None = None
         found: DeviceRecords | DeviceAlignments | None = None
-        if isinstance(reads, UnparsedReads):
-            text = reads
-            in_text: FoundInText | DeviceRecords | None = run(lambda lend: TextMapBatch.of_text(text, paired, lend))
-            if isinstance(in_text, FoundInText):
-                batch, found = in_text.batch, in_text.records
-            else:
-                found = in_text
+        if reads.texts:
+            found = run(lambda lend: TextMapBatch.of_text(reads, paired, lend))
+            if found is not None and found.text is not None and not found.left_count:
+                with STEPS.at("map"):
+                    alignments = found.alignments(None, found.text.mates if paired else None, self.map_on_cpu)
+                return Found.in_text(found.text, alignments)
         # the device cannot read the text, had no memory for all of it at once, or leaves some reads to the CPU
-        if batch is None or found is None or found.left_count:
-            with STEPS.at("parse"):
-                parsed = batch = to_reads(reads)
+        with STEPS.at("parse"):
+            batch = reads.columns()
         if found is None:
-            found = run(lambda lend: MapBatch.of(parsed, paired, lend, pairs))
+            found = run(lambda lend: MapBatch.of(batch, paired, lend, pairs))
         with STEPS.at("map"):
-            alignments = found.alignments(batch, params, paired, self.map_on_cpu)
-        return batch, alignments, len(batch) - found.left_count
+            alignments = found.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
+        return Found.of(batch, alignments, len(batch) - found.left_count)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
 
     @STEPS.at("format")
-    def _job(
-        self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None, on_gpu: int = 0
-    ) -> tuple[RecordsJob, MapStatistics]:
+    def _to_write(self, found: Found, lane_group: str | None) -> tuple[Found, MapStatistics]:
         """What is to be written, and counted."""
         formatter = self.formatter
-        alignments = formatter.finished(batch, alignments)
-        job = formatter.job(batch, alignments, lane_group)
-        statistics = statistics_of(batch, alignments, formatter.pairs)
-        primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
-        check_count("reads", len(batch), primary)
-        long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
+        found = formatter.finished(found)
+        statistics = statistics_of(found, formatter.pairs)
+        primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
+        check_count("reads", len(found), primary)
+        long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))
+        batch, found = found.batch, formatter.to_write(found, lane_group)
         # the host has the names of reads that a device parsed only where they are not as SAM allows
-        names = 0 if isinstance(batch, ReadsInText) else _native.count_invalid_names(batch.names, batch.name_offsets)
-        statistics = replace(statistics, invalid_tags=job.invalid_tags, invalid_names=names)
-        return job, replace(statistics, long_reads=long_reads, on_gpu=on_gpu)
+        names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)
+        statistics = replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names)
+        return found, replace(statistics, long_reads=long_reads, on_gpu=found.on_gpu)
 
-    def _records_by_device(self, job: RecordsJob, run: Run) -> NDArray[np.uint8] | BgzfBlocks:
+    def _records_by_device(self, found: Found, run: Run) -> Written:
         """
         Raises:
             NvcompError: the device cannot deflate them.
         """
         layout = self.formatter.layout
-        form = TextForm(layout.records == "bam", deflate=layout.deflates_batches)
-        written = run(lambda lend: TextBatch.of(job.batch, job.alignments, job.wanted, job.options, form, lend))
-        check_count("records", job.count, written.records)
+        form = (layout.records == "bam", layout.deflates_batches)
+        written: Written = run(lambda lend: TextBatch.of(found, *form, lend))
+        check_count("records", found.count, written.count)
+        if layout.held:  # sorting copies them
+            return written
         with STEPS.at("copy"):
-            text: NDArray[np.uint8] = (written.whole if layout.held else written.joined)(self._memory)  # sorting copies
-        return BgzfBlocks(text) if written.deflated else text
+            records = self._memory.make(len(written.records))[: len(written.records)]
+            np.copyto(records, written.records)
+        return replace(written, records=records)
 
-    def _written(
-        self, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks, before: Seconds
-    ) -> Mapped:
-        if self._deflates and isinstance(records, np.ndarray) and len(records):
-            blocks = packed(records, np.array([len(records)], np.uint64))
-            records = BgzfBlocks(np.frombuffer(blocks, np.uint8))
-        text = self.formatter.text(job, records)
-        return text, replace(statistics, seconds=thread_seconds(before))
-
-
-def _lane_of(item: Reads) -> tuple[LaneItem, str | None]:
-    """The reads, and the ID of their own read group if they have one."""
-    return (item.reads, item.read_group) if isinstance(item, LaneReads) else (item, None)
+    def _written(self, found: Found, statistics: MapStatistics, records: Written, before: Seconds) -> Mapped:
+        if self._deflates and not records.deflated and len(records.records):
+            blocks = packed(records.records, np.array([len(records.records)], np.uint64))
+            records = replace(records, records=np.frombuffer(blocks, np.uint8), deflated=True)
+        written = self.formatter.written(found, records)
+        return written, replace(statistics, seconds=thread_seconds(before))

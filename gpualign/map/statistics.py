@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import counted
+from gpualign.map.found import Found
 from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
-from gpualign.map.records import Alignments
-from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 
 #: bins of the report's histograms: share of a read's length, bases
@@ -84,7 +83,7 @@ class MapStatistics:
     def __add__(self, other: MapStatistics) -> MapStatistics:
         def total(name: str) -> Any:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if not isinstance(mine, np.ndarray):
+            if np.ndim(mine) == 0:
                 return mine + theirs
             longer, shorter = (mine, theirs) if len(mine) >= len(theirs) else (theirs, mine)
             summed = longer.copy()
@@ -125,14 +124,14 @@ class MapStatistics:
         }
 
 
-def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None) -> MapStatistics:
+def statistics_of(found: Found, pairs: PairModel | None) -> MapStatistics:
     """Those that the reads and records of one batch tell."""
     mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
-        alignments.native, batch.base_offsets, round(1 / ERROR_RATE_BIN)
+        found.alignments.native, found.base_offsets, round(1 / ERROR_RATE_BIN)
     )
     return MapStatistics(
-        reads=len(batch),
-        bases=int(batch.base_offsets[-1] - batch.base_offsets[0]),
+        reads=len(found),
+        bases=int(found.base_offsets[-1] - found.base_offsets[0]),
         mapped=mapped,
         properly_paired=proper,
         secondary=secondary,
@@ -142,13 +141,13 @@ def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel
         mapqs=mapqs,
         distances=distances,
         error_rates=rates,
-        insert_sizes=_none() if pairs is None else _insert_sizes(batch, alignments, pairs),
+        insert_sizes=_none() if pairs is None else _insert_sizes(found, pairs),
     )
 
 
-def _insert_sizes(batch: SequenceBatch, alignments: Alignments, pairs: PairModel) -> NDArray[np.int64]:
+def _insert_sizes(found: Found, pairs: PairModel) -> NDArray[np.int64]:
+    assert found.mates is not None
     orientation = ORIENTATIONS.index(pairs.orientation)
-    assert batch.mates is not None
     return _native.count_insert_sizes(
-        batch.mates, alignments.native, _SURE_MAPQ, orientation, pairs.max, INSERT_SIZE_BIN
+        found.mates, found.alignments.native, _SURE_MAPQ, orientation, pairs.max, INSERT_SIZE_BIN
     )

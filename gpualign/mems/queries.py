@@ -16,8 +16,9 @@ from gpualign import _native
 from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, LongRecord, StoredText, parse
+from gpualign.io.fastx import Chunk, LongRecord
 from gpualign.io.reads import ReadSource
+from gpualign.io.text import StoredText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
@@ -115,7 +116,7 @@ def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
         return batch
     if isinstance(batch, Chunk) and (packed := _packed(batch, strands, deferred)) is not None:
         return packed
-    records = parse(batch) if isinstance(batch, Chunk) else batch  # the parser reports what is wrong with it
+    records = batch.columns()  # which says what is wrong with it
     longest = int(records.lengths.max(initial=0))
     if longest > _native.LONGEST_MEM_QUERY:
         raise InputError(_too_long(longest))
@@ -193,7 +194,7 @@ class QueryFiles:
         for path in self.paths:
             with ReadSource(path, by_parser=self.by_parser(path), far=self.far) as source:
                 maximum = self.batch_bases()
-                for item in source.items(maximum, long_records=True):
+                for item in source.items(maximum):
                     if isinstance(item, LongRecord):
                         yield pack_record(item, self.strands, self.deferred())
                     elif bases_of(item) <= 2 * maximum:

@@ -45,6 +45,10 @@ class SequenceBatch(Tabular):
     def __len__(self) -> int:
         return len(self.base_offsets) - 1
 
+    def columns(self) -> SequenceBatch:
+        """Itself, as what is not parsed yet has its columns by this name."""
+        return self
+
     @property
     def native(self) -> tuple[NDArray[Any] | None, ...]:
         """The arrays as native functions take them: all fields but the flags."""

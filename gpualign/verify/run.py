@@ -20,10 +20,9 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.chunks import read_batches
-from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_together
 from gpualign.io.mate_names import names_of
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.reads import ReadSource, Records
 from gpualign.io.references import read_reference
 from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.table_output import Kind
@@ -176,7 +175,7 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> t
     by_file: list[list[SequenceBatch]] = []
     for path in paths:
         with ReadSource(path, reference, threads=threads, by_parser=True) as source:
-            by_file.append(list(run_ordered(source.items(_QUERY_BASES), _query_batch, threads)))
+            by_file.append(list(run_ordered(source.reads(_QUERY_BASES), _query_batch, threads)))
     batches = [batch for of_file in _with_mates_numbered(by_file) for batch in of_file]
     if not batches:
         batches = [SequenceBatch.from_records([])]
@@ -191,13 +190,13 @@ def _query_batches(files: VerifyFiles, chunk_bytes: int, first: Any) -> Iterator
     for path, opened in itertools.zip_longest(files.queries, (first,)):
         with ReadSource(path, _fasta(files.reference), opened=opened) as source:
             yield from filter(
-                len, map(_query_batch, source.items(-(-chunk_bytes // 2)))
+                len, map(_query_batch, source.reads(-(-chunk_bytes // 2)))
             )  # records may all be further ones
 
 
-def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
+def _query_batch(records: Records) -> SequenceBatch:
     """Names and bases alone; mates, which have one name in SAM, BAM and CRAM, as /1 and /2."""
-    batch = to_batch(item)
+    batch = records.columns()
     names, offsets = batch.names, batch.name_offsets
     if batch.flags is not None:
         ends = np.where(batch.flags & 0x80, "/2", "/1")

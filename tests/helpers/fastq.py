@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpualign.io.mates import UnparsedReads
+from gpualign.io.reads import Reads
 from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch
@@ -25,12 +25,12 @@ class Found:
     longest: int
 
 
-def read_in_scalar_code(reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
+def read_in_scalar_code(reads: Reads, longest: int = 1 << 31) -> Found | None:
     """The reads; None of text that the host must read."""
     return _read(reads, longest, lambda batch, staged: native_tests.read_fastq(batch.tobytes()))
 
 
-def read_by_kernels(kernels: Sequence[Emulated], reads: UnparsedReads, longest: int = 1 << 31) -> Found | None:
+def read_by_kernels(kernels: Sequence[Emulated], reads: Reads, longest: int = 1 << 31) -> Found | None:
     """The same by the kernels in turn, each with as many blocks as on a device."""
 
     def run(batch: np.void, staged: StagedText) -> None:
@@ -48,8 +48,9 @@ def text_on_device(staged: StagedText) -> NDArray[np.uint8]:
     return memory
 
 
-def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
-    staged, count, layout = StagedText.of(reads), len(reads), StagedText.of(reads).layout
+def _read(reads: Reads, longest: int, run: Callable[[np.void, StagedText], None]) -> Found | None:
+    staged = StagedText.of(reads)
+    count, layout = staged.count, staged.layout
     memory = np.full(layout.nbytes, 0xA5, np.uint8)
     others: list[NDArray[np.uint8]] = []
 
@@ -79,5 +80,5 @@ def _read(reads: UnparsedReads, longest: int, run: Callable[[np.void, StagedText
         column("qualities", bases),
         mates=column("mates", count) if reads.paired else None,
     )
-    tie_breaks, templates = column("tie_breaks", count, np.uint32), column("templates", reads.count + 1, np.uint32)
+    tie_breaks, templates = column("tie_breaks", count, np.uint32), column("templates", staged.records + 1, np.uint32)
     return Found(found, tie_breaks, templates, found_longest)

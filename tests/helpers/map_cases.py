@@ -46,7 +46,9 @@ def assert_same(
 ) -> None:
     """The device's records are the CPU's, and it left no read to the CPU."""
     assert not found.left.any()
-    merged = found.alignments(batch, params, pairs is not None, None)
+    merged = found.alignments(
+        batch, None if pairs is None else batch.mates, lambda left: map_batch(index, left, params)
+    )
     expected = map_batch(index, batch, params, pairs)
     for field in fields(expected):
         assert np.array_equal(getattr(merged, field.name), getattr(expected, field.name)), field.name

@@ -105,8 +105,8 @@ def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, i
     """What the kernels write, and the number of records."""
     arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
     held = tuple(np.ascontiguousarray(array) for array in arrays)
-    reads = len(item.batch)
-    edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
+    reads = len(item.found)
+    edits, sizes = np.zeros(len(item.found.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
     totals, out = np.zeros(3, np.uint64), np.zeros(0, np.uint8)
     while True:
         batch = item.native(
@@ -118,7 +118,7 @@ def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, i
             out=int(out.ctypes.data),
             capacity=len(out),
         )
-        native.write_records(batch.tobytes(), item.form.bam)
+        native.write_records(batch.tobytes(), item.bam)
         if int(totals[0]) <= len(out):
             return out[: int(totals[0])].tobytes(), int(totals[1])
         out = np.zeros(int(totals[0]), np.uint8)

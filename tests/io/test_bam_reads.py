@@ -19,7 +19,7 @@ from gpualign.io import sources
 from gpualign.io.alignment import AlignmentReads
 from gpualign.io.bam_reads import BamChunk
 from gpualign.io.files import InputFile
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch, join_batches
 
 HEADER = {"HD": {"VN": "1.6"}, "SQ": [{"SN": "g", "LN": 1000}], "RG": [{"ID": "l", "SM": "s"}], "CO": ["a comment"]}
@@ -80,7 +80,7 @@ def test_reads_are_those_of_htslib(
         items = list(source.reads(bases))
     assert all(isinstance(item, BamChunk) for item in items)
     assert (len(items) > 20) == (bases < 1000)
-    batches = [batch for item in items if len(batch := to_batch(item))]
+    batches = [batch for item in items if len(batch := item.columns())]
     if bases == 1 << 22:
         found = batches[0]
         for field in fields(SequenceBatch):
@@ -97,7 +97,7 @@ def test_plain_bam(tmp_path: Path) -> None:
     """Not compressed."""
     path = write_bam(tmp_path / "x.bam", 50, "wbu")
     with ReadSource(str(path)) as source:
-        (batch,) = map(to_batch, source.reads(1 << 22))
+        (batch,) = (item.columns() for item in source.reads(1 << 22))
     np.testing.assert_array_equal(batch.bases, by_htslib(path).bases)
 
 
@@ -124,7 +124,7 @@ def test_damaged_record(tmp_path: Path) -> None:
 def read_all(path: Path, bases: int) -> None:
     with ReadSource(str(path), threads=2) as source:
         for item in source.reads(bases):
-            to_batch(item)
+            item.columns()
 
 
 def through_a_pipe(data: bytes) -> tuple[list[SequenceBatch], type]:
@@ -143,7 +143,7 @@ def through_a_pipe(data: bytes) -> tuple[list[SequenceBatch], type]:
     finally:
         os.close(reading)
         feeder.join()
-    return [to_batch(item) for item in items], type(items[0])
+    return [item.columns() for item in items], type(items[0])
 
 
 @pytest.mark.parametrize("mode", ["wb", "wc"])
@@ -157,7 +157,7 @@ def test_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: s
     else:
         with ReadSource(str(path), threads=2) as source:
             items = list(source.reads(1 << 22))
-        batches, kind = [to_batch(item) for item in items], type(items[0])
+        batches, kind = [item.columns() for item in items], type(items[0])
     assert kind is BamChunk
     (found,) = batches
     for field in fields(SequenceBatch):
@@ -199,7 +199,7 @@ def test_cram_of_another_reference(tmp_path: Path) -> None:
         record.query_sequence, record.cigarstring = "ACGTTGCA", "8M"
         out.write(record)
     with ReadSource(str(mapped), str(tmp_path / "g.fa")) as source:
-        assert [to_batch(item).sequence(0) for item in source.reads(1000)] == [b"ACGTTGCA"]
+        assert [item.columns().sequence(0) for item in source.reads(1000)] == [b"ACGTTGCA"]
     (tmp_path / "g.fa").unlink()
     with (
         pytest.raises(InputError, match=r"truncated or damaged after 0 reads: .*reference"),

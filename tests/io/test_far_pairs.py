@@ -16,12 +16,12 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import mate_names
 from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, StoredText, UncountedLine
+from gpualign.io.fastx import Chunk, UncountedLine
 from gpualign.io.files import InputFile
-from gpualign.io.mates import PairedParts, interleaved_items, paired_parts, parsed, to_reads
+from gpualign.io.mates import interleaved_items, paired_parts
 from gpualign.io.packed_text import PackedText
-from gpualign.io.reads import ReadSource
-from gpualign.sequences.batch import SequenceBatch
+from gpualign.io.reads import Reads, ReadSource
+from gpualign.io.text import HeldText, StoredText
 from tests.helpers.files import write_bgzf
 
 TILE = _native.FASTQ_TILE
@@ -48,19 +48,26 @@ def paths(tmp_path: Path) -> list[str]:
     ]
 
 
-def parts_of(paths: list[str], batch: int, threads: int = 1, by_parser: bool = False) -> Iterator[PairedParts]:
+def parts_of(paths: list[str], batch: int, threads: int = 1, by_parser: bool = False) -> Iterator[Reads]:
     with (
         closing(ReadSource(paths[0], threads=threads, by_parser=by_parser, far=True)) as first,
         closing(ReadSource(paths[1], threads=threads, by_parser=by_parser, far=True)) as second,
     ):
-        for item in paired_parts(first, second, batch, threads=threads, far=True):
-            assert isinstance(item, PairedParts)
+        for item in paired_parts(first, second, batch, threads=threads, unparsed=True):
+            assert item.texts
             yield item
 
 
-def elsewhere(item: PairedParts) -> PairedParts:
-    copy: PairedParts = pickle.loads(pickle.dumps(item, protocol=5))
+def elsewhere(item: Reads) -> Reads:
+    copy: Reads = pickle.loads(pickle.dumps(item, protocol=5))
     return copy
+
+
+def chunks_of(item: Reads) -> list[Chunk]:
+    """Those in which it travels."""
+    chunks = [replace(chunk) for replace, (chunk,) in (side.__reduce__() for side in item.texts)]
+    assert all(isinstance(chunk, Chunk) for chunk in chunks)
+    return chunks
 
 
 @pytest.mark.parametrize("batch", [1, 2000, 20_000, 1 << 20])
@@ -73,9 +80,9 @@ def test_the_pairs_of_both_files_in_order(paths: list[str], batch: int, threads:
     ]
     found = []
     for item in parts_of(paths, batch, threads):
-        reads = elsewhere(item).joined()
+        reads = elsewhere(item).columns()
         assert reads.mates is not None
-        assert reads.mates.tolist() == [1, 2] * item.pairs
+        assert reads.mates.tolist() == [1, 2] * len(item.texts[0])
         found += [(reads.name(i).encode(), reads.sequence(i), reads.quality(i)) for i in range(len(reads))]
     assert found == expected
 
@@ -87,8 +94,7 @@ def test_blocks_travel_once(paths: list[str]) -> None:
     stored = sum(Path(path).stat().st_size for path in paths)
     sent = 0
     for item in items:
-        for chunk in (item.first, item.second):
-            assert isinstance(chunk, Chunk)
+        for chunk in chunks_of(item):
             assert isinstance(chunk.data, PackedText)
             sent += len(chunk.data.blocks)
     assert stored - 100 < sent < 2 * stored
@@ -104,8 +110,7 @@ def test_plain_text_that_workers_see_stays_in_its_files(tmp_path: Path) -> None:
     assert min(map(len, texts)) > 1 << 16  # no reader holds them
     places: list[list[int]] = [[], []]
     for item in parts_of(paths, 50_000, by_parser=True):
-        for of_side, chunk, text in zip(places, (item.first, item.second), texts, strict=True):
-            assert isinstance(chunk, Chunk)
+        for of_side, chunk, text in zip(places, chunks_of(item), texts, strict=True):
             assert isinstance(chunk.data, StoredText)
             assert chunk.offset == chunk.data.offset == sum(of_side)
             assert bytes(chunk.text()) == text[chunk.offset :][: len(chunk.data)]
@@ -124,7 +129,7 @@ def test_a_malformed_record_has_its_file_and_line(tmp_path: Path, side: int) -> 
     errors = []
     for item in parts_of(paths, 10_000):
         try:
-            elsewhere(item).joined()
+            elsewhere(item).columns()
         except UncountedLine as error:
             errors.append(str(error.counted()))
     assert errors == [f"{paths[side]}:604: record 'bad': 4 bases but 3 qualities"]
@@ -137,9 +142,9 @@ def test_files_of_other_lengths_and_names(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="differ in length: 300 reads here, 293 in"):
         list(parts_of(paths, 10_000))
     write_bgzf(tmp_path / "2.gz", b"".join([*other[:200], other[5], *other[201:]]), 600)
-    *_, bad = (item for item in parts_of(paths, 30_000) if b"@r200/" in bytes(item.first.text()))  # type: ignore[union-attr]
+    *_, bad = (item for item in parts_of(paths, 30_000) if b"@r200/" in bytes(chunks_of(item)[0].text()))
     with pytest.raises(InputError, match="named 'r200/1' and 'r5/2'"):
-        elsewhere(bad).joined()
+        elsewhere(bad).columns()
 
 
 def test_parts_at_every_record(tmp_path: Path) -> None:
@@ -154,13 +159,14 @@ def test_parts_at_every_record(tmp_path: Path) -> None:
         packed = Path(write_bgzf(tmp_path / "x.gz", text, 333)).read_bytes()
         with InputFile(str(path)) as file:
             stored = StoredText(file.stored(), 0, len(text))
-        kinds = (np.frombuffer(text, np.uint8), stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
+        held = HeldText((np.frombuffer(text, np.uint8),))
+        kinds = (held, stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
         for data in kinds:
             whole = FastqText.of(Chunk(data, "fastq", str(path), None, offset=0))
             assert whole is not None
             for start in range(61):
                 for count in {0, 1, 5, 61 - start}:
-                    part = whole.part(start, count)
+                    ((part, *_),) = whole.part(start, start + count).__reduce__()[1:]
                     end = ends[min(61, start + count)]
                     assert bytes(part.text()) == text[ends[start] : end]
                     assert part.offset == ends[start]
@@ -210,14 +216,13 @@ def test_no_pair_of_one_file_is_cut(
     path = write_bgzf(tmp_path / "x.gz", text, block)
     with closing(ReadSource(path, far=True, interleaved=True)) as source:
         items = list(interleaved_items(source, -(-chunk // 2)))
-    found = [to_reads(pickle.loads(pickle.dumps(item, protocol=5))) for item in items]
+    found = [elsewhere(item).columns() for item in items]
     assert [batch.name(i) for batch in found for i in range(len(batch))] == [
         name.removesuffix("/1").removesuffix("/2") for name in names
     ]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
-    packed = [isinstance(item, Chunk) and isinstance(item.data, PackedText) for item in items]
+    packed = [item.neighbours for item in items]
     assert sum(packed) > len(packed) / 2 or len(packed) < 6
-    assert all(isinstance(parsed(item), SequenceBatch) for item in items)
 
 
 def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
@@ -227,14 +232,14 @@ def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
     half = text.index(b"@", len(text) // 2)
     path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
     with closing(ReadSource(path, far=True, interleaved=True)) as source:
-        found = [to_reads(item) for item in interleaved_items(source, 500, with_pairs=False)]
+        found = [item.columns() for item in interleaved_items(source, 500, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
 
 
 def test_a_file_of_one_name(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
     with closing(ReadSource(path, far=True, interleaved=True)) as source:
-        found = [to_reads(item) for item in interleaved_items(source, 100, with_pairs=False)]
+        found = [item.columns() for item in interleaved_items(source, 100, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
 
 

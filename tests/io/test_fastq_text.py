@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,10 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
-from gpualign.io.mates import UnparsedReads
 from gpualign.io.packed_chunks import Packed
+from gpualign.io.reads import Reads
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
+from gpualign.io.text import HeldText
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -35,8 +37,7 @@ TILE = _native.FASTQ_TILE
 
 def chunk_of(text: bytes, pieces: tuple[int, ...] = ()) -> Chunk:
     data = np.frombuffer(text, np.uint8)
-    parts = tuple(np.split(data, pieces)) if pieces else data
-    return Chunk(parts, "fastq", "reads.fq", 1)
+    return Chunk(HeldText(tuple(np.split(data, pieces))), "fastq", "reads.fq", 1)
 
 
 def same(found: SequenceBatch, expected: SequenceBatch) -> bool:
@@ -45,12 +46,12 @@ def same(found: SequenceBatch, expected: SequenceBatch) -> bool:
     return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
 
 
-def check(reads: UnparsedReads) -> bool:
+def check(reads: Reads) -> bool:
     """Whether the device reads them; then as the host does, and otherwise the host may."""
     found = read_in_scalar_code(reads)
     if found is None:
         return False
-    expected = reads.parsed()
+    expected = reads.columns()
     assert same(found.batch, expected)
     staged = MapBatch.of(expected, reads.paired)
     count = len(expected)
@@ -79,8 +80,8 @@ def test_what_sequencers_write() -> None:
         for whole in (text, text[: -len(ends)]):
             counted = FastqText.of(chunk_of(whole))
             assert counted is not None
-            assert counted.records == 300
-            assert check(UnparsedReads((counted,), (0,), 300))
+            assert len(counted) == 300
+            assert check(Reads((counted,)))
 
 
 def test_parts_at_every_record_and_border_of_a_tile() -> None:
@@ -93,8 +94,9 @@ def test_parts_at_every_record_and_border_of_a_tile() -> None:
     for start in range(120):
         for count in (1, 2, 119, 120):
             if start + count <= 120:
-                assert check(UnparsedReads((first,), (start,), count))
-                assert check(UnparsedReads((first, second), (start, start), count, True, ("1.fq", "2.fq")))
+                assert check(Reads((first.part(start, start + count),)))
+                both = tuple(text.part(start, start + count) for text in (first, second))
+                assert check(Reads(both, ("1.fq", "2.fq")))
     for ends in ("\n", "\r\n"):
         after = texts[0].replace(b"\n", ends.encode())
         for shift in range(1, 600):  # each byte of a record at the border of a tile
@@ -102,8 +104,8 @@ def test_parts_at_every_record_and_border_of_a_tile() -> None:
             text = f"@{'x' * 200}{ends}{'A' * length}{ends}+{ends}{'I' * length}{ends}".encode() + after
             counted = FastqText.of(chunk_of(text, (TILE,)))
             assert counted is not None
-            assert check(UnparsedReads((counted,), (0,), 121))
-            assert check(UnparsedReads((counted,), (1,), 4))
+            assert check(Reads((counted,)))
+            assert check(Reads((counted.part(1, 5),)))
 
 
 FEW = ("@one a b\nACGTNacgtn\n+\n@+I!~@+I!~\n", "@two\nA\n+two\n@\n", "@3/1\nNNNN\n+\n++++\n", "@4\nac\n+\n>;")
@@ -132,7 +134,7 @@ def test_chunk_borders_at_every_byte_of_a_record(
         parts = []
         for one in counted:
             assert one is not None
-            found = read_in_scalar_code(UnparsedReads((one,), (0,), one.records))
+            found = read_in_scalar_code(Reads((one,)))
             assert found is not None
             parts.append(found.batch)
         cuts.add(tuple(map(len, parts)))
@@ -147,9 +149,9 @@ def test_names_of_any_length(size: int, mates: tuple[str, str]) -> None:
     name = ("name" * size)[:size]
     texts = [f"@{name}{mate} x\nACGT\n+\nIIII\n@a{mate}\nA\n+\n!\n".encode() for mate in mates]
     counted = [FastqText.of(chunk_of(text)) for text in texts]
-    reads = UnparsedReads(tuple(one for one in counted if one), (0, 0), 2, paths=("1.fq", "2.fq"))
+    reads = Reads(tuple(one for one in counted if one), ("1.fq", "2.fq"))
     assert check(reads) == (size + len(mates[0]) <= 254)
-    assert [reads.parsed().name(i) for i in range(4)] == [name, name, "a", "a"]
+    assert [reads.columns().name(i) for i in range(4)] == [name, name, "a", "a"]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +172,11 @@ def test_names_of_any_length(size: int, mates: tuple[str, str]) -> None:
 @pytest.mark.parametrize("checked", [True, False])
 def test_names_of_pairs(names: tuple[str, str], plain: bool, checked: bool) -> None:
     texts = tuple(FastqText.of(chunk_of(f"@{name} {i}\nACGT\n+\nIIII\n".encode())) for i, name in enumerate(names))
-    reads = UnparsedReads(texts, (0, 0), 1, checked, ("1.fq", "2.fq"))  # type: ignore[arg-type]
+    reads = Reads(texts, ("1.fq", "2.fq"), checked)  # type: ignore[arg-type]
     assert check(reads) == (plain or not checked)
     if checked and not plain:
         with pytest.raises(InputError, match="the mates of a pair are named"):
-            reads.parsed()
+            reads.columns()
 
 
 GOOD = b"@good one\nACGTN\n+\nIIIII\n"
@@ -210,11 +212,11 @@ def test_what_is_not_plain_is_for_the_host(bad: bytes, before: int) -> None:
         counted = FastqText.of(chunk_of(text))
         if counted is None:
             continue
-        assert not check(UnparsedReads((counted,), (0,), counted.records))
+        assert not check(Reads((counted,)))
         error = error_of(lambda text=text: parse(chunk_of(text)))
         for start in {0, before}:  # of the whole chunk, also where only a part of it is asked for
-            part = UnparsedReads((counted,), (start,), counted.records - start)
-            assert error_of(part.parsed) == error
+            part = Reads((counted.part(start, len(counted)),))
+            assert error_of(part.columns) == error
 
 
 def error_of(read: Callable[[], object]) -> str | None:
@@ -229,7 +231,7 @@ def error_of(read: Callable[[], object]) -> str | None:
 @pytest.mark.parametrize("inflated", [(0,), (1,), (0, 2), (0, 1, 2), (1, 3), (0, 1, 2, 3)])
 def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None:
     """Pieces of a text in page-locked memory, and others."""
-    memory = HostMemory(FakeDriver())
+    memory = HostMemory(FakeDriver().pinned_memory())
     records = [b"@read%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(12 * TILE // 64)]
     text = b"".join(records)
     pieces = list(np.split(np.frombuffer(text, np.uint8), (TILE // 2, 2 * TILE, 2 * TILE + 3)))
@@ -237,14 +239,15 @@ def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None
         lent = memory.make(len(pieces[number]))[: len(pieces[number])]
         lent[:] = pieces[number]
         pieces[number] = lent
-    found = FastqText.of(Chunk(tuple(pieces), "fastq", "reads.fq", 1))
+    found = FastqText.of(Chunk(HeldText(tuple(pieces)), "fastq", "reads.fq", 1))
     assert found is not None
     for starts in ((0, 0), (0, 7), (len(records) // 2, 1)):
         count = len(records) - max(starts)
-        staged = StagedText.of(UnparsedReads((found, found), starts, count, False, ("R1.fq", "R2.fq")))
+        both = tuple(found.part(start, start + count) for start in starts)
+        staged = StagedText.of(Reads(both, ("R1.fq", "R2.fq"), False))
         on_device = text_on_device(staged)
-        for (lines, begin, size, first_line), start in zip(staged.files, starts, strict=True):
-            tiles = found.tiles(start, count)
+        for (lines, begin, size, first_line), start, of_file in zip(staged.files, starts, both, strict=True):
+            tiles = of_file.tiles
             expected = (text + b"\n")[tiles.start * TILE : tiles.stop * TILE]
             assert first_line == 4 * start
             assert on_device[begin : begin + size].tobytes() == expected
@@ -265,18 +268,19 @@ def test_text_in_pieces(cuts: tuple[int, ...], end: bytes) -> None:
     text = b"".join(records)[:-1] + end
     found = FastqText.of(chunk_of(text, cuts))
     assert found is not None
-    assert found.records == len(names)
+    assert len(found) == len(names)
     assert found.lines_before.tolist() == [text.count(b"\n", 0, at) for at in range(0, len(text) + 1, TILE)]
     for start, count in ((0, len(names)), (0, 1), (3, 2), (len(names) // 2, 40), (len(names) - 1, 1)):
-        tiles = found.tiles(start, count)
-        of_tiles = b"".join(map(bytes, found.pieces(tiles)))
-        assert len(of_tiles) == found.bytes_of(tiles)
-        assert of_tiles == (text + b"\n")[tiles.start * TILE :][: len(of_tiles)]
+        part = found.part(start, start + count)
+        of_tiles = b"".join(map(bytes, part.pieces()))
+        assert len(of_tiles) == part.nbytes
+        assert of_tiles == (text + b"\n")[part.tiles.start * TILE :][: len(of_tiles)]
         assert b"".join(records[start : start + count]) in of_tiles + b"\n"
-        batch = found.parsed(start, count)
+        batch = part.columns()
         assert [batch.name(i).encode() for i in range(len(batch))] == names[start : start + count]
-    assert check(UnparsedReads((found,), (0,), len(names)))
-    assert check(UnparsedReads((found, found), (1, 1), len(names) - 2, paths=("R1.fq", "R2.fq")))
+    assert check(Reads((found,)))
+    most = found.part(1, len(names) - 1)
+    assert check(Reads((most, most), ("R1.fq", "R2.fq")))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +326,7 @@ def test_the_parsers_corpus_and_what_it_may_become() -> None:
     for text in (*seeds, *mutated(seeds, 20_000)):
         counted = FastqText.of(chunk_of(text))
         if counted is not None:
-            plain += check(UnparsedReads((counted,), (0,), counted.records))
+            plain += check(Reads((counted,)))
     assert plain > 2000
 
 
@@ -330,7 +334,7 @@ def test_reads_that_are_longer_than_was_said_are_empty() -> None:
     """What follows runs all the same, and is told how long they are."""
     counted = FastqText.of(chunk_of(GOOD + b"@long\n" + b"A" * 500 + b"\n+\n" + b"I" * 500 + b"\n" + GOOD))
     assert counted is not None
-    reads = UnparsedReads((counted,), (0,), 3)
+    reads = Reads((counted,))
     found = read_in_scalar_code(reads, longest=499)
     assert found is not None
     assert (found.longest, found.batch.base_offsets.tolist()) == (500, [0] * 4)
@@ -340,10 +344,10 @@ def test_reads_that_are_longer_than_was_said_are_empty() -> None:
 def test_a_text_that_changes_after_it_was_counted() -> None:
     """Lines that are not there any more are not looked for elsewhere."""
     data = np.frombuffer(GOOD * 300, np.uint8).copy()
-    counted = FastqText.of(Chunk(data, "fastq", "reads.fq", 1))
+    counted = FastqText.of(Chunk(HeldText((data,)), "fastq", "reads.fq", 1))
     assert counted is not None
     for change in (0, 3000, len(data) - 50):
         changed = data.copy()
         changed[change:] = ord("A")
-        moved = FastqText(Chunk(changed, "fastq", "reads.fq", 1), counted.lines_before, counted.records)
-        assert read_in_scalar_code(UnparsedReads((moved,), (0,), 300)) is None
+        moved = replace(counted, chunk=Chunk(HeldText((changed,)), "fastq", "reads.fq", 1))
+        assert read_in_scalar_code(Reads((moved,))) is None

@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io import files, reads
+from gpualign.io import files
 from gpualign.io.files import InputFile
 from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.reads import ReadSource
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 def names_of(path: Path, inflaters: int) -> list[str]:
     with ReadSource(str(path)) as source:
         source.inflaters = inflaters
-        batches = [reads.to_batch(item) for item in source.items(20_000)]
+        batches = [item.columns() for item in source.chunks(20_000)]
     return [batch.name(i) for batch in batches for i in range(len(batch))]
 
 
@@ -239,7 +239,7 @@ def test_who_stops_early_leaves_no_thread(tmp_path: Path, monkeypatch: pytest.Mo
     before = threading.active_count()
     with ReadSource(str(path)) as source:
         source.inflaters = 4
-        items = source.items(2000)
+        items = source.chunks(2000)
         next(items)
         items.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

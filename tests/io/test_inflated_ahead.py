@@ -26,7 +26,7 @@ TEXT = b"".join(b"@read%d\n%s\n+\n%s\n" % (i, b"ACGT" * (i % 9), b"FFFF" * (i % 
 
 def names(path: Path) -> list[str]:
     with ReadSource(str(path)) as source:
-        batches = [reads.to_batch(item) for item in source.items(2000)]
+        batches = [item.columns() for item in source.chunks(2000)]
     assert len(batches) > 3
     return [batch.name(i) for batch in batches for i in range(len(batch))]
 
@@ -65,9 +65,9 @@ def test_text_is_read_to_memory_that_is_lent(tmp_path: Path, compress: Callable[
 
     with ReadSource(str(path)) as source:
         source.lend = lend
-        chunks = list(source.items(2000))
+        chunks = list(source.chunks(2000))
     assert b"".join(chunk.text().tobytes() for chunk in chunks) == TEXT
-    held = [any(np.shares_memory(chunk.data, array) for array in lent if array is not None) for chunk in chunks]
+    held = [any(np.shares_memory(chunk.text(), array) for array in lent if array is not None) for chunk in chunks]
     assert held == [number % 3 > 0 for number in range(len(held))]
 
 
@@ -92,8 +92,8 @@ def test_damage_comes_after_what_is_whole(tmp_path: Path) -> None:
 
     def read_all(source: ReadSource) -> None:
         nonlocal whole
-        for item in source.items(2000):
-            whole += len(reads.to_batch(item))
+        for item in source.chunks(2000):
+            whole += len(item.columns())
 
     with ReadSource(str(path)) as source, pytest.raises(InputError, match="ended early"):
         read_all(source)
@@ -104,7 +104,7 @@ def test_who_stops_early_leaves_no_thread(tmp_path: Path) -> None:
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(TEXT))
     with ReadSource(str(path)) as source:
-        items = source.items(2000)
+        items = source.chunks(2000)
         next(items)
         items.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("gpualign-ahead")]

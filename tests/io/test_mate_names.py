@@ -7,13 +7,15 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpualign
 from gpualign import _native
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
-from gpualign.io.mates import UnparsedReads
+from gpualign.io.reads import Reads
+from gpualign.io.text import HeldText
 from tests.helpers.fastq import read_in_scalar_code
 from tests.helpers.files import write_bgzf, write_fasta, write_fastq
 from tests.helpers.sam import records
@@ -54,17 +56,18 @@ def test_two_names(one: str, two: str, all_dots: bool, expected: str) -> None:
 @pytest.mark.parametrize(("one", "two", "all_dots", "expected"), NAMES)
 def test_the_device_pairs_the_same_names(one: str, two: str, all_dots: bool, expected: str) -> None:
     """What is wrong it leaves to the host, which says so."""
-    texts = [FastqText.of(Chunk(f"@{name}\nACGT\n+\nIIII\n".encode(), "fastq", "r.fq", 1)) for name in (one, two)]
+    data = [np.frombuffer(f"@{name}\nACGT\n+\nIIII\n".encode(), np.uint8) for name in (one, two)]
+    texts = [FastqText.of(Chunk(HeldText((each,)), "fastq", "r.fq", 1)) for each in data]
     assert texts[0] is not None
     assert texts[1] is not None
-    reads = UnparsedReads((texts[0], texts[1]), (0, 0), 1, True, ("1.fq", "2.fq"), all_dots)
+    reads = Reads((texts[0], texts[1]), ("1.fq", "2.fq"), True, all_dots)
     found = read_in_scalar_code(reads)
     assert (found is not None) == (expected in ("mates", "second first"))
     if found is None:
         with pytest.raises(gpualign.InputError, match=one):
-            reads.parsed()
+            reads.columns()
     else:
-        expected_names = [reads.parsed().name(i) for i in range(2)]
+        expected_names = [reads.columns().name(i) for i in range(2)]
         assert [found.batch.name(i) for i in range(2)] == expected_names
 
 
@@ -177,14 +180,14 @@ def test_names_that_are_not_checked(cli: Cli, tmp_path: Path, reference: Path) -
 
 def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
     """Chunks of bgzf, which are cut between pairs, are paired by the same names."""
-    from gpualign.io.mates import interleaved_items, parsed
+    from gpualign.io.mates import interleaved_items
     from gpualign.io.reads import ReadSource
 
     for name in ("x{}.{}", "SRR1.{}.{}"):
         text = interleaved(tmp_path, name.format).read_bytes()
         path = write_bgzf(tmp_path / "i.fq.gz", text, 900)
         with ReadSource(path, far=True, interleaved=True) as source:
-            batches = [parsed(item) for item in interleaved_items(source, 1500)]
+            batches = [item.columns() for item in interleaved_items(source, 1500)]
         assert len(batches) > 3
         assert all((batch.mates != 0).all() for batch in batches)
         assert sum(map(len, batches)) == 2 * PAIRS
@@ -192,7 +195,7 @@ def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
         tmp_path / "t.fq.gz", interleaved(tmp_path, lambda i, mate: f"r{i}/{1 if i == 119 else mate}").read_bytes(), 900
     )
     with ReadSource(twice, far=True, interleaved=True) as source, pytest.raises(gpualign.InputError, match="r119/1"):
-        [parsed(item) for item in interleaved_items(source, 1500)]
+        [item.columns() for item in interleaved_items(source, 1500)]
 
 
 #: what bwa mem 0.7.17 writes for single reads of these names
@@ -221,10 +224,9 @@ def test_paf_keeps_the_names_of_single_reads(cli: Cli, tmp_path: Path, reference
 
 def test_reads_of_python_programs() -> None:
     """Their names count as in files."""
-    from gpualign.io.mates import to_reads
     from gpualign.map.api_inputs import Given
 
     with contextlib.ExitStack() as stack:
         items, _ = Given(*ends(lambda i, mate: f"x{i}.{mate}", 3), unnamed=False).items(1 << 20, stack)
-        batches = [to_reads(item) for item in items]
+        batches = [item.columns() for item in items]
     assert [batch.name(i) for batch in batches for i in range(len(batch))] == ["x0", "x0", "x1", "x1", "x2", "x2"]

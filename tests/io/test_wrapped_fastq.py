@@ -18,7 +18,7 @@ import gpualign
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.chunks import read_batches
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.reads import ReadSource
 from gpualign.notices import told_to
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from tests.helpers.commands import program
@@ -52,7 +52,7 @@ def reads(count: int, mate: int = 1) -> list[Record]:
 
 def read_batch(path: str, *, chunk_bytes: int = 3000, **how: bool | int) -> SequenceBatch:
     with told_to(lambda message: None), ReadSource(path, **how) as source:  # type: ignore[arg-type]
-        return join_batches([to_batch(item) for item in source.items(chunk_bytes // 2)])
+        return join_batches([item.columns() for item in source.reads(chunk_bytes // 2)])
 
 
 def same(one: SequenceBatch, other: SequenceBatch) -> bool:

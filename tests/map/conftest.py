@@ -8,11 +8,10 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
@@ -20,9 +19,11 @@ from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
-from gpualign.map.device.text import TextBatch, TextForm
+from gpualign.map.device.text import TextBatch
 from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
-from gpualign.map.output import RecordFormatter, RecordsJob
+from gpualign.map.found import Found
+from gpualign.map.output import RecordFormatter
+from gpualign.map.written import Written
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -146,15 +147,15 @@ def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the CPU formats in this process, the device's code writes as well: the same bytes."""
     of_host = RecordFormatter.records
 
-    def both(self: RecordFormatter, job: RecordsJob) -> NDArray[np.uint8]:
-        records = of_host(self, job)
-        if self.for_device(job):
-            form = TextForm(self.layout.records == "bam", deflate=False)
-            item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options, form)
+    def both(self: RecordFormatter, found: Found) -> Written:
+        written = of_host(self, found)
+        if self.for_device(found):
+            bam = self.layout.records == "bam"
+            item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
-            assert text == records.tobytes()
-            assert count == job.count
-        return records
+            assert text == written.records.tobytes()
+            assert count == found.count
+        return written
 
     monkeypatch.setattr(RecordFormatter, "records", both)
 

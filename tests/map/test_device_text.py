@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
 from gpualign.map.device import text_check
-from gpualign.map.device.text import TextBatch, TextForm, TextKernel
+from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.found import Found
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -151,14 +153,15 @@ def test_random_records(seed: int) -> None:
     names = reference.shown_name_bytes
     arguments = (reference.native, *names, batch.native, alignments.native, wanted, options)
     expected, count = _native.format_records(*arguments, False)
-    item = TextBatch.of(batch, alignments, wanted, options, TextForm(bam=False, deflate=False))
+    found = replace(Found.of(batch, alignments), wanted=wanted, options=options)
+    item = TextBatch.of(found, bam=False, deflate=False)
     assert text_in_scalar_code(reference, item) == (expected.tobytes(), count)
     if batch.comments is None and (not len(batch) or np.diff(batch.name_offsets).max() <= 254):
         of_lines, _ = _native.bam_records(expected, *names)
         direct, of_direct = _native.format_records(*arguments, True)
         assert direct.tobytes() == of_lines.tobytes()
         assert of_direct == count
-        item = TextBatch.of(batch, alignments, wanted, options, TextForm(bam=True, deflate=False))
+        item = TextBatch.of(found, bam=True, deflate=False)
         assert text_in_scalar_code(reference, item) == (of_lines.tobytes(), count)
 
 
@@ -180,10 +183,8 @@ def test_records_of_names_of_any_length(size: int) -> None:
         np.array([0, 0, 0, 1], np.int64),
         np.array([0, 1, 2, 3], np.int64),
     )
-    form = TextForm(bam=False, deflate=False)
-    text, count = text_in_scalar_code(
-        reference, TextBatch.of(batch, alignments, None, RecordOptions().native(""), form)
-    )
+    found = replace(Found.of(batch, alignments), options=RecordOptions().native(""))
+    text, count = text_in_scalar_code(reference, TextBatch.of(found, bam=False, deflate=False))
     unmapped, shown = "4\t*\t0\t0\t*\t*\t0\t0", name or "*"
     assert text.decode() == (
         f"{shown}\t{unmapped}\tACGTN\tIIII!\nempty\t{unmapped}\t*\t*\n"
@@ -203,8 +204,8 @@ def test_parts_of_a_batch() -> None:
     rng = random.Random(3)
     reference = random_reference(rng)
     batch = random_reads(rng, 14, 40)
-    form, records = TextForm(bam=False, deflate=False), random_records(rng, reference, batch)
-    item = TextBatch.of(batch, records, None, RecordOptions().native(""), form)
+    found = replace(Found.of(batch, random_records(rng, reference, batch)), options=RecordOptions().native(""))
+    item = TextBatch.of(found, bam=False, deflate=False)
     whole, _ = text_in_scalar_code(reference, item)
     for _ in range(4):
         parts = item.halves()
@@ -319,7 +320,7 @@ def test_little_memory_and_little_room(
     submit = TextKernel.submit
 
     def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> None:
-        if len(item.batch) > 500:
+        if len(item.found) > 500:
             raise DeviceMemoryExceeded("a test")
         submit(self, slot, item)
 

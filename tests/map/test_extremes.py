@@ -63,7 +63,7 @@ def test_a_record_has_any_number_of_edits(edits: int, known: bool) -> None:
     record = struct.pack("<IIiHHHHIII", 0, 5, 1, distance & 0xFFFF, 0x2000, 60, distance >> 16, 0, 0, 0)
     cigar = struct.pack("<II", 1, 200_000 << 4)
     records = np.frombuffer(record.ljust(64, b"\0") + cigar.ljust(64, b"\0"), np.uint8)
-    found = DeviceRecords(((records, 1),)).alignments(batch_of([b"A"]), MapParams(), False, None)
+    found = DeviceRecords(((records, 1),)).alignments(None, None, lambda left: pytest.fail("nothing is left"))
     assert found.distance.tolist() == [edits if known else -1]
     assert found.cigar.tolist() == [200_000 << 4]
 
@@ -78,5 +78,5 @@ def test_what_no_memory_suffices_for_is_left_to_the_cpu(
     batch, params = batch_of([read.encode() for read in READS]), MapParams.of_preset(max_hits=40_000, end_to_end=True)
     found, expected = map_scalar(index, batch, params), map_batch(index, batch, params)
     assert found.left.tolist() == left
-    merged = found.alignments(batch, params, False, lambda batch: map_batch(index, batch, params))
+    merged = found.alignments(batch, None, lambda batch: map_batch(index, batch, params))
     assert all(np.array_equal(getattr(merged, field.name), getattr(expected, field.name)) for field in fields(expected))

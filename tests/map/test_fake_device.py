@@ -17,13 +17,14 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.fastq import TextMapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.inputs import MapFiles
-from gpualign.map.output import MapOutputs, MappedText
+from gpualign.map.output import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
+from gpualign.map.written import Written
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES
@@ -99,7 +100,7 @@ def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeyp
     submit = MapKernel.submit
 
     def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
-        in_place.append(is_lent(item.staged.block if isinstance(item, TextMapBatch) else item.block))
+        in_place.append(is_lent(item.text.block if isinstance(item, TextMapBatch) else item.block))
         submit(self, slot, item)
 
     monkeypatch.setattr(MapKernel, "submit", watched)
@@ -282,7 +283,7 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
     """Host threads that wait for the device end with the run."""
     driver = use(FakeDriver())
 
-    def refuse(self: MapOutputs, text: MappedText) -> None:
+    def refuse(self: MapOutputs, written: Written) -> None:
         raise BrokenPipeError
 
     monkeypatch.setattr(MapOutputs, "write", refuse)

@@ -11,7 +11,8 @@ import pytest
 
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
-from gpualign.io.mates import UnparsedReads
+from gpualign.io.reads import Reads
+from gpualign.io.text import HeldText
 from gpualign.map.device.fastq import KERNELS
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fastq import Found, read_by_kernels, read_in_scalar_code
@@ -23,7 +24,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def counted(records: list[str]) -> FastqText:
-    text = FastqText.of(Chunk(np.frombuffer("".join(records).encode(), np.uint8), "fastq", "reads.fq", 1))
+    data = np.frombuffer("".join(records).encode(), np.uint8)
+    text = FastqText.of(Chunk(HeldText((data,)), "fastq", "reads.fq", 1))
     assert text is not None
     return text
 
@@ -53,7 +55,7 @@ def test_reads(library: ctypes.CDLL, start: int, paired: bool) -> None:
     """More than a block of the scan has."""
     kernels = [Emulated(library, name, 1 << 30) for name in KERNELS]
     texts = tuple(counted(fastq_records(1700, end)) for end in ((1, 2) if paired else (1,)))
-    reads = UnparsedReads(texts, (start,) * len(texts), 1100, paths=("1.fq", "2.fq"))
+    reads = Reads(tuple(text.part(start, start + 1100) for text in texts), ("1.fq", "2.fq"))
     found = read_by_kernels(kernels, reads)
     assert found is not None
     assert same(found, read_in_scalar_code(reads))
@@ -66,6 +68,6 @@ def test_what_the_host_must_read(library: ctypes.CDLL) -> None:
     for broken in ("@r\nACGT\n+\nIII\n", "@r\nAC-T\n+\nIIII\n", "@r\nACGT\n+\nII I\n", *names):
         made = fastq_records(70, 1)
         made[33] = broken
-        assert read_by_kernels(kernels, UnparsedReads((counted(made),), (0,), 70)) is None
-    reads = UnparsedReads((counted(fastq_records(70, 1)),), (0,), 70)
+        assert read_by_kernels(kernels, Reads((counted(made),))) is None
+    reads = Reads((counted(fastq_records(70, 1)),))
     assert same(read_by_kernels(kernels, reads, longest=69), read_in_scalar_code(reads, longest=69))

@@ -134,7 +134,7 @@ def test_one_lane_full(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], er
     batch = batch_of([*reads, b"GAT" + bytes(contigs[4][3050:3150]), b"N" * 40 + bytes(contigs[4][200:290])])
     found = map_scalar(index, batch, params)
     assert_same(found, index, batch, params, None)
-    counts = np.diff(found.alignments(batch, params, False, None).record_offsets)
+    counts = np.diff(found.alignments(batch, None, lambda left: map_batch(index, left, params)).record_offsets)
     assert counts[1] == counts[2] > 100
     assert counts[0] > 5
 
@@ -214,7 +214,7 @@ def test_reads_of_any_length(world: tuple[MinimizerIndex, list[NDArray[np.uint8]
     batch, pairs = long_ones(contigs, mates), PAIRS["fr"] if mates else None
     found = map_scalar(index, batch, CASES[case], pairs)
     assert_same(found, index, batch, CASES[case], pairs)
-    merged = found.alignments(batch, CASES[case], mates, lambda left: map_batch(index, left, CASES[case], pairs))
+    merged = found.alignments(batch, batch.mates, lambda left: map_batch(index, left, CASES[case], pairs))
     assert max(np.diff(merged.cigar_offsets)) > 16
 
 

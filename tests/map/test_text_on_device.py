@@ -17,12 +17,13 @@ import pytest
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.opening import Opening
-from gpualign.io import fastq_text, fastx
 from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.fastx import Chunk
-from gpualign.io.mates import Reads
+from gpualign.io.fastq_text import FastqText
+from gpualign.io.reads import Reads
 from gpualign.map.device import fastq
-from gpualign.map.device.fastq import FoundInText, StagedText, TextMapBatch, TextMapKernel
+from gpualign.map.device.fastq import StagedText
+from gpualign.map.device.records import DeviceRecords
+from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.sample import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
@@ -68,9 +69,9 @@ def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     collect = TextMapKernel.collect
 
-    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> FoundInText | None:
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> DeviceRecords | None:
         result = collect(self, slot, item)
-        found.append(0 if result is None else len(result.batch))
+        found.append(0 if result is None else item.reads)
         return result
 
     monkeypatch.setattr(TextMapKernel, "collect", watched)
@@ -268,13 +269,13 @@ def test_the_host_parses_what_it_looks_at_alone(
     paths = written(tmp_path, (reads_of((100,), 6000), reads_of((100,), 6000, 2)))
     parsed: list[int] = []
 
-    def watched(chunk: Chunk, *arguments: object, **options: object) -> SequenceBatch:
-        batch = parse(chunk, *arguments, **options)  # type: ignore[arg-type]
+    def watched(text: FastqText) -> SequenceBatch:
+        batch = columns(text)
         parsed.append(len(batch))
         return batch
 
-    parse = fastx.parse
-    monkeypatch.setattr(fastq_text, "parse", watched)
+    columns = FastqText.columns
+    monkeypatch.setattr(FastqText, "columns", watched)
     expected = sam_of(cli, *paths, "--device", "cpu")
     use(FakeDriver())
     assert sam_of(cli, *paths, "--device", "cuda") == expected

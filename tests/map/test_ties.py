@@ -129,7 +129,7 @@ def test_one_lane_of_the_device_chooses_the_same(paired: bool, limits: dict[str,
     params = MapParams.of_preset(**limits)
     expected = map_batch(index, batch, params, model)
     found = map_scalar(index, batch, params, model).alignments(
-        batch, params, paired, lambda left: map_batch(index, left, params, model)
+        batch, batch.mates, lambda left: map_batch(index, left, params, model)
     )
     assert found.position.tolist() == expected.position.tolist()
     assert found.mapq.tolist() == expected.mapq.tolist()
@@ -145,9 +145,7 @@ def test_of_two_contigs_side_by_side_the_first(left: int, contig: int) -> None:
     params = MapParams.of_preset(max_candidates=1, error_rate=0.51, end_to_end=True)
     found = map_batch(index, batch, params)
     assert set(found.contig.tolist()) == {contig}
-    on_device = map_scalar(index, batch, params).alignments(
-        batch, params, False, lambda left: map_batch(index, left, params)
-    )
+    on_device = map_scalar(index, batch, params).alignments(batch, None, lambda left: map_batch(index, left, params))
     assert on_device.contig.tolist() == found.contig.tolist()
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, StoredText, parse
+from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
+from gpualign.io.text import HeldText, StoredText
 from gpualign.mems.queries import pack_batch
 
 NAMES = st.text("abc/1. \t|", max_size=12)
@@ -59,6 +60,10 @@ def state(text: object) -> list[object]:
     return [part.tolist() if isinstance(part, np.ndarray) else part for part in text.__getstate__()]  # type: ignore[operator]
 
 
+def held(data: bytes) -> HeldText:
+    return HeldText((np.frombuffer(data, np.uint8),))
+
+
 def found(packed: tuple[object, ...] | None) -> tuple[object, ...] | None:
     if packed is None:
         return None
@@ -71,7 +76,7 @@ def found(packed: tuple[object, ...] | None) -> tuple[object, ...] | None:
 def test_they_are_those_of_the_parser(tmp_path: Path, text: str, strands: int, at_once: int) -> None:
     data = text.encode()
     is_fastq = data[:1] == b"@"
-    expected = one_after_the_other(Chunk(data, "fastq" if is_fastq else "fasta", "x", 1), strands)
+    expected = one_after_the_other(Chunk(held(data), "fastq" if is_fastq else "fasta", "x", 1), strands)
     assert found(_native.pack_query_text(np.frombuffer(data, np.uint8), is_fastq, strands, False)) == expected
     if expected is None:  # parts of what is malformed may be whole records
         return
@@ -90,7 +95,7 @@ def test_parts_end_at_every_byte_of_a_record(tmp_path: Path, at_once: int) -> No
     data = b"@a b\nACGTN\n+\n@+I@I\n@b\nAC\n+b\n@@\n@c\n\n+\n\n@d\nTTTTTTT\n+\n+++++++\n"
     path = tmp_path / "x.fq"
     path.write_bytes(data)
-    expected = one_after_the_other(Chunk(data, "fastq", "x", 1), 3)
+    expected = one_after_the_other(Chunk(held(data), "fastq", "x", 1), 3)
     assert expected is not None
     assert expected[0] == b"abcd"
     with open(path, "rb") as file:

@@ -24,7 +24,7 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Item, Result, Stage
 from gpualign.errors import GpualignError, counted
 from gpualign.io.bgzf import CPU_CODEC
-from gpualign.io.fastx import Chunk, UncountedLine
+from gpualign.io.fastx import UncountedLine
 from gpualign.params import RunOptions
 from gpualign.report import warn
 
@@ -336,7 +336,7 @@ def _with_line(error: BaseException) -> BaseException:
 
 def _text_of(item: Any) -> int:
     """Bytes of a chunk of a file."""
-    return len(item.data) if isinstance(item, Chunk) else 0
+    return getattr(item, "text_bytes", 0)
 
 
 class _Sent:

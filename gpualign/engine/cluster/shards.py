@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk, StoredText
+from gpualign.io.fastx import Chunk
 from gpualign.io.files import stamp_of
+from gpualign.io.text import HeldText
 from gpualign.version import __version__
 
 #: arrays and texts from this size on, bytes, travel next to the pickle, which saves copies; small ones in it, as Dask
@@ -177,8 +178,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
             self.read += len(obj.data)
             # text that the client does not read it cannot sum up
-            proof = obj.data.file.stamp if isinstance(obj.data, StoredText) else isal_zlib.crc32(obj.text())
-            without_text = replace(obj, data=b"", offset=None, stored_at=os.path.abspath(obj.path))
+            proof = obj.data.stamp or isal_zlib.crc32(obj.text())
+            without_text = replace(obj, data=HeldText(()), offset=None, stored_at=os.path.abspath(obj.path))
             return _read_again, (obj.offset, len(obj.data), proof, without_text)
         return super().reducer_override(obj)
 
@@ -204,7 +205,7 @@ def _read_again(offset: int, size: int, proof: int | tuple[int, int], chunk: Chu
         raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
     if len(data) != size or proof != (stamp if isinstance(proof, tuple) else isal_zlib.crc32(data)):
         raise InputError(_CHANGED, chunk.stored_at)
-    return replace(chunk, data=np.frombuffer(data, np.uint8), offset=offset)
+    return replace(chunk, data=HeldText((np.frombuffer(data, np.uint8),)), offset=offset)
 
 
 def _load_index_again(path: str, stamp: tuple[int, int]) -> MinimizerIndex:

@@ -30,23 +30,26 @@ _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
 
 @dataclass(frozen=True)
 class MapBatch:
-    """A batch and its block.
+    """What the kernel takes of a batch of reads.
 
     Attributes:
-        batch: its bases are a view of the block.
+        reads, bases: how many they are, and about how many bases they have.
         block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
             or a pair, and their end (uint32), a number drawn from each read's name (uint32), _COUNTERS (uint32, 0),
             bases, and as many qualities if there are any.
         templates: how many there are.
         longest: bases of the longest read that may be mapped by its seeds alone, of the longest one that is aligned
             whole unless all are, and of the longest one.
+        batch: the reads, whose bases are a view of the block; None where kernels parse them.
         model: how its pairs should lie, where the kernel maps batches of several samples.
     """
 
-    batch: SequenceBatch
+    reads: int
+    bases: int
     block: NDArray[np.uint8]
     templates: int
     longest: tuple[int, int, int]
+    batch: SequenceBatch | None = None
     model: PairModel | None = None
 
     @classmethod
@@ -84,19 +87,21 @@ class MapBatch:
             tie_breaks,
             templates,
         )
-        return cls(replace(batch, bases=bases), block, count, (short, whole, longest), model)
+        reads = replace(batch, bases=bases)
+        return cls(len(batch), len(bases), block, count, (short, whole, longest), reads, model)
 
     @property
     def mates(self) -> int:
         """Of a template, at most."""
-        return 1 if self.templates == len(self.batch) else 2
+        return 1 if self.templates == self.reads else 2
 
     def addresses(self, block: int) -> dict[str, int]:
         """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
-        layout = BlockLayout(len(self.batch))
+        layout = BlockLayout(self.reads)
+        end = layout.bases + self.bases
         return {
             "bases": block + layout.bases,
-            "qualities": 0 if self.batch.qualities is None else block + layout.bases + len(self.batch.bases),
+            "qualities": 0 if self.batch is None or self.batch.qualities is None else block + end,
             "offsets": block,
             "tie_breaks": block + layout.tie_breaks,
             "templates": block + layout.templates,
@@ -109,11 +114,11 @@ class MapBatch:
 
     def halves(self, paired: bool) -> list[MapBatch]:
         """Two parts of the batch, pairs whole; itself where there is one template."""
-        if self.templates < 2:
+        if self.templates < 2 or self.batch is None:
             return [self]
-        layout = BlockLayout(len(self.batch))
+        layout = BlockLayout(self.reads)
         middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
-        parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
+        parts = (self.batch.part(0, middle), self.batch.part(middle, self.reads))
         return [MapBatch.of(part, paired, model=self.model) for part in parts]
 
 

@@ -126,7 +126,7 @@ def chain_batch_of(
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
         min_length: of a read that is mapped by these rules.
     """
-    reads, words = len(item.batch), len(item.batch.bases) // 32 + 2 * len(item.batch) + 2
+    reads, words = item.reads, item.bases // 32 + 2 * item.reads + 2
     of_item = _native.chain_item_bytes()
 
     def arena(name: str, number: int, key: str) -> tuple[int, int, int]:
@@ -164,6 +164,7 @@ class DeviceAlignments:
 
     parts: tuple[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]], ...]
     left_count: ClassVar[int] = 0
+    text: ClassVar[None] = None
 
     def alignments(self, *_: object) -> Alignments:
         """As :meth:`DeviceRecords.alignments`."""
@@ -274,9 +275,9 @@ class LongReadKernel:
         self._target = resident_target(device, index)  # while the first batch is read
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
-        if not len(item.batch):
+        if not item.reads:
             return
-        capacity = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
+        capacity = self._arena_sizes.items(item.bases, item.reads)
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
@@ -285,7 +286,7 @@ class LongReadKernel:
         ahead = {name: self._bytes(name, min(1.0, _AHEAD * self._shares[name]) * capacity[name]) for name in _RESULTS}
         self._in_flight[id(slot)] = _InFlight(capacity, ahead)
         slot.download("counters", COUNTERS, np.uint32)
-        slot.download("state", len(item.batch) * struct("ChainRead").itemsize, np.uint8)
+        slot.download("state", item.reads * struct("ChainRead").itemsize, np.uint8)
         for name, nbytes in ahead.items():  # about all: then the device's thread need not wait for a second copy
             slot.download(name, nbytes, np.uint8)
 
@@ -294,7 +295,7 @@ class LongReadKernel:
         Raises:
             DeviceMemoryExceeded: the batch needs more space than it had.
         """
-        reads = len(item.batch)
+        reads = item.reads
         if not reads:
             empty = np.zeros(0, np.uint8)
             return DeviceAlignments(((empty, empty, empty),))

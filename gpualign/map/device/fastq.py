@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,16 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
 from gpualign.engine.gpu.host_memory import is_lent
-from gpualign.io.mates import UnparsedReads
-from gpualign.map import tuning
-from gpualign.map.device.batch import BlockLayout, MapBatch
+from gpualign.io.reads import Reads
+from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.kept_arrays import KeptArrays
-from gpualign.map.device.records import DeviceRecords
-from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
-from gpualign.streaming.timeline import STEPS
 
 #: of ``cuda/map_fastq.cu``, in turn
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
 _ALIGNMENT = 256
 #: the device array of :class:`ReadsLayout`; how many are kept for the batches' records, and the columns that those have
-_READS = "reads in text"
+READS = "reads in text"
 _KEPT = 8
 _COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
 _ANY_LENGTH = (1 << 32) - 1
@@ -72,16 +68,18 @@ class StagedText:
         parts: of the block, and the others, and where each begins on the device.
         files: of each, where its two arrays begin there, bytes of its tiles, and newlines before the first record.
         number: which no other one has.
+        base_offsets: int64 (n + 1,): where the bases of the reads begin, once kernels have found them.
     """
 
-    reads: UnparsedReads
+    reads: Reads
     block: NDArray[np.uint8]
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
+    base_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, reads: UnparsedReads, lend: Lend = nothing_lent) -> StagedText:
+    def of(cls, reads: Reads, lend: Lend = nothing_lent) -> StagedText:
         """Reads the text, or copies it.
 
         Args:
@@ -91,16 +89,16 @@ class StagedText:
             InputError: it cannot be read (any more).
         """
         files, copied, inflated, end = [], [], [], 0
-        for text, start in zip(reads.texts, reads.starts, strict=True):
-            tiles = text.tiles(start, reads.count)
-            size, begin = text.bytes_of(tiles), end + _aligned(4 * len(tiles))
-            files.append((end, begin, size, 4 * start))
+        for text in reads.texts:
+            tiles, size = text.tiles, text.nbytes
+            begin = end + _aligned(4 * len(tiles))
+            files.append((end, begin, size, 4 * text.records.start))
             copied.append((end, 4 * len(tiles), _copy_of(text.lines_before[tiles.start : tiles.stop].view(np.uint8))))
-            if text.stored:
-                copied.append((begin, size, partial(text.read_into, tiles=tiles)))
+            if text.chunk.data.stored:
+                copied.append((begin, size, text.read_into))
             else:
                 at = begin
-                for piece in text.pieces(tiles):
+                for piece in text.pieces():
                     if is_lent(piece):
                         inflated.append((piece, at))
                     else:
@@ -109,6 +107,21 @@ class StagedText:
             end = begin + _aligned(size)
         block, parts = _block_of(copied, lend)
         return cls(reads, block, (*parts, *inflated), tuple(files))
+
+    @property
+    def records(self) -> int:
+        """Of each file."""
+        return len(self.reads.texts[0])
+
+    @property
+    def count(self) -> int:
+        """Reads of all files."""
+        return len(self.files) * self.records
+
+    @property
+    def mates(self) -> NDArray[np.uint8] | None:
+        """As :class:`SequenceBatch` has it."""
+        return np.tile(np.array([1, 2], np.uint8), self.records) if self.reads.paired else None
 
     @property
     def text_bytes(self) -> int:
@@ -131,13 +144,13 @@ class StagedText:
             reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of memory of so many bytes.
         """
-        count, scan = len(self.reads), _native.FASTQ_READS_SCANNED
+        count, scan = self.count, _native.FASTQ_READS_SCANNED
         texts = {
             name: filled(
                 "FastqText",
                 text=block + begin,
                 lines_before=block + lines,
-                starts=array(f"fastq {name} lines", 4 * (4 * self.reads.count + 1)),
+                starts=array(f"fastq {name} lines", 4 * (4 * self.records + 1)),
                 bytes=size,
                 first_line=first_line,
             )
@@ -166,7 +179,7 @@ class StagedText:
             longest: bases that a read may have; where one has more all are empty.
         """
         step, slot.step = slot.step, "parse"
-        reads = int(slot.device_array(_READS, self.layout.nbytes, zeroed=True))
+        reads = int(slot.device_array(READS, self.layout.nbytes, zeroed=True))
 
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(name, nbytes))
@@ -178,159 +191,23 @@ class StagedText:
         slot.step = step
         return reads
 
+    def columns(self, slot: Slot) -> np.void:
+        """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
+        kept = kept_reads(slot).use(self.number, slot)
+        reads = self.run(slot) if kept is None else kept
+        return filled("ReadColumns", **{name: reads + self.layout.fastq[name] for name in _COLUMNS})
+
     @cached_property
     def layout(self) -> ReadsLayout:
-        return ReadsLayout(len(self.reads), self.text_bytes)
+        return ReadsLayout(self.count, self.text_bytes)
 
     @property
     def launches(self) -> tuple[tuple[int, int], ...]:
         """Blocks of each of :data:`KERNELS`, and their threads."""
-        count, scan = len(self.reads), _native.FASTQ_READS_SCANNED
-        of_all = (32 * self.tiles, self.reads.count, count, 1, 32 * count)
+        count, scan = self.count, _native.FASTQ_READS_SCANNED
+        of_all = (32 * self.tiles, self.records, count, 1, 32 * count)
         of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
-
-
-@dataclass(frozen=True)
-class ReadsInText(SequenceBatch):
-    """Reads of which the host knows how many bases they have; their other arrays are numbers of bytes without content.
-
-    Attributes:
-        staged: what they are.
-    """
-
-    staged: StagedText | None = None
-
-    @classmethod
-    def of(cls, staged: StagedText, base_offsets: NDArray[np.int64]) -> ReadsInText:
-        bases = int(base_offsets[-1])
-        names = max(0, staged.text_bytes - 2 * bases)
-        mates = np.tile(np.array([1, 2], np.uint8), staged.reads.count) if staged.reads.paired else None
-        return cls(
-            _no_content(names),
-            np.broadcast_to(np.int64(0), (len(base_offsets),)),
-            _no_content(bases),
-            base_offsets,
-            _no_content(bases),
-            mates=mates,
-            staged=staged,
-        )
-
-    def parsed(self) -> SequenceBatch:
-        """With all that is in the text."""
-        assert self.staged is not None
-        return self.staged.reads.parsed()
-
-    def on_device(self, slot: Slot) -> np.void:
-        """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
-        assert self.staged is not None
-        reads = _kept(slot).use(self.staged.number, slot)
-        if reads is None:
-            reads = self.staged.run(slot)
-        columns = self.staged.layout.fastq
-        return filled("ReadColumns", **{name: reads + columns[name] for name in _COLUMNS if name in columns})
-
-    def collected(self, slot: Slot) -> None:
-        """The batch on this slot is done."""
-        _kept(slot).used(slot)
-
-
-def with_content(batch: SequenceBatch) -> SequenceBatch:
-    """The same reads, read by the host where it does not have them."""
-    return batch.parsed() if isinstance(batch, ReadsInText) else batch
-
-
-@dataclass(frozen=True)
-class TextMapBatch(MapBatch):
-    """A batch whose block is made on the device.
-
-    Attributes:
-        staged: of which text.
-    """
-
-    staged: StagedText | None = None
-
-    @classmethod
-    @STEPS.at("copy")
-    def of_text(cls, reads: UnparsedReads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
-        """
-        Args:
-            together: mates are templates.
-            lend: of memory for the text.
-        """
-        staged, count = StagedText.of(reads, lend), len(reads)
-        nothing = np.zeros(count + 1, np.int64)
-        batch = SequenceBatch(_no_content(0), nothing, _no_content(staged.text_bytes // 2), nothing)
-        templates = reads.count if together else count
-        return cls(batch, _no_content(0), templates, (1, 1, 1), staged=staged)
-
-    def on_device(self, slot: Slot) -> int:
-        assert self.staged is not None
-        reads = self.staged.run(slot, len(self.batch) // self.templates, self.longest[-1])
-        slot.download_into(slot.pinned("facts", self.staged.layout.facts_bytes, np.uint8), _READS)
-        return reads + self.staged.layout.block
-
-    def addresses(self, block: int) -> dict[str, int]:
-        assert self.staged is not None
-        layout = self.staged.layout
-        return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
-
-    @property
-    def reads(self) -> UnparsedReads:
-        assert self.staged is not None
-        return self.staged.reads
-
-    def halves(self, paired: bool) -> list[MapBatch]:
-        return MapBatch.of(self.reads.parsed(), paired).halves(paired)
-
-
-@dataclass(frozen=True)
-class FoundInText:
-    """What a device found, and the reads that it found in text."""
-
-    records: DeviceRecords
-    batch: ReadsInText
-
-
-class TextMapKernel:
-    """Maps batches of text with the kernel that maps reads (see ``gpu.runner.Kernel``).
-
-    The longest read is known when the kernels have run: until then it is that of the batches before.
-    """
-
-    def __init__(self, mapper: Any) -> None:
-        self._mapper = mapper
-        self._longest = _longest_of(1)
-        self._in_flight: dict[int, TextMapBatch] = {}
-
-    def submit(self, slot: Slot, item: TextMapBatch) -> None:
-        item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
-        self._mapper.submit(slot, item)
-
-    def collect(self, slot: Slot, item: TextMapBatch) -> FoundInText | None:
-        """None of text that the host must read."""
-        while True:
-            submitted = self._in_flight.pop(id(slot))
-            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
-            if odd or odd_symbols or longest > tuning.MAP_LONGEST:
-                return None
-            if longest <= submitted.longest[-1]:
-                break
-            self._longest = max(self._longest, _longest_of(longest))
-            self.submit(slot, item)
-            slot.finish()
-        facts = slot.part_with("facts")
-        assert facts is not None
-        assert item.staged is not None
-        records, layout = self._mapper.collect(slot, submitted), item.staged.layout
-        _kept(slot).keep(item.staged.number, slot)
-        offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        return FoundInText(records, ReadsInText.of(item.staged, offsets))
-
-    def split(self, item: TextMapBatch) -> list[MapBatch]:
-        """Halves of a batch, which the host reads."""
-        parts: list[MapBatch] = self._mapper.split(item)
-        return parts
 
 
 #: writes bytes to memory
@@ -364,19 +241,10 @@ def _block_of(
     return block, [(block[begin : ends[part]], at) for part, (begin, at) in enumerate(begins)]
 
 
-def _kept(slot: Slot) -> KeptArrays:
-    return slot.device.resident(f"{KEPT} {_READS}", lambda: KeptArrays(slot.device, _READS, _KEPT))
-
-
-def _longest_of(bases: int) -> int:
-    """Of a shape of the kernels that is long enough."""
-    return 32 * tuning.map_shape(bases).words
+def kept_reads(slot: Slot) -> KeptArrays:
+    """Reads of batches that were mapped, for their records."""
+    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, _KEPT))
 
 
 def _aligned(nbytes: int) -> int:
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-
-
-def _no_content(nbytes: int) -> NDArray[np.uint8]:
-    """uint8 (nbytes,) that take no memory."""
-    return np.broadcast_to(np.uint8(0), (nbytes,))

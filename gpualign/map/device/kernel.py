@@ -115,7 +115,7 @@ def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
 
 def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
     """``MapBatch`` of cuda/abi/map.hpp, whose block and records, so many bytes, are at these addresses."""
-    size, reads = _native.MAP_RECORD_BYTES, len(item.batch)
+    size, reads = _native.MAP_RECORD_BYTES, item.reads
     return filled(
         "MapBatch",
         **item.addresses(block),
@@ -145,7 +145,7 @@ class _Launch:
 
     def steps(self, item: MapBatch) -> Iterator[tuple[Any, int, int]]:
         """(kernel, blocks, bytes of shared memory) in turn."""
-        for function, items in zip(self.functions, (0, item.templates, 0, len(item.batch), 0), strict=True):
+        for function, items in zip(self.functions, (0, item.templates, 0, item.reads, 0), strict=True):
             yield (function, -(-items // (32 * self.shape.warps)), 0) if items else (function, self.blocks, self.shared)
 
 
@@ -196,7 +196,7 @@ class MapKernel:
             records=records,
             workspace=memory,
             next_overflow=counters + 4 * given.further,
-            state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, len(item.batch)))),
+            state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
@@ -247,7 +247,7 @@ class MapKernel:
             self.submit(slot, item)
             slot.finish()
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
-        records, reads = slot.part_with("records"), len(item.batch)
+        records, reads = slot.part_with("records"), item.reads
         assert records is not None
         if int(counters[given.further]) > nbytes // _native.MAP_RECORD_BYTES - reads:
             self._further *= 2  # of the batches to come
@@ -264,8 +264,8 @@ class MapKernel:
         return DeviceRecords(tuple(part for result in results for part in result.parts))
 
     def _records_bytes(self, item: MapBatch) -> int:
-        further = self._further * self._launch(item.longest[0]).workspace.further_records(self.params, len(item.batch))
-        return (len(item.batch) + further) * _native.MAP_RECORD_BYTES
+        further = self._further * self._launch(item.longest[0]).workspace.further_records(self.params, item.reads)
+        return (item.reads + further) * _native.MAP_RECORD_BYTES
 
     def _launch(self, longest: int) -> _Launch:
         """For batches whose longest read has so many bases."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.map.params import MapParams
+from gpualign.map.device.fastq import StagedText
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
@@ -22,9 +22,11 @@ class DeviceRecords:
     Attributes:
         parts: records (uint8, the bytes of MapRecord in cuda/abi/map.hpp) and number of reads of each part of the batch
             that was mapped at once: a record a read, then further ones.
+        text: that kernels parsed; None: the host did.
     """
 
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
+    text: StagedText | None = None
 
     @cached_property
     def left(self) -> NDArray[np.uint8]:
@@ -35,14 +37,20 @@ class DeviceRecords:
     def left_count(self) -> int:
         return int(np.count_nonzero(self.left.view(np.bool_)))
 
-    def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
+    def alignments(
+        self,
+        batch: SequenceBatch | None,
+        mates: NDArray[np.uint8] | None,
+        on_cpu: Callable[[SequenceBatch], Alignments],
+    ) -> Alignments:
         """All records of the batch.
 
         Args:
+            batch: where reads are left to the CPU, all of them.
+            mates: as :class:`SequenceBatch` has it, of pairs that were mapped together.
             on_cpu: batch -> alignments of the reads that the device left.
         """
-        of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
-        mates = batch.mates if paired else None
+        of_host = on_cpu(_taken(batch, self.left)) if batch is not None and self.left_count else Alignments.none()
         return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=of_host.native))
 
 
@@ -52,20 +60,3 @@ def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
         batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets, batch.mates, chosen
     )
     return SequenceBatch(names, name_offsets, bases, offsets, qualities, mates=mates)
-
-
-def _nothing() -> Alignments:
-    def none(dtype: DTypeLike) -> NDArray[Any]:
-        return np.zeros(0, dtype)
-
-    return Alignments(
-        flag=none(np.uint16),
-        contig=none(np.int32),
-        position=none(np.int64),
-        mapq=none(np.uint8),
-        score=none(np.int32),
-        distance=none(np.int32),
-        cigar=none(np.uint32),
-        cigar_offsets=np.zeros(1, np.int64),
-        record_offsets=np.zeros(1, np.int64),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,12 @@ from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.nvcomp import load_nvcomp
-from gpualign.engine.reused import ReusedMemory
 from gpualign.map import tuning
-from gpualign.map.device.fastq import ReadsInText, TextMapBatch, TextMapKernel
+from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
-from gpualign.map.records import Alignments
-from gpualign.sequences.batch import SequenceBatch
+from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
+from gpualign.map.found import Found
+from gpualign.map.written import Written
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.lent import Lend, nothing_lent
 from gpualign.streaming.timeline import STEPS
@@ -40,88 +40,64 @@ _WARPS = 4
 
 
 @dataclass(frozen=True)
-class TextForm:
-    """What records are written as.
-
-    Attributes:
-        bam: BAM's bytes, not SAM lines.
-        deflate: as BGZF blocks, where nvCOMP can make them.
-    """
-
-    bam: bool
-    deflate: bool
-
-
-@dataclass(frozen=True)
 class TextBatch:
-    """A batch's reads and records on their way to a device.
+    """What was found on its way to a device, which writes it.
 
     Attributes:
-        wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
-        options: as :meth:`RecordOptions.native` gives them.
-        form: of the text.
+        bam: BAM's bytes are written, not SAM lines.
+        deflate: as BGZF blocks, where nvCOMP can make them.
         block: uint8, all arrays, and in memory that is lent space for about as much as will be written.
         offsets: of each array its first byte in the block; what there is not is not named.
         nbytes: of the arrays.
+        usual_bytes: of the text, about.
     """
 
-    batch: SequenceBatch
-    alignments: Alignments
-    wanted: NDArray[np.uint8] | None
-    options: Mapping[str, Any]
-    form: TextForm
+    found: Found
+    bam: bool
+    deflate: bool
     block: NDArray[np.uint8]
     offsets: Mapping[str, int]
     nbytes: int
+    usual_bytes: int
 
     @classmethod
     @STEPS.at("copy")
-    def of(
-        cls,
-        batch: SequenceBatch,
-        alignments: Alignments,
-        wanted: NDArray[np.uint8] | None,
-        options: Mapping[str, Any],
-        form: TextForm,
-        lend: Lend = nothing_lent,
-    ) -> TextBatch:
+    def of(cls, found: Found, bam: bool, deflate: bool, lend: Lend = nothing_lent) -> TextBatch:
         """Copies the arrays.
 
         Args:
             lend: of memory for the block.
         """
+        options, batch = found.options, found.batch
         arrays: dict[str, NDArray[Any] | None] = {}
-        if not isinstance(batch, ReadsInText):
+        if batch is not None:
             arrays = {name: getattr(batch, name) for name in _fields("ReadColumns")}
-        arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
-        arrays |= {"wanted": wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
+        arrays |= {name: getattr(found.alignments, name) for name in _fields("RecordColumns")}
+        arrays |= {"wanted": found.wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
         held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
         offsets, nbytes = {}, 0
         for name, array in held.items():
             offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        block = lend(nbytes + usual_bytes(batch, alignments, form.bam))
+        usual = usual_bytes(found, bam)
+        block = lend(nbytes + usual)
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
             np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
-        return cls(batch, alignments, wanted, options, form, block, offsets, nbytes)
+        return cls(found, bam, deflate, block, offsets, nbytes, usual)
 
     @property
     def space(self) -> NDArray[np.uint8]:
         """For what is written: page-locked memory, or none."""
         return self.block[self.nbytes :]
 
-    @property
-    def usual_bytes(self) -> int:
-        """Of the text, about."""
-        return usual_bytes(self.batch, self.alignments, self.form.bam)
-
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
         at = {name: block + offset for name, offset in self.offsets.items()}
-        options = {name: self.options[name] for name in _fields("SamOptions") if name in self.options}
-        options |= {"read_group": at["read_group"], "read_group_size": len(self.options["read_group"].encode())}
+        all_options = self.found.options
+        options = {name: all_options[name] for name in _fields("SamOptions") if name in all_options}
+        options |= {"read_group": at["read_group"], "read_group_size": len(all_options["read_group"].encode())}
         del options["alt_contigs"]  # of batches that are not for a device
         reads = filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at})
         return filled(
@@ -129,66 +105,34 @@ class TextBatch:
             records=filled("RecordColumns", **{name: at[name] for name in _fields("RecordColumns")}),
             options=filled("SamOptions", **options),
             wanted=at.get("wanted", 0),
-            count=len(self.batch),
+            count=len(self.found),
             **({"reads": reads} | others),
         )
 
     def halves(self) -> list[TextBatch]:
         """Two parts of the batch, pairs whole; itself where there are none."""
-        if isinstance(self.batch, ReadsInText):
-            return replace(self, batch=self.batch.parsed()).halves()
-        middle = len(self.batch) // 2
-        if self.batch.mates is not None and self.batch.mates[middle] == 2:
+        found, middle = self.found, len(self.found) // 2
+        if found.mates is not None and found.mates[middle] == 2:
             middle += 1
-        if not 0 < middle < len(self.batch):
+        if not 0 < middle < len(found):
             return [self]
-        parts = []
-        for start, end in ((0, middle), (middle, len(self.batch))):
-            wanted = None if self.wanted is None else self.wanted[start:end]
-            parts.append(
-                TextBatch.of(
-                    self.batch.part(start, end), self.alignments.part(start, end), wanted, self.options, self.form
-                )
-            )
-        return parts
+        parts = (found.part(0, middle), found.part(middle, len(found)))
+        return [TextBatch.of(part, self.bam, self.deflate) for part in parts]
 
 
-def usual_bytes(batch: SequenceBatch, alignments: Alignments, bam: bool) -> int:
+def usual_bytes(found: Found, bam: bool) -> int:
     """Of the text of a batch's records, about."""
-    records = len(alignments.flag)
-    comments = 0 if batch.comments is None else len(batch.comments)
-    of_reads = (3 if bam else 4) * len(batch.bases) // 2 + len(batch.names) + comments
-    return of_reads * records // max(1, len(batch)) + _USUAL_FIELDS * records
+    records, bases, batch = len(found.alignments.flag), int(found.base_offsets[-1]), found.batch
+    comments = 0 if batch is None or batch.comments is None else len(batch.comments)
+    names = len(batch.names) if batch is not None else 0
+    if found.text is not None:
+        names = max(0, found.text.text_bytes - 2 * bases)
+    of_reads = (3 if bam else 4) * bases // 2 + names + comments
+    return of_reads * records // max(1, len(found)) + _USUAL_FIELDS * records
 
 
 def _fields(name: str) -> tuple[str, ...]:
     return struct(name).names or ()
-
-
-@dataclass(frozen=True)
-class DeviceRecordsText:
-    """What a device has written.
-
-    Attributes:
-        parts: uint8, one after the other; in page-locked memory, to be given back soon.
-        deflated: they are BGZF blocks.
-        records: how many.
-    """
-
-    parts: tuple[NDArray[np.uint8], ...]
-    deflated: bool
-    records: int
-
-    def whole(self, memory: ReusedMemory) -> NDArray[np.uint8]:
-        """All, in page-locked memory if that is one part."""
-        return self.parts[0] if len(self.parts) == 1 else self.joined(memory)
-
-    def joined(self, memory: ReusedMemory) -> NDArray[np.uint8]:
-        """A copy of all."""
-        nbytes = sum(len(part) for part in self.parts)
-        text = memory.make(nbytes)[:nbytes]
-        np.concatenate(self.parts, out=text)
-        return text
 
 
 class TextKernel:
@@ -208,24 +152,24 @@ class TextKernel:
         Raises:
             NvcompError: the batch cannot be deflated; later ones come as they are.
         """
-        reads = len(item.batch)
+        reads, text = len(item.found), item.found.text
         if reads == 0:
             return
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block[: item.nbytes]))
         capacity = int(self._scale * item.usual_bytes) + _MIN_BYTES
-        deflater = self._deflater if item.form.bam and item.form.deflate else None
+        deflater = self._deflater if item.bam and item.deflate else None
         scan = _native.TEXT_READS_SCANNED
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity, zeroed=True))
-        columns = {"reads": item.batch.on_device(slot)} if isinstance(item.batch, ReadsInText) else {}
+        columns = {} if text is None else {"reads": text.columns(slot)}
         slot.step = "format"
         batch = item.native(
             block,
             target=target,
-            edits=int(slot.clear("edits", 4 * len(item.alignments.flag))),
+            edits=int(slot.clear("edits", 4 * len(item.found.alignments.flag))),
             sizes=int(slot.device_array("sizes", 8 * (reads + 1))),
             block_sums=int(slot.device_array("block sums", 8 * scanned)),
             totals=totals,
@@ -233,7 +177,7 @@ class TextKernel:
             capacity=capacity,
             **columns,
         )
-        defines, warps = tuning.text_defines(item.form.bam), -(-reads // _WARPS)
+        defines, warps = tuning.text_defines(item.bam), -(-reads // _WARPS)
         for name, blocks, threads in (
             ("measure_records", warps, 32 * _WARPS),
             ("scan_reads", scanned, scan),
@@ -255,15 +199,16 @@ class TextKernel:
         slot.download("totals", 3, np.uint64)
         self._in_flight[id(slot)] = capacity, key, ahead
 
-    def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
-        """
+    def collect(self, slot: Slot, item: TextBatch) -> Written:
+        """The records, in page-locked memory, which is to be given back soon.
+
         Raises:
             DeviceMemoryExceeded: the text is longer than there was space for.
         """
-        if len(item.batch) == 0:
-            return DeviceRecordsText((), False, 0)
-        if isinstance(item.batch, ReadsInText):
-            item.batch.collected(slot)
+        if len(item.found) == 0:
+            return Written(np.zeros(0, np.uint8), 0)
+        if item.found.text is not None:
+            kept_reads(slot).used(slot)
         capacity, key, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.part_with("text block")  # where it had to be staged here
@@ -279,18 +224,18 @@ class TextKernel:
         if nbytes > ahead:
             slot.download_into(memory[:nbytes], key)
             slot.finish()
-        return DeviceRecordsText((memory[:nbytes],), key == "blocks", records)
+        return Written(memory[:nbytes], records, key == "blocks")
 
     def split(self, item: TextBatch) -> list[TextBatch]:
         """Halves of a batch, pairs whole."""
         return item.halves()
 
-    def join(self, results: Sequence[DeviceRecordsText]) -> DeviceRecordsText:
+    def join(self, results: Sequence[Written]) -> Written:
         """The parts' results."""
-        parts = tuple(part for result in results for part in result.parts)
         if len({result.deflated for result in results}) > 1:
             raise NvcompError("nvCOMP deflated some parts of a batch")
-        return DeviceRecordsText(parts, results[0].deflated, sum(result.records for result in results))
+        records = np.concatenate([result.records for result in results])
+        return Written(records, sum(result.count for result in results), results[0].deflated)
 
 
 class MapAndTextKernel:
@@ -303,7 +248,7 @@ class MapAndTextKernel:
     def _of(self, item: Any) -> Any:
         if isinstance(item, TextMapBatch):
             return self._text_mapper
-        return self._text if isinstance(item, (TextBatch, DeviceRecordsText)) else self._mapper
+        return self._text if isinstance(item, (TextBatch, Written)) else self._mapper
 
     def submit(self, slot: Slot, item: Any) -> None:
         slot.step = "map"

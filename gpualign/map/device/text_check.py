@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,10 +12,10 @@ from gpualign import _native
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
-from gpualign.engine.reused import ReusedMemory
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
-from gpualign.map.device.text import TextBatch, TextForm, TextKernel
+from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.found import Found
 from gpualign.map.inputs import RecordOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -23,9 +24,11 @@ from gpualign.sequences.reference import Reference
 
 def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     """The CPU's records, and their number."""
-    reads, found, options = item.batch.native, item.alignments.native, dict(item.options)
+    reads, arrays, options = item.found.columns().native, item.found.alignments.native, dict(item.found.options)
     names = reference.shown_name_bytes
-    records, count = _native.format_records(reference.native, *names, reads, found, item.wanted, options, item.form.bam)
+    records, count = _native.format_records(
+        reference.native, *names, reads, arrays, item.found.wanted, options, item.bam
+    )
     return records.tobytes(), count
 
 
@@ -68,11 +71,12 @@ def self_test(device: Device) -> None:
         cigar_offsets=offsets,
         record_offsets=offsets,
     )
+    found = Found.of(batch, alignments)
     for bam in (False, True):
-        item = TextBatch.of(batch, alignments, None, RecordOptions().native("group"), TextForm(bam, deflate=True))
-        found = run_alone(device, partial(TextKernel, reference=reference), item)
-        text = found.joined(ReusedMemory()).tobytes()
-        if found.deflated:
+        item = TextBatch.of(replace(found, options=RecordOptions().native("group")), bam, deflate=True)
+        written = run_alone(device, partial(TextKernel, reference=reference), item)
+        text = written.records.tobytes()
+        if written.deflated:
             text = gzip.decompress(text)
-        if (text, found.records) != text_on_cpu(reference, item):
+        if (text, written.count) != text_on_cpu(reference, item):
             raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")

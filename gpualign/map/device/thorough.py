@@ -145,7 +145,7 @@ class Thorough:
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """What this batch gets where there are so many bytes for templates."""
-        reads, bases = len(item.batch), len(item.batch.bases)
+        reads, bases = item.reads, item.bases
         wanted = min(item.templates, max(_MIN_TEMPLATES, int(self._share * item.templates)))
         sizes = self._sizes(item)
         templates = max(1, int(min(wanted, _STATES_SHARE * budget // sizes.template)))
@@ -192,7 +192,7 @@ class Thorough:
             both = np.empty(2, struct("ChainBatch"))
             both[:] = chain_batch_of(item, block, self._rules[0], 0, given.chains, array, own)
             both["rules"][1] = self._rules[1]
-            both["state"][1] = array("dense state", len(item.batch) * struct("ChainRead").itemsize)
+            both["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
             yield filled(
                 "SlowPathLaunch",
                 batch=batch,

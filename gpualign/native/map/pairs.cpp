@@ -68,28 +68,26 @@ struct Joined {
     }
 };
 
-auto join_pairs(const Arrays& first, const Arrays& second, int64_t from1, int64_t from2, int64_t count, bool check_names,
-                     bool all_dots) {
+auto join_pairs(const Arrays& first, const Arrays& second, bool check_names, bool all_dots) {
     const ReadArrays arrays1(first), arrays2(second);
     const ReadsView a = arrays1.view(), b = arrays2.view();
-    if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
-        throw nb::index_error("more pairs than records");
+    const size_t count = arrays1.reads();
+    if (arrays2.reads() != count) throw nb::index_error("not as many mates as reads");
     Joined joined(a.qualities && b.qualities, a.comments || b.comments);
     {
         nb::gil_scoped_release release;
         const auto bytes = [&](const int64_t* ReadsView::*offsets) {
-            return size_t((a.*offsets)[from1 + count] - (a.*offsets)[from1] + (b.*offsets)[from2 + count] - (b.*offsets)[from2]);
+            return size_t((a.*offsets)[count] - (a.*offsets)[0] + (b.*offsets)[count] - (b.*offsets)[0]);
         };
-        joined.reserve(size_t(2 * count), bytes(&ReadsView::name_offsets), bytes(&ReadsView::base_offsets));
-        for (int64_t i = 0; i < count; i++) {
+        joined.reserve(2 * count, bytes(&ReadsView::name_offsets), bytes(&ReadsView::base_offsets));
+        for (size_t i = 0; i < count; i++) {
             bool dots;
-            const size_t x = size_t(from1 + i), y = size_t(from2 + i);
-            const TwoNames names = compare(a, x, b, y, all_dots, dots);
+            const TwoNames names = compare(a, i, b, i, all_dots, dots);
             if (check_names && !are_mates(names))
-                throw nb::value_error((complaint(names, whole_name(a, x), whole_name(b, y)) +
+                throw nb::value_error((complaint(names, whole_name(a, i), whole_name(b, i)) +
                                        (names == TwoNames::kOfOneMateTwice ? " (is a file of R1 given as R2? " : " (sort both files alike, ") + "or give --no-check-names)").c_str());
-            joined.add(a, x, template_name(a, x, dots), kFirstMate);
-            joined.add(b, y, template_name(b, y, dots), kSecondMate);
+            joined.add(a, i, template_name(a, i, dots), kFirstMate);
+            joined.add(b, i, template_name(b, i, dots), kSecondMate);
         }
     }
     return joined.arrays();
@@ -133,9 +131,8 @@ const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_d
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
-    m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("from1"), nb::arg("from2"), nb::arg("count"),
-          nb::arg("check_names"), nb::arg("all_dots"), "Records from1.. of one batch and from2.. of another as variants: a batch with mates. Raises "
-          "ValueError where names differ.");
+    m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("check_names"), nb::arg("all_dots"),
+          "Records of one batch and of another as neighbours: a batch with mates. Raises ValueError where names differ.");
     m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
           "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their names.");
     m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),

@@ -20,6 +20,7 @@ from gpualign.errors import GpualignError
 from gpualign.io import bgzf
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
+from gpualign.io.text import HeldText
 from gpualign.pairwise import run as pairwise
 from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.sequences.encoded import EncodedSequences
@@ -189,7 +190,7 @@ def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: py
     monkeypatch.setattr(cluster_backend._Run, "_learn", learned)
     monkeypatch.setattr(cluster_backend, "_TASK_BYTES", 100_000)
     sizes = [10] * 100 + [30_000] * 50 + [200_000]
-    chunks = [Chunk(b"@" * size, "fastq", "-", 1) for size in sizes]
+    chunks = [Chunk(HeldText((np.full(size, ord("@"), np.uint8),)), "fastq", "-", 1) for size in sizes]
     stage: Stage[Chunk, int] = Stage(lambda chunk: len(chunk.text()), lambda device: None)  # type: ignore[arg-type,return-value]
     assert list(backend.run(chunks, stage)) == sizes
     assert sum(count for count, _ in tasks) == len(sizes)

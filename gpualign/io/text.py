@@ -1,0 +1,141 @@
+"""The text of records, wherever it is: in memory, in its file, or (:class:`PackedText`) in blocks of bgzf."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.io.files import InputFile, StoredFile
+
+_COUNTED_AT_ONCE = 1 << 24
+_NOTHING = np.zeros(0, np.uint8)
+
+
+class Text(ABC):
+    """Consecutive bytes of a file, decompressed.
+
+    Attributes:
+        stored: they are still in their file, and are read to where the caller wants them (:meth:`read_into`).
+        stamp: of that file.
+        uncounted: bytes of the file before them, where this machine cannot count their lines as it lacks the file.
+    """
+
+    stored = False
+    stamp: tuple[int, int] | None = None
+    uncounted: int | None = None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
+        """The bytes in turn, as they lie in memory.
+
+        Args:
+            path: of the file, for messages.
+
+        Raises:
+            InputError: they cannot be read (any more).
+        """
+
+    @abstractmethod
+    def part(self, begin: int, end: int) -> Text:
+        """Some of the bytes."""
+
+    def joined(self, path: str) -> NDArray[np.uint8]:
+        """As :meth:`pieces`, in one piece."""
+        pieces = self.pieces(path)
+        return pieces[0] if len(pieces) == 1 else np.concatenate((_NOTHING, *pieces))
+
+    def inflated(self, path: str) -> Text:
+        """The same, which is not inflated again."""
+        return self
+
+    def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
+        """Read stored bytes from ``begin`` on, as many as there is memory for."""
+        raise NotImplementedError
+
+    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
+        """Lines, and whether one is blank; fills in those before each tile of :class:`FastqText`."""
+        lines, blank = _native.count_fastq_lines(self.pieces(path), lines_before)
+        return lines, blank
+
+    def first_line(self, path: str, offset: int) -> int:
+        """Number of the first line of text that begins at this byte of a file, which is read up to there."""
+        with InputFile(path) as file:
+            return 1 + newlines(file, 0, offset)
+
+
+@dataclass(frozen=True)
+class HeldText(Text):
+    """Text in memory, in pieces."""
+
+    held: tuple[NDArray[np.uint8], ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.held))
+
+    def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
+        return self.held
+
+    def part(self, begin: int, end: int) -> HeldText:
+        return HeldText(tuple(between(self.held, begin, end)))
+
+
+@dataclass(frozen=True)
+class StoredText(Text):
+    """Text that is still in its file."""
+
+    file: StoredFile
+    offset: int
+    size: int
+
+    stored = True
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def stamp(self) -> tuple[int, int] | None:  # type: ignore[override]
+        return self.file.stamp
+
+    def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
+        return (self.file.part(self.offset, self.size),)
+
+    def part(self, begin: int, end: int) -> StoredText:
+        return replace(self, offset=self.offset + begin, size=end - begin)
+
+    def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
+        self.file.read_into(memory, self.offset + begin)
+
+    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
+        return self.file.count_fastq_lines(self.offset, self.size, lines_before)
+
+
+def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
+    """What of pieces of a text lies between these bytes of it."""
+    at = 0
+    for piece in pieces:
+        if begin < at + len(piece) and at < end:
+            yield piece[max(0, begin - at) : end - at]
+        at += len(piece)
+
+
+def newlines(file: InputFile, begin: int, end: int) -> int:
+    """In a part of a plain file."""
+    starts = range(begin, end, _COUNTED_AT_ONCE)
+    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
+
+
+def lines_before(file: InputFile, size: int) -> int:
+    """The number of the line after the first ``size`` bytes of a file's text, which are read."""
+    line = 1
+    while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
+        line += int(_native.count_newlines(text))
+        size -= len(text)
+    return line

@@ -1,0 +1,99 @@
+"""Reads in FASTQ text to alignments on a GPU: they are parsed there, and mapped by the kernel that maps reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.io.reads import Reads
+from gpualign.map import tuning
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.fastq import READS, StagedText, kept_reads
+from gpualign.map.device.records import DeviceRecords
+from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.timeline import STEPS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextMapBatch(MapBatch):
+    """A batch whose block is made on the device.
+
+    Attributes:
+        text: of which text.
+    """
+
+    text: StagedText
+
+    @classmethod
+    @STEPS.at("copy")
+    def of_text(cls, reads: Reads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
+        """
+        Args:
+            together: mates are templates.
+            lend: of memory for the text.
+        """
+        text = StagedText.of(reads, lend)
+        templates = text.records if together else text.count
+        nothing, longest = np.zeros(0, np.uint8), (1, 1, 1)
+        return cls(text.count, text.text_bytes // 2, nothing, templates, longest, text=text)
+
+    def on_device(self, slot: Slot) -> int:
+        reads = self.text.run(slot, self.reads // self.templates, self.longest[-1])
+        slot.download_into(slot.pinned("facts", self.text.layout.facts_bytes, np.uint8), READS)
+        return reads + self.text.layout.block
+
+    def addresses(self, block: int) -> dict[str, int]:
+        layout = self.text.layout
+        return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
+
+    def halves(self, paired: bool) -> list[MapBatch]:
+        return MapBatch.of(self.text.reads.columns(), paired).halves(paired)
+
+
+class TextMapKernel:
+    """Maps batches of text with the kernel that maps reads (see ``gpu.runner.Kernel``).
+
+    The longest read is known when the kernels have run: until then it is that of the batches before.
+    """
+
+    def __init__(self, mapper: Any) -> None:
+        self._mapper = mapper
+        self._longest = _longest_of(1)
+        self._in_flight: dict[int, TextMapBatch] = {}
+
+    def submit(self, slot: Slot, item: TextMapBatch) -> None:
+        item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
+        self._mapper.submit(slot, item)
+
+    def collect(self, slot: Slot, item: TextMapBatch) -> DeviceRecords | None:
+        """None of text that the host must read."""
+        while True:
+            submitted = self._in_flight.pop(id(slot))
+            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
+            if odd or odd_symbols or longest > tuning.MAP_LONGEST:
+                return None
+            if longest <= submitted.longest[-1]:
+                break
+            self._longest = max(self._longest, _longest_of(longest))
+            self.submit(slot, item)
+            slot.finish()
+        facts = slot.part_with("facts")
+        assert facts is not None
+        records: DeviceRecords = self._mapper.collect(slot, submitted)
+        kept_reads(slot).keep(item.text.number, slot)
+        layout = item.text.layout
+        offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
+        return replace(records, text=replace(item.text, base_offsets=offsets))
+
+    def split(self, item: TextMapBatch) -> list[MapBatch]:
+        """Halves of a batch, which the host reads."""
+        parts: list[MapBatch] = self._mapper.split(item)
+        return parts
+
+
+def _longest_of(bases: int) -> int:
+    """Of a shape of the kernels that is long enough."""
+    return 32 * tuning.map_shape(bases).words

@@ -1,0 +1,117 @@
+"""Reads and their records, until they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.io.reads import Reads
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+
+_SECONDARY = np.uint16(0x100)
+
+
+class ParsedText(Protocol):
+    """Text that a device has parsed; see :class:`gpualign.map.device.fastq.StagedText`."""
+
+    @property
+    def reads(self) -> Reads: ...
+
+    @property
+    def base_offsets(self) -> NDArray[np.int64]: ...
+
+    @property
+    def mates(self) -> NDArray[np.uint8] | None: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def text_bytes(self) -> int: ...
+
+    def columns(self, slot: Any, /) -> Any:
+        """The reads' columns on the device."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of reads, which are here, or on the device that parsed their text.
+
+    Attributes:
+        alignments: the records.
+        base_offsets, mates: of the reads, as :class:`SequenceBatch` has them.
+        batch: their columns; None: a device has those, of
+        text: that it parsed.
+        on_gpu: reads that a GPU mapped.
+        wanted: uint8 (n,), 1 for the reads whose records are written; None: all.
+        options: of the records, as native functions take them.
+        invalid_tags: fields of comments that should be tags and are none.
+        unmapped_reads, mapped_reads: FASTQ of the reads that do not align and that do, where it is written.
+    """
+
+    alignments: Alignments
+    base_offsets: NDArray[np.int64]
+    mates: NDArray[np.uint8] | None
+    batch: SequenceBatch | None = None
+    text: ParsedText | None = None
+    on_gpu: int = 0
+    wanted: NDArray[np.uint8] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    invalid_tags: int = 0
+    unmapped_reads: bytes | NDArray[np.uint8] = b""
+    mapped_reads: bytes | NDArray[np.uint8] = b""
+
+    def __len__(self) -> int:
+        return len(self.base_offsets) - 1
+
+    @classmethod
+    def of(cls, batch: SequenceBatch, alignments: Alignments, on_gpu: int = 0) -> Found:
+        return cls(alignments, batch.base_offsets, batch.mates, batch, on_gpu=on_gpu)
+
+    @classmethod
+    def in_text(cls, text: ParsedText, alignments: Alignments) -> Found:
+        return cls(alignments, text.base_offsets, text.mates, text=text, on_gpu=text.count)
+
+    def columns(self) -> SequenceBatch:
+        """The reads, parsed here where only a device has them."""
+        if self.batch is None:
+            assert self.text is not None
+            return self.text.reads.columns()
+        return self.batch
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (n,): bases of each read."""
+        return np.diff(self.base_offsets)
+
+    @property
+    def count(self) -> int:
+        """Records that are written."""
+        flag, written = self.alignments.flag, np.ones(len(self.alignments.flag), bool)
+        if self.wanted is None and self.options["secondary_records"]:
+            return len(flag)
+        if not self.options["secondary_records"]:
+            written = flag & _SECONDARY == 0
+        if self.wanted is not None:
+            written &= np.repeat(self.wanted.astype(bool), np.diff(self.alignments.record_offsets))
+        return int(np.count_nonzero(written))
+
+    @property
+    def mapped_templates(self) -> NDArray[np.uint8]:
+        """uint8 (n,): 1 for reads that align or whose mate does, so that pairs are never torn apart."""
+        placed = (self.alignments.contig[self.alignments.primary] >= 0).astype(np.uint8)
+        if self.mates is not None:
+            first = np.flatnonzero(self.mates == 1)
+            placed[first] |= placed[first + 1]
+            placed[first + 1] = placed[first]
+        return placed
+
+    def part(self, start: int, end: int) -> Found:
+        """Reads ``start`` to ``end``, and their records."""
+        part = Found.of(self.columns().part(start, end), self.alignments.part(start, end))
+        return replace(part, wanted=None if self.wanted is None else self.wanted[start:end], options=self.options)
