@@ -29,6 +29,7 @@ import numpy as np
 from gpualign.index.minimizers import build_index
 from gpualign.index.run import choose_index_params
 from gpualign.io.in_memory import as_batch, packed
+from gpualign.io.reads import Reads
 from gpualign.io.records import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import Library, estimate_pairs
@@ -68,7 +69,7 @@ class Measured:
         """What was found, the proper pairs, and seconds of a thread to map them."""
         batch = batch_of([end for pair in pairs for end in pair.ends])
         batch = replace(batch, mates=np.tile(np.array([1, 2], np.uint8), len(pairs)))
-        library, _ = estimate_pairs(iter([batch]), self._map_alone, self.params.pairing.default)
+        library, _ = estimate_pairs(iter([Reads((batch,))]), self._map_alone, self.params.pairing.default)
         start = time.thread_time()
         found = map_batch(self.index, batch, self.params, library.model)
         seconds = time.thread_time() - start

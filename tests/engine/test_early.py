@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gpualign import _native
 from gpualign.engine.gpu import early
 
 
@@ -44,7 +45,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[int]]]:
     calls: list[tuple[str, list[int]]] = []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(early, "os", SimpleNamespace(environ=os.environ, path=SimpleNamespace(exists=lambda _: True)))
-    monkeypatch.setattr(early._native, "open_ahead", lambda *arguments: calls.append(arguments), raising=False)
+    monkeypatch.setattr(_native, "open_ahead", lambda *arguments: calls.append(arguments), raising=False)
     return calls
 
 

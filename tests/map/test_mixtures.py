@@ -17,6 +17,7 @@ import gpualign
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params
 from gpualign.io.in_memory import as_batch, packed
+from gpualign.io.reads import Reads
 from gpualign.io.records import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
@@ -66,7 +67,7 @@ def estimated(index: MinimizerIndex, pairs: list[Pair]) -> Library:
     batch = batch_of([end for pair in pairs for end in pair.ends])
     batch = replace(batch, mates=np.tile(np.array([1, 2], np.uint8), len(pairs)))
     params = MapParams.of_preset()
-    return estimate_pairs(iter([batch]), lambda part: map_batch(index, part, params), PairModel(), None, 2)[0]
+    return estimate_pairs(iter([Reads((batch,))]), lambda part: map_batch(index, part, params), PairModel(), None, 2)[0]
 
 
 @pytest.mark.parametrize(("kind", "percent", "count"), TESTED)

@@ -5,11 +5,12 @@ What fails is left to who opens the devices, and said there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Sequence
 
-from gpualign import _native
+from gpualign.errors import GpualignError
 
 #: NVIDIA's driver
 LIBRARY = "libcuda.so.1"
@@ -22,7 +23,10 @@ def begin(arguments: Sequence[str]) -> None:
     indices = _wanted(arguments)
     if indices is None or not os.path.exists("/dev/nvidiactl") or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return
-    _native.open_ahead(LIBRARY, indices)
+    with contextlib.suppress(GpualignError, ImportError):  # said where the command begins
+        from gpualign import _native
+
+        _native.open_ahead(LIBRARY, indices)
 
 
 def _wanted(arguments: Sequence[str]) -> list[int] | None:
