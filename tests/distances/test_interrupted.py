@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.environment import SANITIZED
 from tests.helpers.interrupted import check_interrupt
 
 CALLS = {
@@ -25,4 +26,4 @@ def texts(n, length):
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_interrupt(name: str, threads: int) -> None:
     call = CALLS[name].format(threads=threads)
-    check_interrupt(FIRST, call, lines=call.count("texts("), wait_s=1, timeout_s=20)
+    check_interrupt(FIRST, call, lines=call.count("texts("), wait_s=1, timeout_s=200 if SANITIZED else 20)

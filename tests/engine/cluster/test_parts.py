@@ -35,6 +35,7 @@ from gpualign.params import RunOptions
 from gpualign.sequences import pairs as pair_blocks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
+from tests.helpers.environment import SANITIZED
 from tests.helpers.fake_cuda import FakeDriver
 
 pytest.importorskip("distributed")
@@ -77,7 +78,7 @@ def test_large_texts_travel_next_to_the_pickle() -> None:
     assert shard.load() == [*texts, texts[2]]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
+@pytest.mark.skipif(not sys.platform.startswith("linux") or SANITIZED, reason="glibc's allocator")
 def test_buffers_of_one_task_serve_the_next() -> None:
     """In a thread, as tasks run in one: pages that come anew are faults. Half a gigabyte has 130,000."""
     program = """
