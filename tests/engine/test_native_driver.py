@@ -119,6 +119,23 @@ def test_marks_are_told_in_seconds(stream: Any) -> None:
     assert (first, second) == ([1.0, 2.0], [3.0])
 
 
+def test_a_batch_that_fails_leaves_the_stream_to_the_next_one(fake: Fake, stream: Any) -> None:
+    """All of its marks have a time, those after the failure, too; its other work is dropped."""
+    origin, device = stream.now(), np.zeros(4, np.uint8)
+    stream.mark()
+    stream.copy_to_device(address(device), np.ones(4, np.uint8))
+    stream.fill(address(device), 7, 4)
+    stream.mark()
+    fake.set(failing_copies=1)
+    with pytest.raises(_native.CudaError, match="copying to the device failed"):
+        stream.flush(last=True)
+    fake.set(failing_copies=0)
+    stream.copy_to_device(address(device), np.full(2, 5, np.uint8))
+    stream.mark()
+    assert stream.wait(origin, 0.0) == [1.0, 2.0, 3.0]
+    assert device.tolist() == [5, 5, 0, 0]
+
+
 def test_the_end_of_a_batch_rings_the_bell(fake: Fake, bell: Any, stream: Any) -> None:
     assert stream.is_done
     stream.fill(0, 0, 0)

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -84,7 +85,7 @@ public:
 
     template <class Call>
     void then(const char* what, Call&& call) {
-        commands_.push_back({what, std::forward<Call>(call)});
+        commands_.push_back({what, std::forward<Call>(call), false});
     }
     void copy_to_device(DeviceAddress to, const void* from, size_t size) {
         then("copying to the device", [=] { return driver_->copy_to_device(to, from, size, handle_); });
@@ -119,15 +120,26 @@ public:
             events_.push_back(event);
         }
         then("recording an event", [this, event = events_[marks_++]] { return driver_->event_record(event, handle_); });
+        commands_.back().is_mark = true;
     }
 
     // -- what is done
 
-    // Enqueues what was written down. `last`: it is the batch's last part, whose end rings the bell.
+    // Enqueues what was written down. `last`: it is the batch's last part, whose end rings the bell. After a command that fails only
+    // the marks are enqueued, whose times `wait` will ask for: nvCOMP may fail where the driver goes on.
     void flush(bool last) {
         auto commands = std::move(commands_);
         commands_.clear();
-        for (Command& command : commands) driver_->check(command.call(), command.what);
+        std::exception_ptr failed;
+        for (Command& command : commands) {
+            if (failed && !command.is_mark) continue;
+            try {
+                driver_->check(command.call(), command.what);
+            } catch (...) {
+                if (!failed) failed = std::current_exception();
+            }
+        }
+        if (failed) std::rethrow_exception(failed);
         if (!last) return;
         done_ = false;
         driver_->check(driver_->launch_host_function(handle_, &CudaStream::ended, this), "enqueueing the end of a batch");
@@ -179,6 +191,7 @@ private:
     struct Command {
         const char* what;
         std::function<int()> call;
+        bool is_mark;
     };
 
     static void ended(void* stream) {
