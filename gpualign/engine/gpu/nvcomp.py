@@ -7,10 +7,8 @@ import glob
 import importlib.util
 import os
 
-from gpualign._native import Nvcomp, NvcompError
+from gpualign._native import NVCOMP_VERSION, Nvcomp, NvcompError
 
-#: of whose interface gpualign knows
-_MAJOR_VERSION = 6
 _PACKAGE = "nvidia.libnvcomp"
 
 
@@ -32,6 +30,6 @@ def library_paths() -> list[str]:
     except (ImportError, ValueError):
         package = None
     folders = () if package is None else tuple(package.submodule_search_locations or ())
-    name = f"libnvcomp.so.{_MAJOR_VERSION}"
+    name = f"libnvcomp.so.{NVCOMP_VERSION}"
     inside = [path for folder in folders for path in sorted(glob.glob(os.path.join(folder, "lib*", name)))]
     return [*inside, name]

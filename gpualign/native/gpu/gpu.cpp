@@ -203,6 +203,7 @@ void bind_memory(nb::module_& m) {
             nb::arg("size"), "uint8 (size,) of any content. Raises MemoryError where there is none, or after `close`.")
         .def_prop_ro("locked", &PinnedMemory::locked, "Bytes that are pinned now.")
         .def("close", &PinnedMemory::close, nb::call_guard<Release>(), "Before the context goes.");
+    m.attr("NVCOMP_VERSION") = Nvcomp::kMajorVersion;
     nb::class_<Nvcomp>(m, "Nvcomp", "NVIDIA's nvCOMP.")
         .def(nb::init<const std::string&>(), nb::arg("path"))
         .def("deflate_sizes", &Nvcomp::deflate_sizes, nb::arg("count"), nb::arg("largest"), nb::call_guard<Release>(),

@@ -10,6 +10,8 @@ namespace gpualign {
 
 class Nvcomp {
 public:
+    static constexpr uint32_t kMajorVersion = 6;
+
     explicit Nvcomp(const std::string& path) {
         const Library<NvcompError> library(path);
         int (*properties)(Properties*);
@@ -53,7 +55,6 @@ public:
     }
 
 private:
-    static constexpr uint32_t kMajorVersion = 6;
     static constexpr size_t kLargestText = 1 << 16;
     // The algorithm is one of 0, the fastest, to 5; by 2 files are as large as ISA-L's or a little smaller.
     struct DeflateOptions {
