@@ -1,5 +1,5 @@
-"""Where `map` writes: SAM text and BAM records to files, or through samtools as CRAM; at once, or when all records are
-known, by coordinate and with duplicates marked."""
+"""Where alignments go: SAM text and BAM records to files, or through samtools as CRAM; at once, or when all records are
+known, sorted and with duplicates marked."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
+from gpualign.io.contigs import Contigs
 from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import os_reason
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, open_output
-from gpualign.io.record_sorter import Records, RecordSorter, usual_memory
-from gpualign.sequences.reference import Reference
+from gpualign.io.record_sorter import RecordOrder, Records, RecordSorter, usual_memory
 
 FORMATS = ("sam", "bam", "cram", "paf")
 #: what an index's name adds to that of its file
@@ -37,7 +37,7 @@ class AlignmentLayout:
 
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
-        sort: by coordinate.
+        order: of the records; but for that of the input they are held until all are known.
         sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
             :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
@@ -46,7 +46,7 @@ class AlignmentLayout:
     """
 
     format: str | None = None
-    sort: bool = False
+    order: RecordOrder = "input"
     sort_memory: int | None = None
     write_index: bool = False
     compression_level: int | None = None
@@ -56,7 +56,8 @@ class AlignmentLayout:
         if self.format is not None and self.format not in FORMATS:
             raise UsageError(f"output format must be one of {', '.join(FORMATS)}, not {self.format!r}")
         if self.write_index and not self.sort:
-            raise UsageError("an index needs records in the order of coordinates (add --sort)")
+            how = "add --sort" if self.order == "input" else "not by name"
+            raise UsageError(f"an index needs records in the order of coordinates ({how})")
         if self.compression_level is not None and not 0 <= self.compression_level <= 9:
             raise UsageError(f"compression level must be from 0 to 9, not {self.compression_level}")
         if self.sort_memory is not None and self.sort_memory < 1 << 20:
@@ -95,9 +96,14 @@ class AlignmentLayout:
         return tuple(f"{path}{ending}" for ending in _INDEXES[str(self.format)]) if self.write_index else ()
 
     @property
+    def sort(self) -> bool:
+        """Whether the records are written by coordinate."""
+        return self.order == "coordinate"
+
+    @property
     def held(self) -> bool:
         """Whether records are handed over sorted, batch by batch (:class:`RecordBatch`)."""
-        return self.sort or self.hold
+        return self.order != "input" or self.hold
 
     @property
     def deflates_batches(self) -> bool:
@@ -131,7 +137,7 @@ def _format_of(path: str) -> str | None:
 def open_alignments(
     path: str | None,
     layout: AlignmentLayout,
-    reference: Reference,
+    contigs: Contigs,
     threads: int,
     observer: Observer | None = None,
     codec: BgzfCodec = CPU_CODEC,
@@ -141,6 +147,7 @@ def open_alignments(
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
+        contigs: of the records; a :class:`Reference` for CRAM, or what names one.
         threads: that sort and compress; they do not change the output.
         observer: of held records.
         codec: of their temporary files and of BAM.
@@ -150,22 +157,22 @@ def open_alignments(
     """
     crai = CramIndex() if layout.write_index and layout.format == "cram" else None
     with open_output(path, threads) as out:
-        index = BamIndex(reference, out.write) if layout.write_index and layout.format == "bam" else None
+        index = BamIndex(contigs.lengths, out.write) if layout.write_index and layout.format == "bam" else None
         write: Callable[[bytes | memoryview], object] = out.write if index is None else index.write
         if not layout.held:
-            with _writer(write, path, layout, reference, threads) as sink:
+            with _writer(write, path, layout, contigs, threads) as sink:
                 yield sink
         else:
             memory = layout.sort_memory or usual_memory(threads)
-            with RecordSorter(folder_next_to(path), memory, threads, codec) as sorter:
+            with RecordSorter(folder_next_to(path), memory, threads, layout.order, codec) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
-                with _writer(write, path, layout, reference, threads, crai) as sink:
+                with _writer(write, path, layout, contigs, threads, crai) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):
                         _write_bam(held, sink, index, layout.bgzf_level, codec)
                     else:
-                        _write_as(held, sink, _form(layout, reference))
+                        _write_as(held, sink, _form(layout, contigs))
     for made in (index, crai):
         if path is not None and made is not None:  # no earlier: an index that is older than its file is taken for stale
             _remove_former_indexes(path, _INDEXES[str(layout.format)], made.save(path))
@@ -190,13 +197,13 @@ def _writer(
     write: Callable[[bytes | memoryview], object],
     path: str | None,
     layout: AlignmentLayout,
-    reference: Reference,
+    contigs: Contigs,
     threads: int,
     crai: CramIndex | None = None,
 ) -> AbstractContextManager[Sink]:
     """What takes header and records of the output in order."""
     if layout.format == "cram":
-        return cram_writer(write, path, reference, crai, layout.compression_level)
+        return cram_writer(write, path, contigs, crai, layout.compression_level)
     if layout.format == "bam":
         return bgzf_writer(write, threads, is_file(path), layout.bgzf_level)
     return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
@@ -226,8 +233,8 @@ def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records])
             sink.write(text.data)
 
 
-def _form(layout: AlignmentLayout, reference: Reference) -> Callable[[Records], Records]:
+def _form(layout: AlignmentLayout, contigs: Contigs) -> Callable[[Records], Records]:
     """What makes of BAM records what is written."""
     if layout.written == "bam":
         return np.copy
-    return lambda records: _native.sam_lines(records, *reference.shown_name_bytes)
+    return lambda records: _native.sam_lines(records, *contigs.shown_name_bytes)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.output_file import open_output
-from gpualign.sequences.reference import Reference
 
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
 _LONGEST_IN_BAI = 1 << 29
@@ -20,11 +19,12 @@ class BamIndex:
     """A .bai, or a .csi where a contig is too long for one.
 
     Args:
+        lengths: of the contigs.
         write: takes the blocks of the file, which go through :meth:`write`.
     """
 
-    def __init__(self, reference: Reference, write: Callable[[bytes | memoryview], object]) -> None:
-        self._lengths = reference.lengths.astype(np.int64)
+    def __init__(self, lengths: NDArray[np.int64], write: Callable[[bytes | memoryview], object]) -> None:
+        self._lengths = lengths.astype(np.int64)
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
         self._write, self._size = write, 0
         self._places: list[NDArray[np.uint64]] = []

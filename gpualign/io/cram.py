@@ -12,6 +12,7 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
+from gpualign.io.contigs import Contigs, HeaderContigs
 from gpualign.io.output_file import Sink, folder_next_to, open_output
 from gpualign.sequences.reference import Reference
 
@@ -56,7 +57,7 @@ class CramIndex:
 def cram_writer(
     write: Callable[[bytes | memoryview], object],
     path: str | None,
-    reference: Reference,
+    contigs: Contigs,
     index: CramIndex | None,
     level: int | None = None,
 ) -> Iterator[Sink]:
@@ -64,6 +65,7 @@ def cram_writer(
 
     Args:
         path: of the output; the reference's copy for samtools lies next to it.
+        contigs: a :class:`Reference`, or those of a header.
         index: what is indexed, of records by coordinate; None: nothing is.
         level: of compression; None: htslib's default.
 
@@ -77,11 +79,17 @@ def cram_writer(
             write(data)
 
     with _private_folder(path) as folder:
-        _write_reference(reference, folder)
+        environment: dict[str, str] = {}
+        named: tuple[str, ...] = ()
+        if isinstance(contigs, Reference):
+            _write_reference(contigs, folder)
+            environment = {"REF_PATH": "./%s", "REF_CACHE": ""}
+        elif isinstance(contigs, HeaderContigs) and contigs.fasta is not None:
+            named = ("-T", os.path.abspath(contigs.fasta))
         output: tuple[str, ...] = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
         if level is not None:
             output = ("--output-fmt-option", f"level={level}", *output)
-        with run_samtools((*_ARGUMENTS, *output, "-"), drain, folder) as samtools:
+        with run_samtools((*_ARGUMENTS, *named, *output, "-"), drain, folder, environment) as samtools:
             yield samtools
         if index is not None:
             index.take(folder)

@@ -1,5 +1,5 @@
-"""BAM records by coordinate, or in the order they came in once all of them are known: in memory as far as it goes, the
-rest in temporary files, and one merge.
+"""BAM records in an order, which may be that of the input, once all of them are known: in memory as far as it goes,
+the rest in temporary files, and one merge.
 
 Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill three quarters
 of the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. At the end all is
@@ -12,13 +12,13 @@ import contextlib
 import tempfile
 import threading
 import zlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,21 @@ from gpualign.params import available_cores, available_memory
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
-#: coordinate and template of a record (gpualign/native/bam/pile.hpp)
-Key = tuple[int, int]
+#: where a record stands in an order: its key of two numbers and, in orders by name, the record
+#: (gpualign/native/bam/pile.hpp)
+Key = tuple[int, int, bytes]
+#: as native code numbers them: by name as samtools does, plainly by their bytes, or as Picard does; "template": those of
+#: a template next to each other
+RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard"]
+RECORD_ORDERS: tuple[RecordOrder, ...] = ("input", "coordinate", "template", "natural", "lexicographic", "picard")
+#: what tells a batch's templates apart, as native code numbers it
+TemplateNumbers = Literal["none", "flags", "names"]
+_TEMPLATE_NUMBERS: tuple[TemplateNumbers, ...] = ("none", "flags", "names")
 Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
-_FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
+_KEY_WORDS = 3
+_FIRST, _BEYOND_LAST = (0, 0, b""), ((1 << 64) - 1, (1 << 64) - 1, b"")
 #: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
@@ -62,19 +71,41 @@ class RecordBatch(NamedTuple):
         keys: uint64 (3 n,), of each record.
         templates: how many there are.
         marking: what is to be known of them to find duplicates; None: nothing.
+        numbered: the keys have the records' numbers in the whole input, not in the batch.
     """
 
     records: Records
     keys: Keys
     templates: int
     marking: Any = None
+    numbered: bool = False
 
     @classmethod
     @STEPS.at("sort")
-    def of(cls, records: Records, by_coordinate: bool, marking: Any = None) -> RecordBatch:
-        """Sort a batch's records, of which those of a template are adjacent."""
-        in_order, keys, templates = _native.sort_bam_records(records, by_coordinate)
-        return cls(in_order, keys, templates, marking)
+    def of(
+        cls,
+        records: Records,
+        order: RecordOrder,
+        marking: Any = None,
+        templates: TemplateNumbers = "flags",
+        numbers: NDArray[np.uint64] | None = None,
+        prefix: str = "",
+    ) -> RecordBatch:
+        """Sort a batch's records.
+
+        Args:
+            templates: what tells them apart, if anything does; the records of each are adjacent.
+            numbers: of the records in the input, if they come in another order.
+            prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name.
+        """
+        how = RECORD_ORDERS.index(order), _TEMPLATE_NUMBERS.index(templates), numbers, prefix
+        in_order, keys, count = _native.sort_bam_records(records, *how)
+        return cls(in_order, keys, count, marking, numbers is not None)
+
+    @property
+    def count(self) -> int:
+        """Records."""
+        return len(self.keys) // _KEY_WORDS
 
 
 @dataclass(frozen=True)
@@ -90,7 +121,7 @@ class Marks:
     remove: bool = False
 
 
-#: columns of a table of blocks: coordinate and template of the first record and of the last; bytes of keys, and of all;
+#: columns of a table of blocks: keys of the first record and of the last; bytes of keys, and of all;
 #: where the block's first BGZF block begins and its last one ends, and bytes of content before and after it in these
 _FIRST_KEY, _LAST_KEY, _SIZES = slice(0, 2), slice(2, 4), slice(4, 6)
 _SIZE, _BEGIN, _END, _BEFORE, _AFTER = range(5, 10)
@@ -103,11 +134,14 @@ class _Run:
     """
 
     file: BinaryIO
+    samples: Any
+    by_name: bool
     size: int = 0
     _tables: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def append(self, data: bytes | memoryview, table: NDArray[np.uint64]) -> None:
+    def append(self, data: bytes | memoryview, table: NDArray[np.uint64], samples: Any) -> None:
         """Append blocks with their table, uint64 (n, 10), in which they begin and end as in ``data``."""
+        self.samples.add_all(samples)
         rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
@@ -122,7 +156,7 @@ class _Run:
         return np.concatenate(self._tables)
 
     @cached_property
-    def _bounds(self) -> tuple[list[Key], list[Key]]:
+    def _bounds(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Of each block the first key, and the last one."""
         firsts, lasts = (list(map(tuple, self.table[:, key].tolist())) for key in (_FIRST_KEY, _LAST_KEY))
         return firsts, lasts
@@ -132,8 +166,9 @@ class _Run:
         and bytes of keys and of all of each; what else is in there counts as blocks without keys.
         """
         firsts, lasts = self._bounds
-        begin = bisect_left(lasts, low)
-        found = self.table[begin : bisect_left(firsts, high)]
+        begin = bisect_left(lasts, low[:2])
+        end_of = bisect_right if self.by_name else bisect_left  # records of one key may be on both sides
+        found = self.table[begin : end_of(firsts, high[:2])]
         if not len(found):
             return (self.file.fileno(), 0, 0), np.zeros((0, 2), np.uint64)
         offset = int(found[0, _BEGIN])
@@ -163,17 +198,26 @@ class RecordSorter:
     Args:
         folder: for temporary files.
         memory: bytes of records held.
+        order: that of the batches, and of the whole.
         codec: of temporary files.
     """
 
-    def __init__(self, folder: str, memory: int, threads: int, codec: BgzfCodec = CPU_CODEC) -> None:
+    def __init__(
+        self,
+        folder: str,
+        memory: int,
+        threads: int,
+        order: RecordOrder = "coordinate",
+        codec: BgzfCodec = CPU_CODEC,
+    ) -> None:
         self._folder, self._memory, self._threads, self._codec = folder, memory, threads, codec
+        self._order, self._by_name = RECORD_ORDERS.index(order), order in RECORD_ORDERS[3:]
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._piles: deque[Any] = deque()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
-        self._templates = 0
+        self._records = self._templates = 0
         self._buffers = _Buffers()
 
     def _range_bytes(self, largest: int = _RANGE_BYTES) -> int:
@@ -196,8 +240,10 @@ class RecordSorter:
         """
         quarter = self._memory // 4
         if not self._piles or self._piles[-1].nbytes > quarter:
-            self._piles.append(RecordPile())
-        self._piles[-1].add(batch.records, batch.keys, self._templates)
+            self._piles.append(RecordPile(self._order))
+        first = 0 if batch.numbered else self._records
+        self._piles[-1].add(batch.records, batch.keys, first, self._templates)
+        self._records += batch.count
         self._templates += batch.templates
         if sum(pile.nbytes for pile in self._piles) > 3 * quarter:
             self._await_run()
@@ -210,29 +256,37 @@ class RecordSorter:
         Raises:
             GpualignError: a temporary file cannot be read.
         """
+        yield from self._each_range(lambda records, _, before: form(records, before), marks, False)
+
+    def collated(self, form: Callable[[Records, NDArray[np.uint64]], Value]) -> Iterator[Value]:
+        """The same of records and their numbers in the input."""
+        yield from self._each_range(lambda records, numbers, _: form(records, numbers), None, True)
+
+    def _each_range(
+        self, form: Callable[[Records, NDArray[np.uint64], int], Value], marks: Marks | None, numbers: bool
+    ) -> Iterator[Value]:
         self._await_run()
-        pile, waiting = _native.RecordPile(), self._codec.waiting
+        pile, waiting = _native.RecordPile(self._order), self._codec.waiting
         for part in self._piles:
             pile.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
         size = self._range_bytes(max(DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
-        turns = _turns(_ranges(pile, self._runs, size))
-        yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
+        turns = _turns(self._ranges(pile, self._runs, size))
 
-    def _formed(
-        self, form: Callable[[Records, int], Value], pile: RecordPile, marks: Marks | None, turn: _Turn
-    ) -> Value:
-        try:
-            records = self._merge_range(pile, marks, turn.bounds)
-            before = turn.before.result()
-            turn.after.set_result(before + len(records))
-        except BaseException as error:
-            turn.after.set_exception(error)
-            raise
-        return form(records, before)
+        def formed(turn: _Turn) -> Value:
+            try:
+                records = self._merge_range(pile, marks, turn.bounds, numbers)
+                before = turn.before.result()
+                turn.after.set_result(before + len(records))
+            except BaseException as error:
+                turn.after.set_exception(error)
+                raise
+            return form(records, self._buffers.range.numbers, before)
+
+        yield from run_ordered(turns, formed, self._threads + waiting)
 
     @STEPS.at("merge")
-    def _merge_range(self, pile: RecordPile, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
+    def _merge_range(self, pile: RecordPile, marks: Marks | None, bounds: tuple[Key, Key], numbers: bool) -> Records:
         found = [run.between(*bounds) for run in self._runs]
         try:
             blocks = unpacked([place for place, _ in found], self._codec)
@@ -240,14 +294,15 @@ class RecordSorter:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
-        return pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove)
+        return pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove, numbers)
 
     def _spill(self, pile: RecordPile) -> None:
         """Write what is in ``pile`` to a run."""
         try:
-            run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
+            file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
+            run = _Run(file, _native.SortSamples(self._order), self._by_name)
             self._runs.append(run)
-            ranges = _ranges(pile, [], self._range_bytes())
+            ranges = self._ranges(pile, [], self._range_bytes())
             workers = -(-self._threads // _PART_OF_THREADS) + self._codec.waiting
             for blocks in run_ordered(ranges, partial(self._packed_range, pile), workers):
                 run.append(*blocks)
@@ -255,14 +310,27 @@ class RecordSorter:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
-    def _packed_range(self, pile: RecordPile, bounds: tuple[Key, Key]) -> tuple[bytes | memoryview, NDArray[np.uint64]]:
-        """The blocks of a range, and their table."""
-        content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes)
+    def _packed_range(
+        self, pile: RecordPile, bounds: tuple[Key, Key]
+    ) -> tuple[bytes | memoryview, NDArray[np.uint64], Any]:
+        """The blocks of a range, their table, and their first keys."""
+        samples = _native.SortSamples(self._order)
+        content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes, samples)
         shapes = words.reshape(-1, 6)
         sizes = np.ascontiguousarray(shapes[:, _SIZE])
         blocks = packed(content, sizes, self._codec)
         places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
-        return blocks, np.concatenate([shapes, places], axis=1)
+        return blocks, np.concatenate([shapes, places], axis=1), samples
+
+    def _ranges(self, pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
+        """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
+        samples = _native.SortSamples(self._order)
+        for part in (pile, *runs):
+            samples.add_all(part.samples)
+        low = _FIRST
+        for high in (*samples.cuts(size), _BEYOND_LAST):
+            yield low, high
+            low = high
 
     def _await_run(self) -> None:
         if self._spilling is not None:
@@ -277,20 +345,6 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
         after: Future[int] = Future()
         yield _Turn(bounds, before, after)
         before = after
-
-
-def _ranges(pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
-    """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
-    samples = [pile.samples().reshape(-1, 3)]
-    samples += [np.column_stack([run.table[:, _FIRST_KEY], run.table[:, _SIZE]]) for run in runs]
-    coordinates, templates, sizes = np.concatenate(samples).T
-    order = np.lexsort((templates, coordinates))
-    before = np.cumsum(sizes[order]) - sizes[order]
-    cuts = order[np.flatnonzero(np.diff(before // size)) + 1]
-    low = _FIRST
-    for high in (*dict.fromkeys(zip(coordinates[cuts].tolist(), templates[cuts].tolist(), strict=True)), _BEYOND_LAST):
-        yield low, high
-        low = high
 
 
 def _reason(error: Exception) -> str:

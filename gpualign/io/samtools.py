@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 from gpualign.ending import undone_at_the_end
@@ -40,7 +40,9 @@ _JOIN_SECONDS = 5.0
 class Samtools:
     """A running samtools command. Use :func:`run_samtools`."""
 
-    def __init__(self, arguments: Sequence[str], drain: Callable[[IO[bytes]], None], folder: str) -> None:
+    def __init__(
+        self, arguments: Sequence[str], drain: Callable[[IO[bytes]], None], folder: str, environment: Mapping[str, str]
+    ) -> None:
         self._name, self._drain = f"samtools {arguments[0]}", drain
         self._error: BaseException | None = None
         self._messages = tempfile.TemporaryFile()
@@ -51,7 +53,7 @@ class Samtools:
             stderr=self._messages,
             pipesize=PIPE_BYTES,
             cwd=folder,
-            env={**os.environ, "REF_PATH": "./%s", "REF_CACHE": ""},
+            env={**os.environ, **environment},
         )
         self._thread = threading.Thread(target=self._run_drain, daemon=True, name="gpualign-samtools")
         self._thread.start()
@@ -109,17 +111,23 @@ class Samtools:
 
 
 @contextlib.contextmanager
-def run_samtools(arguments: Sequence[str], drain: Callable[[IO[bytes]], None], folder: str) -> Iterator[Samtools]:
+def run_samtools(
+    arguments: Sequence[str],
+    drain: Callable[[IO[bytes]], None],
+    folder: str,
+    environment: Mapping[str, str],
+) -> Iterator[Samtools]:
     """Run a samtools command that reads standard input and writes standard output.
 
     Args:
         drain: called in a thread of its own with the command's output; reads it to the end.
-        folder: where it works; files named by the MD5 of their bases are references there.
+        folder: where it works.
+        environment: variables of it.
 
     Raises:
         GpualignError: the command failed. What ``drain`` raises is raised here as well.
     """
-    process = Samtools(arguments, drain, folder)
+    process = Samtools(arguments, drain, folder, environment)
     try:
         with undone_at_the_end(process.kill):
             yield process

@@ -202,7 +202,7 @@ def command(**values: Any) -> None:
         keep_index=True,
         report_page=values["report_page"],
     )
-    layout = AlignmentLayout(sort=values["sort"], write_index=values["write_index"])
+    layout = AlignmentLayout(order="coordinate" if values["sort"] else "input", write_index=values["write_index"])
     run_map(files, params, options, layout, records, "mem")
 
 

@@ -106,7 +106,7 @@ class RecordFormatter:
         if not self.layout.held:
             return written
         marks = None if self.marking is None else self.marking(records.records)
-        held = RecordBatch.of(records.records, self.layout.sort, marks)
+        held = RecordBatch.of(records.records, self.layout.order, marks)
         return replace(written, records=records.records[:0], held=held)
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:

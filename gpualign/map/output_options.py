@@ -47,7 +47,7 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
         raise click.UsageError(f"only one form of output can be written, not {' and '.join(sorted(forms))}")
     return AlignmentLayout(
         format=next(iter(forms), None),
-        sort=values.pop("sort"),
+        order="coordinate" if values.pop("sort") else "input",
         sort_memory=values.pop("sort_memory"),
         write_index=values.pop("write_index"),
         compression_level=values.pop("compression_level"),

@@ -89,9 +89,9 @@ def test_samtools_writes_its_temporary_files_where_nobody_else_looks(
     seen: list[tuple[Path, int]] = []
     run_samtools = samtools.run_samtools
 
-    def watched(arguments: list[str], drain: Any, folder: str) -> Any:
+    def watched(arguments: list[str], drain: Any, folder: str, environment: dict[str, str]) -> Any:
         seen.append((Path(folder), stat.S_IMODE(os.stat(folder).st_mode)))
-        return run_samtools(arguments, drain, folder)
+        return run_samtools(arguments, drain, folder, environment)
 
     monkeypatch.setattr(samtools, "run_samtools", watched)
     (tmp_path / "out").mkdir()

@@ -34,7 +34,7 @@ def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3)
     text = "@HD\tVN:1.6\tSO:coordinate\n" + "".join(f"@SQ\tSN:c{i}\tLN:{n}\n" for i, n in enumerate(lengths))
     header = bam_header(text.encode(), reference)
     with path.open("wb") as file:
-        index = BamIndex(reference, file.write)
+        index = BamIndex(reference.lengths, file.write)
         with bgzf_writer(index.write, 2) as out:
             out.write(header)
             index.start(len(header))

@@ -14,7 +14,7 @@ import pytest
 from gpualign import params
 from gpualign.errors import GpualignError
 from gpualign.io import record_sorter
-from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
+from gpualign.io.record_sorter import Marks, RecordBatch, RecordOrder, RecordSorter
 from tests.helpers.bam import bam_records, coordinate_of, random_templates, sam_lines
 
 LENGTHS = (300, 100_000, 40)
@@ -34,9 +34,10 @@ def sort(
     by_coordinate: bool = True,
     marks: Marks | None = None,
 ) -> list[str]:
-    with RecordSorter(str(folder), memory, threads) as sorter:
+    order: RecordOrder = "coordinate" if by_coordinate else "input"
+    with RecordSorter(str(folder), memory, threads, order) as sorter:
         for part in parts:
-            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), by_coordinate))
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), order))
         assert list(folder.iterdir()) == [], "a temporary file has a name"
         return list(
             chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r, _: r.copy(), marks)))
@@ -112,9 +113,9 @@ def test_no_records(tmp_path: Path) -> None:
 def test_a_temporary_file_that_cannot_be(tmp_path: Path) -> None:
     records = bam_records(list(chain(*random_templates(random.Random(1), 100, LENGTHS))), len(LENGTHS))
     with RecordSorter(str(tmp_path / "nowhere"), 1000, 1) as sorter:
-        sorter.add(RecordBatch.of(records, True))
+        sorter.add(RecordBatch.of(records, "coordinate"))
         with pytest.raises(GpualignError, match=r"cannot write a temporary file in .*nowhere: No such file or dir"):
-            sorter.add(RecordBatch.of(records, True))
+            sorter.add(RecordBatch.of(records, "coordinate"))
 
 
 def test_fewer_marks_than_templates_are_refused(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_fewer_marks_than_templates_are_refused(tmp_path: Path) -> None:
 def test_damaged_records_are_refused(records: bytes) -> None:
     array = np.frombuffer(records, np.uint8)
     with pytest.raises(ValueError, match="cut short"):
-        RecordBatch.of(array, True)
+        RecordBatch.of(array, "coordinate")
     with pytest.raises(ValueError, match="cut short"):
         sam_lines(array, 1)
 
@@ -174,7 +175,7 @@ def test_damaged_runs(tmp_path: Path, seed: int, damage: str, reason: str) -> No
     parts = cut(rng, random_templates(rng, 400, LENGTHS))
     with RecordSorter(str(tmp_path), 1 << 16, 2) as sorter:
         for part in parts:
-            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), True))
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), "coordinate"))
         sorter._await_run()
         run = sorter._runs[0]
         if damage == "cut":

@@ -198,7 +198,9 @@ def test_cram_needs_no_more_than_the_reference(
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("layout", [AlignmentLayout("bam"), AlignmentLayout("bam", sort=True), AlignmentLayout("cram")])
+@pytest.mark.parametrize(
+    "layout", [AlignmentLayout("bam"), AlignmentLayout("bam", order="coordinate"), AlignmentLayout("cram")]
+)
 def test_bytes_do_not_depend_on_threads_batches_or_memory(
     tmp_path: Path, some_reads: Path, layout: AlignmentLayout
 ) -> None:
@@ -270,7 +272,7 @@ def test_full_disk(cli: Cli, some_reads: Path, sort: list[str]) -> None:
 
 def feed(arguments: list[str], drain: Callable[[IO[bytes]], None], folder: Path) -> None:
     """Write more to a samtools command than pipes hold."""
-    with run_samtools(arguments, drain, str(folder)) as command:
+    with run_samtools(arguments, drain, str(folder), {}) as command:
         for _ in range(100):
             command.write(b"@CO\ttext\n" + b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n" * 10_000)
 

@@ -93,6 +93,14 @@ private:
     const uint8_t *at_, *end_;
 };
 
+// The name that the mates of a pair share: some aligners keep /1 and /2.
+inline std::string_view template_name(const BamRecord& record) {
+    std::string_view name = record.name();
+    const size_t n = name.size();
+    if (record.is(kFlagPaired) && n > 2 && name[n - 2] == '/' && (name[n - 1] == '1' || name[n - 1] == '2')) name.remove_suffix(2);
+    return name;
+}
+
 // Numbers templates in input order; records of R2 follow those of R1, and the primary record of a read comes first.
 // Names are not compared, as those of mates may differ.
 class TemplateCounter {
@@ -112,6 +120,31 @@ public:
 private:
     int64_t number_ = -1;
     bool waits_ = false;  // R1 was seen, R2 is expected
+};
+
+// The same for records of any program, of which those of a template are adjacent in any order. A second primary record
+// of a read begins another template of that name.
+class NamedTemplateCounter {
+public:
+    int64_t operator()(const BamRecord& record) {
+        const std::string_view name = template_name(record);
+        const unsigned reads = record.primary() ? reads_of(record) : 0;
+        if (number_ < 0 || name != name_ || (reads & seen_)) number_++, seen_ = 0, name_ = name;
+        seen_ |= reads;
+        return number_;
+    }
+    int64_t count() const { return number_ + 1; }
+
+private:
+    // R1, R2, or both bits for a read that is neither.
+    static unsigned reads_of(const BamRecord& record) {
+        const unsigned read = record.is(kFlagPaired) ? record.flag() / kFlagFirst & 3 : 0;
+        return read ? read : 3;
+    }
+
+    int64_t number_ = -1;
+    unsigned seen_ = 0;
+    std::string_view name_;
 };
 
 }  // namespace gpualign

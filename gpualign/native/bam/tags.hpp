@@ -56,6 +56,25 @@ inline std::string_view find_tag(const BamRecord& record, std::string_view wante
     return {};
 }
 
+// Value of an integer tag; `missing` if the record has no such tag.
+inline int64_t tag_integer(const BamRecord& record, std::string_view wanted, int64_t missing) {
+    const std::string_view value = find_tag(record, wanted);
+    if (value.data() == nullptr) return missing;
+    const auto read = [&](auto number) {
+        std::memcpy(&number, value.data(), sizeof number);
+        return int64_t(number);
+    };
+    switch (value.data()[-1]) {
+        case 'c': return read(int8_t());
+        case 'C': return read(uint8_t());
+        case 's': return read(int16_t());
+        case 'S': return read(uint16_t());
+        case 'i': return read(int32_t());
+        case 'I': return read(uint32_t());
+        default: return missing;
+    }
+}
+
 // The CIGAR operations of a record, from the tag CG if they do not fit the field.
 class BamCigar {
 public:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bam/record.hpp"
+#include "bam/record_order.hpp"
 #include "bam/tags.hpp"
 
 namespace gpualign {
@@ -26,22 +27,6 @@ struct TemplateEnds {
 static_assert(sizeof(TemplateEnds) == 40, "memory for a template");
 
 constexpr uint64_t kNoEnd = ~uint64_t(0), kNowhere = ~uint64_t(0);
-
-inline uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 32)) * 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9;
-    return x ^ (x >> 32);
-}
-
-inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) {
-    uint64_t hash = mix(seed + text.size() + 1);
-    for (size_t i = 0; i < text.size(); i += 8) {
-        uint64_t word = 0;
-        std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
-        hash = mix(hash ^ word);
-    }
-    return hash;
-}
 
 // Illumina's read names: machine:run:flow cell:lane:tile:x:y, possibly with :UMI, or machine:lane:tile:x:y.
 struct ReadNames {

@@ -1,0 +1,45 @@
+"""The contigs of alignments, as headers have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.sequences.batch import join_bytes
+
+
+class Contigs(Protocol):
+    """What :class:`gpualign.sequences.reference.Reference` has as well."""
+
+    @property
+    def shown_names(self) -> list[str]:
+        """As text for UTF-8 output."""
+
+    @property
+    def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same in UTF-8, concatenated, and where each begins."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (contigs,)."""
+
+
+@dataclass(frozen=True)
+class HeaderContigs:
+    """Those of a file's header.
+
+    Attributes:
+        fasta: the reference's file, for CRAM; None: htslib finds it by what the header says.
+    """
+
+    shown_names: list[str]
+    lengths: NDArray[np.int64]
+    fasta: str | None = None
+
+    @cached_property
+    def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        return join_bytes([name.encode() for name in self.shown_names])
