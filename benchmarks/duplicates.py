@@ -41,7 +41,7 @@ from duplicate_differences import (
 )
 
 from gpualign import _native
-from gpualign.map.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
+from gpualign.records.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
 from gpualign.sequences.batch import join_bytes
 
 sys.path.insert(0, str(harness.FOLDER.parent))

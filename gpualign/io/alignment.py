@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpualign.errors import InputError, UsageError, counted
+from gpualign.io.contigs import Contigs
 from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
 from gpualign.io.sam_lines import BASES_AS_EQUAL, what_is_wrong
@@ -223,12 +224,10 @@ def sam_header(
         lines += [_header_line("@RG", group) for group in source.get("RG", [])]
     programs: list[dict[str, str]] = source.get("PG", [])
     lines += [_header_line("@PG", program) for program in programs]
-    taken = {program.get("ID") for program in programs}
-    identifier = next(
-        name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken
+    previous = f"\tPP:{last_of_chain(programs)}" if programs else ""
+    lines.append(
+        f"@PG\tID:{unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
     )
-    previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
-    lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -266,10 +265,10 @@ def _contig(line: str) -> tuple[str | None, str | None]:
     return fields.get("SN:"), fields.get("LN:")
 
 
-def bam_header(text: bytes, reference: Reference) -> bytes:
+def bam_header(text: bytes, contigs: Contigs) -> bytes:
     """A SAM header as a BAM file begins (SAM specification, section 4.2)."""
-    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(reference.names))]
-    for name, length in zip(reference.shown_names, reference.lengths.tolist(), strict=True):
+    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(contigs.shown_names))]
+    for name, length in zip(contigs.shown_names, contigs.lengths.tolist(), strict=True):
         ended = name.encode() + b"\0"
         parts += [struct.pack("<i", len(ended)), ended, struct.pack("<i", length)]
     return b"".join(parts)
@@ -279,7 +278,13 @@ def _header_line(kind: str, fields: dict[str, str]) -> str:
     return "\t".join([kind, *(f"{key}:{value}" for key, value in fields.items())])
 
 
-def _last_of_chain(programs: list[dict[str, str]]) -> str:
+def unused_program(programs: list[dict[str, str]]) -> str:
+    """An ID for our @PG line that none of these has."""
+    taken = {program.get("ID") for program in programs}
+    return next(name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken)
+
+
+def last_of_chain(programs: list[dict[str, str]]) -> str:
     """The program that no other names as its predecessor, the last such one; of a circle, the last."""
     previous = {program.get("PP") for program in programs}
     ends = [program["ID"] for program in programs if program["ID"] not in previous]

@@ -35,8 +35,8 @@ from gpualign.streaming.timeline import STEPS
 #: where a record stands in an order: its key of two numbers and, in orders by name, the record
 #: (gpualign/native/bam/pile.hpp)
 Key = tuple[int, int, bytes]
-#: as native code numbers them: by name as samtools does, plainly by their bytes, or as Picard does; "template": those of
-#: a template next to each other
+#: as native code numbers them: "template": those of a template next to each other; the last three by name, as samtools
+#: does, plainly by their bytes, or as Picard does
 RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard"]
 RECORD_ORDERS: tuple[RecordOrder, ...] = ("input", "coordinate", "template", "natural", "lexicographic", "picard")
 #: what tells a batch's templates apart, as native code numbers it
@@ -89,7 +89,7 @@ class RecordBatch(NamedTuple):
         marking: Any = None,
         templates: TemplateNumbers = "flags",
         numbers: NDArray[np.uint64] | None = None,
-        prefix: str = "",
+        prefix: bytes = b"",
     ) -> RecordBatch:
         """Sort a batch's records.
 
@@ -115,10 +115,22 @@ class Marks:
     Attributes:
         of_templates: uint8, 1 for duplicates and 2 for optical ones.
         remove: leave duplicates out.
+        tag: tag them with their kind, DT.
+        counts: uint32, of the templates that are kept, for the tag dc; None: there is none.
+        molecules: uint32, for the tag MI; None: there is none.
+        strands: uint8, "A" or "B" after the number of the molecule; None: nothing.
     """
 
     of_templates: NDArray[np.uint8]
     remove: bool = False
+    tag: bool = True
+    counts: NDArray[np.uint32] | None = None
+    molecules: NDArray[np.uint32] | None = None
+    strands: NDArray[np.uint8] | None = None
+
+    @property
+    def native(self) -> tuple[Any, ...]:
+        return self.of_templates, self.remove, self.tag, self.counts, self.molecules, self.strands
 
 
 #: columns of a table of blocks: keys of the first record and of the last; bytes of keys, and of all;
@@ -292,9 +304,8 @@ class RecordSorter:
             blocks = unpacked([place for place, _ in found], self._codec)
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
-        of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
-        return pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove, numbers)
+        return pile.merge(self._buffers.range, *bounds, blocks, sizes, None if marks is None else marks.native, numbers)
 
     def _spill(self, pile: RecordPile) -> None:
         """Write what is in ``pile`` to a run."""

@@ -12,17 +12,16 @@ import click
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output_options import (
-    marking_options,
     output_options,
     record_options,
     take_layout,
-    take_marking,
     take_read_group,
     take_tags,
 )
 from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import option_of, run_options, seed_options, take_run_options
+from gpualign.records.options import mark_option, marking_options, take_marking
 
 T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT
@@ -129,6 +128,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @record_options
 @output_options
+@mark_option
 @marking_options
 @run_options
 @click.pass_context
@@ -173,7 +173,7 @@ def command(
       gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json
     """
     options, layout = take_run_options(values), take_layout(values)
-    values["duplicates"] = take_marking(values)
+    values["duplicates"] = take_marking(values, values.pop("mark_duplicates"))
     layout = dataclasses.replace(layout, hold=values["duplicates"] is not None)
     values["read_group"] = take_read_group(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])

@@ -11,8 +11,8 @@ from gpualign.index.file import check_index_path
 from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
 from gpualign.io.paths import are_same
-from gpualign.map.coverage import coverage_paths
-from gpualign.map.duplicates import DuplicateMarking
+from gpualign.records.coverage import coverage_paths
+from gpualign.records.duplicates import DuplicateMarking
 
 
 @dataclass(frozen=True)

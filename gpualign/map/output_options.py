@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
-from gpualign.map.duplicates import DuplicateMarking
 from gpualign.map.inputs import CS_FORMS, TagOptions
-from gpualign.options import SIZE, default_of, together
+from gpualign.options import together
+from gpualign.records.options import layout_options, take_layout_options
 
 #: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`
 output_options = together(
@@ -22,21 +22,7 @@ output_options = together(
     click.option("--bam", is_flag=True, help="Same as --output-format bam."),
     click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
     click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
-    click.option(
-        "--sort-memory",
-        type=SIZE,
-        metavar="SIZE",
-        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-        "[default: 768M a thread, at most a quarter of the memory that is free]",
-    ),
-    click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
-    click.option(
-        "--compression-level",
-        type=int,
-        metavar="INT",
-        help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM, htslib's for CRAM]",
-    ),
+    layout_options,
 )
 
 
@@ -48,80 +34,8 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
     return AlignmentLayout(
         format=next(iter(forms), None),
         order="coordinate" if values.pop("sort") else "input",
-        sort_memory=values.pop("sort_memory"),
-        write_index=values.pop("write_index"),
-        compression_level=values.pop("compression_level"),
+        **take_layout_options(values),
     )
-
-
-#: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it
-marking_options = together(
-    click.option(
-        "--mark-duplicates",
-        is_flag=True,
-        help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical "
-        "ones, DT:Z:LB others.",
-    ),
-    click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
-    click.option(
-        "--optical-distance",
-        type=int,
-        metavar="INT",
-        help="Maximum distance of optical duplicates, in pixels; 2500 for patterned flow cells, 0: none.  "
-        f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
-    ),
-    click.option(
-        "--barcode-tag",
-        metavar="TAG[,TAG]",
-        help="Only reads with the same text in this tag, such as RX, are duplicates (-C copies tags of FASTQ).",
-    ),
-    click.option(
-        "--barcode-name",
-        is_flag=True,
-        help="Only reads with the same UMI at the end of their names are duplicates: the eighth field, or what follows "
-        "the last ':', '_' or '#'.",
-    ),
-    click.option(
-        "--use-read-groups",
-        is_flag=True,
-        help="Only reads of the same read group (RG) are duplicates, not of a library.",
-    ),
-    click.option(
-        "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
-    ),
-    click.option(
-        "--coverage",
-        metavar="FILE",
-        help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
-        "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
-    ),
-)
-
-
-def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
-    """Remove these options, but for --duplicate-metrics, from the command's keyword arguments.
-
-    Returns:
-        None: nothing is marked.
-    """
-    mark, remove = values.pop("mark_duplicates"), values.pop("remove_duplicates")
-    distance, tags, in_name = (values.pop(name) for name in ("optical_distance", "barcode_tag", "barcode_name"))
-    by_read_group = values.pop("use_read_groups")
-    if mark or remove:
-        given = {} if distance is None else {"optical_distance": distance}
-        tags = () if tags is None else tuple(tags.split(","))
-        barcodes = {"barcode_tags": tags, "barcode_in_name": in_name, "by_read_group": by_read_group}
-        return DuplicateMarking(remove=remove, **barcodes, **given)
-    options = {
-        "--optical-distance": distance is not None,
-        "--barcode-tag": tags is not None,
-        "--barcode-name": in_name,
-        "--use-read-groups": by_read_group,
-        "--duplicate-metrics": values["duplicate_metrics"] is not None,
-    }
-    for name in (name for name, is_given in options.items() if is_given):
-        raise click.UsageError(f"{name} needs --mark-duplicates or --remove-duplicates")
-    return None
 
 
 #: add the options of :class:`RecordOptions` that choose and complete records

@@ -21,7 +21,6 @@ from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
@@ -29,6 +28,7 @@ from gpualign.map.stage import load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
+from gpualign.records.observer import duplicates_summary
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 4

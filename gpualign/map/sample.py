@@ -23,7 +23,6 @@ from gpualign.io.mates import interleaved_items, paired_parts, single_items, unp
 from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, RecordFormatter
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
@@ -31,6 +30,7 @@ from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapped, Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
+from gpualign.records.observer import observing, warn_of_barcodes
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.lent import Lend, nothing_lent
@@ -225,8 +225,9 @@ def map_sample(
     header = _header_text(index.reference, sample, lanes.header)
     formatter = partial(RecordFormatter, index, params, pairs, files, records, layout, lanes.tagged)
     statistics = MapStatistics()
+    kept = records.duplicates, files.coverage, files.duplicate_metrics, records.command_line
     with (
-        observing(files, records, header, index.reference, sample.options.threads) as observer,
+        observing(*kept, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer, codec) as out,
         closing(
             compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
@@ -270,8 +271,7 @@ def warn_of(
     if statistics.invalid_tags:
         fields = counted(statistics.invalid_tags, "field")
         warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
-    if without := of_output.get("duplicates", {}).get("without_barcode"):
-        warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
+    warn_of_barcodes(of_output, warn)
     if statistics.invalid_names:
         warn(
             f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from gpualign import _native
-from gpualign.map.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
+from gpualign.records.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
 from gpualign.sequences.batch import join_bytes
 
 HEADER = ["@HD\tVN:1.6", "@RG\tID:g1\tLB:x", "@RG\tLB:y\tID:g2", "@RG\tID:g3\tLB:x", "@RG\tID:g4"]

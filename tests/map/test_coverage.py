@@ -19,7 +19,7 @@ import pysam
 import pytest
 
 from gpualign import _native
-from gpualign.map.coverage import Coverage, coverage_paths, open_coverage
+from gpualign.records.coverage import Coverage, coverage_paths, open_coverage
 from gpualign.sequences.batch import join_bytes
 
 NAMES, LENGTHS = ["a", "b", "c", "d"], [300, 70_000, 50, 20]

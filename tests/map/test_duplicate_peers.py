@@ -14,7 +14,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from gpualign.map.duplicates import DuplicateMarking, Libraries
+from gpualign.records.duplicates import DuplicateMarking, Libraries
 from tests.helpers.duplicate_cases import CONTIGS, HEADER, found, joined, random_lines
 
 _TYPES = {"LB": 1, "SQ": 2}

@@ -11,7 +11,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import UsageError
-from gpualign.map.duplicates import DuplicateMarking, Libraries, estimated_library_size
+from gpualign.records.duplicates import DuplicateMarking, Libraries, estimated_library_size
 from gpualign.sequences.batch import join_bytes
 from tests.helpers.duplicate_cases import (
     CONTIGS,

@@ -69,12 +69,19 @@ using SetSizes = std::array<std::map<int64_t, int64_t>, 3>;
 
 class DuplicateFinder {
 public:
-    // optical_distance: in pixels; 0: optical duplicates are not distinguished.
-    DuplicateFinder(size_t libraries, uint32_t optical_distance)
-        : optical_distance_(optical_distance), counts_(libraries), duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
+    // optical_distance: in pixels; 0: optical duplicates are not distinguished. umi_distance: bases by which UMIs of one
+    // molecule differ; -1: batches have none. sets: keep what sizes() and molecules() tell.
+    DuplicateFinder(size_t libraries, uint32_t optical_distance, int umi_distance, bool sets)
+        : optical_distance_(optical_distance), umi_distance_(umi_distance), with_sets_(sets), counts_(libraries),
+          duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
 
-    // Adds the ends of the next batch, which has `templates` templates. Throws std::invalid_argument.
-    void add(const TemplateEnds* ends, size_t count, int64_t templates) {
+    // Adds the ends of the next batch, which has `templates` templates, and their UMIs. Throws std::invalid_argument.
+    void add(const TemplateEnds* ends, size_t count, const Umi* umis, int64_t templates) {
+        if (umi_distance_ >= 0) {
+            umis_.resize(size_t(templates_ + templates));
+            for (size_t i = 0; i < count; i++)
+                if (ends[i].number < templates) umis_[size_t(templates_) + ends[i].number] = umis[i];
+        }
         if (templates_ + templates > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 templates");
         for (size_t i = 0; i < count; i++) {
             TemplateEnds given = ends[i];
@@ -91,6 +98,7 @@ public:
     // Finds the duplicates; called once. Throws Stopped.
     void finish(int threads) {
         status_.assign(size_t(templates_), kNoDuplicate);
+        if (with_sets_) sizes_.assign(size_t(templates_), 0), kept_.assign(size_t(templates_), kNobody);
         fill_filter(threads);
         const auto in_parts = [&](auto&& task) {
             parallel_for(threads, kParts, [&](size_t part, int) {
@@ -105,12 +113,34 @@ public:
     }
 
     std::vector<uint8_t>& status() { return status_; }
+    // Of each template that is kept, the templates of its set, itself included; 0 of others.
+    std::vector<uint32_t>& sizes() { return sizes_; }
+    // The number of each template's molecule, in the order of their first templates; kNobody of unmapped ones.
+    std::vector<uint32_t> molecules() const {
+        std::vector<uint32_t> of_kept(kept_.size(), kNobody), numbers(kept_.size(), kNobody);
+        uint32_t next = 0;
+        for (size_t i = 0; i < kept_.size(); i++) {
+            if (kept_[i] == kNobody) continue;
+            uint32_t& number = of_kept[kept_[i]];
+            if (number == kNobody) number = next++;
+            numbers[i] = number;
+        }
+        return numbers;
+    }
+    // 'A' or 'B' for the strand of each template of a duplex.
+    std::vector<uint8_t> strands() const {
+        std::vector<uint8_t> strands;
+        for (const Umi& umi : umis_) strands.push_back(umi.high & Umi::kStrand ? 'B' : 'A');
+        return strands;
+    }
     const std::vector<DuplicateCounts>& duplicates() const { return duplicates_; }
     const SetSizes& set_sizes() const { return set_sizes_; }
     size_t libraries() const { return counts_.size(); }
+    bool with_umis() const { return umi_distance_ >= 0; }
 
 private:
     static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
+    static constexpr uint32_t kNobody = ~uint32_t(0);
     static constexpr uint64_t kEndOfPair = 0;  // `second` of an entry that represents a mate of a pair among single reads
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
@@ -148,15 +178,42 @@ private:
 
     // Calls visit(begin, end) for each set of equal templates.
     template <class Equal, class Visit>
-    static void each_set(const std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) {
+    void each_set(std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) const {
+        UmiClusters clusters(umi_distance_);
+        std::vector<Umi> umis;
         for (size_t begin = 0, end; begin < all.size(); begin = end) {
             for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {}
-            visit(all.data() + begin, all.data() + end);
+            if (umi_distance_ < 0 || end == begin + 1) visit(all.data() + begin, all.data() + end);
+            else each_molecule(all.data() + begin, all.data() + end, clusters, umis, visit);
         }
     }
 
+    // Divides equal templates by their UMIs; the order within a molecule stays.
+    template <class Visit>
+    void each_molecule(TemplateEnds* begin, TemplateEnds* end, UmiClusters& clusters, std::vector<Umi>& umis, Visit&& visit) const {
+        umis.clear();
+        for (const TemplateEnds* at = begin; at < end; at++) umis.push_back(umis_[at->number].without_strand());
+        const std::vector<uint32_t>& of = clusters(umis);
+        std::vector<std::pair<uint32_t, TemplateEnds>> sorted;
+        for (const TemplateEnds* at = begin; at < end; at++) sorted.push_back({of[size_t(at - begin)], *at});
+        std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (size_t i = 0; i < sorted.size(); i++) begin[i] = sorted[i].second;
+        for (size_t from = 0, to; from < sorted.size(); from = to) {
+            for (to = from + 1; to < sorted.size() && sorted[to].first == sorted[from].first; to++) {}
+            visit(begin + from, begin + to);
+        }
+    }
+
+    // Notes that these templates are of one molecule, of which the given one is kept.
+    void note_set(const TemplateEnds* begin, const TemplateEnds* end, uint32_t kept, uint32_t size) {
+        if (!with_sets_) return;
+        sizes_[kept] = size;
+        for (const TemplateEnds* at = begin; at < end; at++)
+            if (at->second != kEndOfPair) kept_[at->number] = kept;
+    }
+
     void find_pairs(size_t part) {
-        const std::vector<TemplateEnds> all = sorted(pairs_[part]);
+        std::vector<TemplateEnds> all = sorted(pairs_[part]);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         std::map<int64_t, int64_t> sizes[3];
@@ -166,6 +223,7 @@ private:
         };
         each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             const auto size = int64_t(end - begin);
+            note_set(begin, end, begin->number, uint32_t(size));
             if (size == 1) {
                 alone++;
                 return;
@@ -201,22 +259,25 @@ private:
                 const auto [word, bit] = filter_bit(hash);
                 if (!(filter_[word] & bit)) continue;
                 const std::lock_guard lock(locks_[part_of(hash)]);
-                singles_[part_of(hash)].push({end, kEndOfPair, pair.group, kNowhere, 0, 0});
+                singles_[part_of(hash)].push({end, kEndOfPair, pair.group, kNowhere, 0, pair.number});
             }
         }
     }
 
     void find_singles(size_t part) {
-        const std::vector<TemplateEnds> all = sorted(singles_[part]);
+        std::vector<TemplateEnds> all = sorted(singles_[part]);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) { return a.first == b.first && a.group == b.group; };
         each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             if (begin->second != kEndOfPair) {
+                note_set(begin, end, begin->number, uint32_t(end - begin));
                 mark(begin, end, optical);
                 duplicates[begin->library()].unpaired += end - begin - 1;
                 return;
             }
+            // of the first pair's molecule
+            if (with_sets_) note_set(begin, end, kept_[begin->number], sizes_[kept_[begin->number]]);
             for (const TemplateEnds* at = begin; at < end; at++) {
                 if (at->second == kEndOfPair) continue;
                 status_[at->number] = kLibraryDuplicate;
@@ -228,7 +289,11 @@ private:
     }
 
     uint32_t optical_distance_;
+    int umi_distance_;
+    bool with_sets_;
     int64_t templates_ = 0;
+    std::vector<Umi> umis_;
+    std::vector<uint32_t> sizes_, kept_;
     std::vector<LibraryCounts> counts_;
     std::vector<DuplicateCounts> duplicates_;
     SetSizes set_sizes_;

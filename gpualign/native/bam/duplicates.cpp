@@ -9,16 +9,18 @@
 #include "arrays.hpp"
 #include "bam/duplicate_finder.hpp"
 #include "bindings.hpp"
+#include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
 
 constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
-constexpr size_t kTagLength = 2;
+constexpr size_t kTagLength = 2, kUmiWords = sizeof(Umi) / sizeof(uint64_t);
 
-// (ends, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
+// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
 auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
-                         uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
+                    uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name,
+                    bool umis, bool duplex, bool by_name, bool first_is_best) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
     for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
@@ -26,6 +28,7 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     rules.cells = cells;
     rules.by_read_group = by_read_group;
     rules.barcode_in_name = barcode_in_name;
+    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.first_is_best = first_is_best;
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
@@ -39,15 +42,17 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return tuple_of(to_numpy_words(collector.take()), to_numpy(std::move(counts)), collector.templates());
+    return tuple_of(to_numpy_words(collector.take()), to_numpy_words(collector.take_umis()), to_numpy(std::move(counts)),
+                    collector.templates());
 }
 
-void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
-    const auto& [ends, counts, templates] = batch;
+void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
+    const auto& [ends, umis, counts, templates] = batch;
     if (ends.size() % kWords || counts.size() > kCounts * finder.libraries()) throw nb::value_error("no ends of templates");
+    if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kWords) throw nb::value_error("a UMI for each template");
     {
         nb::gil_scoped_release release;
-        finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, templates);
+        finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, reinterpret_cast<const Umi*>(umis.data()), templates);
     }
     for (size_t i = 0; i < counts.size() / kCounts; i++) {
         LibraryCounts& total = finder.counts(i);
@@ -55,6 +60,16 @@ void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<int64_
         total.unpaired += more[0], total.pairs += more[1];
         total.secondary_or_supplementary += more[2], total.unmapped += more[3], total.without_barcode += more[4];
     }
+}
+
+auto prepare_templates(Input<uint8_t> records, bool mate_tags, const std::string& dropped) {
+    if (dropped.size() % kTagLength) throw nb::value_error("tags have two characters");
+    TemplatePreparer prepare(mate_tags, dropped);
+    {
+        nb::gil_scoped_release release;
+        prepare(records.data(), records.size());
+    }
+    return tuple_of(to_numpy(prepare.release()), to_numpy(prepare.take_incomplete()));
 }
 
 Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
@@ -87,14 +102,25 @@ int64_t without_barcode(DuplicateFinder& finder) {
 
 void bind_duplicates(nb::module_& m) {
     m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
-          nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"),
-          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, counts, templates). "
+          nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"),
+          nb::arg("duplex"), nb::arg("by_name"), nb::arg("first_is_best"),
+          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, counts, templates). "
           "Raises ValueError where they are damaged.");
+    m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
+          "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that are dropped, two "
+          "characters each: (records, uint64: hashes of the names of templates that lack a read). mate_tags: with MC, MQ and ms.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
-        .def(nb::init<size_t, uint32_t>(), nb::arg("libraries"), nb::arg("optical_distance"))
+        .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"), nb::arg("umi_distance"),
+             nb::arg("sets"))
         .def("add", &add, nb::arg("batch"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
              "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical one.")
+        .def("sizes", [](DuplicateFinder& finder) { return to_numpy(std::move(finder.sizes())); },
+             "uint32: of each template that is kept, the templates of its set, itself included; 0 of others.")
+        .def("molecules", [](DuplicateFinder& finder) { return to_numpy(finder.molecules()); },
+             "uint32: the number of each template's molecule, in the order of their first templates; 2^32 - 1 of unmapped ones.")
+        .def("strands", [](DuplicateFinder& finder) { return to_numpy(finder.strands()); },
+             "uint8: A or B for the strand of each template of a duplex.")
         .def("library_counts", &library_counts,
              "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate unpaired "
              "reads, duplicate pairs, optical ones of these).")

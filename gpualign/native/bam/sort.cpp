@@ -19,19 +19,22 @@ namespace {
 constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // words per key
 
 using Place = std::tuple<uint64_t, uint64_t, nb::bytes>;                 // a key and, in orders by name, a record's begin
+// Status of templates, whether duplicates are left out, or tagged; counts, molecules and strands.
+using Marks = std::tuple<Input<uint8_t>, bool, bool, std::optional<Input<uint32_t>>, std::optional<Input<uint32_t>>, std::optional<Input<uint8_t>>>;
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys of each run
 
 auto sort_bam_records(Input<uint8_t> records, int order, int templates, const std::optional<Input<uint64_t>>& numbers,
-                      const std::string& prefix) {
+                      const nb::bytes& prefix) {
     std::vector<SortItem> items;
     std::vector<SortKey> keys;
     Text sorted;
     int64_t count = 0;
+    const std::string_view shared(prefix.c_str(), prefix.size());
     {
         nb::gil_scoped_release release;
         if (records.size() > UINT32_MAX) throw std::invalid_argument("a batch of more than 4 GiB of records");
         const BatchOrder given{RecordOrder(order), TemplateNumbers(templates), numbers ? numbers->data() : nullptr,
-                               numbers ? numbers->size() : 0, prefix};
+                               numbers ? numbers->size() : 0, shared};
         count = batch_items(records.data(), records.size(), given, items);
         ItemSorter sorter;
         const auto& places = sorter(items, given.order);
@@ -154,9 +157,8 @@ public:
     const Samples& samples() const { return samples_; }
 
     Output<uint8_t> merge(RangeBuffer& buffer, const Place& low, const Place& high, const Input<uint8_t>& blocks,
-                          const Input<uint64_t>& sizes, const std::optional<Input<uint8_t>>& marks, bool remove, bool with_numbers) const {
-        DuplicateMarks given;
-        if (marks) given.of_template = marks->data(), given.templates = marks->size(), given.remove = remove;
+                          const Input<uint64_t>& sizes, const std::optional<Marks>& marks, bool with_numbers) const {
+        const DuplicateMarks given = marks ? of_templates(*marks) : DuplicateMarks();
         const SortItem from = bound(low), to = bound(high);
         {
             nb::gil_scoped_release release;
@@ -182,6 +184,18 @@ public:
 
 private:
     static constexpr uint64_t kApart = 1 << 16;  // bytes of records between samples
+
+    static DuplicateMarks of_templates(const Marks& marks) {
+        const auto& [status, remove, tag, counts, molecules, strands] = marks;
+        DuplicateMarks given;
+        given.templates = status.size(), given.of_template = status.data(), given.remove = remove, given.tag = tag;
+        const auto of = [&](const auto& values) {
+            if (values && values->size() != status.size()) throw nb::value_error("a value for each template");
+            return values ? values->data() : nullptr;
+        };
+        given.counts = of(counts), given.molecules = of(molecules), given.strands = of(strands);
+        return given;
+    }
 
     static SortItem bound(const Place& place) {
         const auto& [key, low, head] = place;
@@ -229,10 +243,11 @@ void bind_bam_sort(nb::module_& m) {
              "A piece, whose records and templates are numbered from these on. Not while another thread merges.")
         .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
         .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"), nb::arg("sizes"),
-             nb::arg("marks").none(), nb::arg("remove"), nb::arg("numbers"),
+             nb::arg("marks").none(), nb::arg("numbers"),
              "Records from low to before high (see SortSamples), of these pieces and of blocks of runs, in order. sizes: uint64 (2 n,), "
-             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged "
-             "or, if so wished, left out. numbers: keep those of the records. All is in the buffer's memory, until it is used again.")
+             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are flagged; whether "
+             "they are left out, and whether they are tagged with DT; for the tags dc and MI uint32 for each template, and A or B for its "
+             "strand, or None. numbers: keep those of the records. All is in the buffer's memory, until it is used again.")
         .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"), nb::arg("samples"),
              "Records from low to before high in blocks of a run, of about so many bytes: (their content in the buffer's memory, "
              "uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of each). samples: gets their first keys.");

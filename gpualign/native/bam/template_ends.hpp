@@ -10,6 +10,8 @@
 #include "bam/record.hpp"
 #include "bam/record_order.hpp"
 #include "bam/tags.hpp"
+#include "bam/templates.hpp"
+#include "bam/umi.hpp"
 
 namespace gpualign {
 
@@ -111,6 +113,10 @@ struct DuplicateRules {
     bool by_read_group = false;                                // only templates of one read group are duplicates
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
+    bool umis = false;                                         // keep UMIs (the name's, or the last tag's), not their hashes
+    bool duplex = false;                                       // turn those of the second strand round
+    bool by_name = false;                                      // templates are told apart by name, not by flags
+    bool first_is_best = false;                                // of equal templates, whatever their qualities
 };
 
 // Counts per library as in Picard's DuplicationMetrics (reads, and pairs of reads), and templates that lack a
@@ -129,7 +135,7 @@ public:
     }
 
     void add(const BamRecord& record) {
-        const int64_t number = templates_(record);
+        const int64_t number = rules_.by_name ? names_(record) : templates_(record);
         if (number != number_) start(record, number);
         LibraryCounts& counts = counts_[library_];
         if (record.is(kFlagUnmapped)) {
@@ -149,16 +155,18 @@ public:
         if (mapped_ != 0) {
             counts_[library_].without_barcode += !with_barcode_;
             ends_.push_back(ends());
+            if (rules_.umis) umis_.push_back(umi());
         }
         mapped_ = 0;
     }
 
     std::vector<TemplateEnds> take() { return std::move(ends_); }
+    // Of the same templates, if they are kept.
+    std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
-    int64_t templates() const { return templates_.count(); }
+    int64_t templates() const { return rules_.by_name ? names_.count() : templates_.count(); }
 
 private:
-    static constexpr uint8_t kMinQuality = 15;
     static constexpr uint16_t kFlagFailed = 0x200;
     static constexpr uint32_t kPassed = uint32_t(1) << 31;
 
@@ -167,6 +175,7 @@ private:
         number_ = number;
         score_ = kPassed;
         barcode_ = 0;
+        umi_ = {};
         with_barcode_ = false;
         library_ = rules_.no_library;
         std::string_view read_group;
@@ -183,12 +192,27 @@ private:
         end_[mapped_] = end_of(record);
         second_read_[mapped_] = record.is(kFlagSecond);
         mapped_++;
-        score_ += sum_of_qualities(record);
+        if (!rules_.first_is_best) score_ += sum_of_qualities(record);
         if (record.is(kFlagFailed)) score_ &= ~kPassed;
     }
 
+    // The first read begins at the template's second end. A single read is of the first strand.
+    bool second_strand() const {
+        if (mapped_ != 2) return false;
+        const uint64_t first_read = end_[second_read_[0] ? 1 : 0], second_read = end_[second_read_[0] ? 0 : 1];
+        return first_read > second_read;
+    }
+
+    Umi umi() const {
+        Umi umi = SpeltUmi::of(umi_, rules_.duplex && second_strand()).umi;
+        if (rules_.duplex && second_strand()) umi.high |= Umi::kStrand;
+        return umi;
+    }
+
     TemplateEnds ends() const {
-        const uint64_t group = uint64_t(library_) << 48 | mix(barcode_ ^ read_group_) >> 16;
+        uint64_t barcode = barcode_ ^ read_group_;
+        if (rules_.umis) barcode ^= mix(SpeltUmi::of(umi_, rules_.duplex && second_strand()).rest);
+        const uint64_t group = uint64_t(library_) << 48 | mix(barcode) >> 16;
         const auto number = uint32_t(number_);
         if (mapped_ == 1) return {end_[0], kNoEnd, group, cell_, score_, number};
         uint64_t cell = cell_;
@@ -203,16 +227,18 @@ private:
     void take_barcode(const BamRecord& record) {
         if (rules_.barcode_in_name) {
             const std::string_view barcode = ReadNames::barcode(record.name());
-            barcode_ = barcode.empty() ? 0 : hash_text(barcode);
             with_barcode_ = !barcode.empty();
+            if (rules_.umis) umi_ = barcode;
+            else barcode_ = barcode.empty() ? 0 : hash_text(barcode);
             return;
         }
         uint64_t hash = 0;
         with_barcode_ = true;
-        for (const std::string_view tag : rules_.barcode_tags) {
+        for (const std::string_view& tag : rules_.barcode_tags) {
             const std::string_view barcode = find_tag(record, tag);
-            if (barcode.data() != nullptr) hash = hash_text(barcode, hash ^ hash_text(tag));
-            else with_barcode_ = false;
+            if (barcode.data() == nullptr) with_barcode_ = false;
+            else if (rules_.umis && &tag == &rules_.barcode_tags.back()) umi_ = barcode;
+            else hash = hash_text(barcode, hash ^ hash_text(tag));
         }
         if (hash != 0) barcode_ = hash;
     }
@@ -237,24 +263,18 @@ private:
         return bases;
     }
 
-    static uint32_t sum_of_qualities(const BamRecord& record) {
-        const uint8_t* qualities = record.qualities();
-        const size_t length = record.length();
-        if (length == 0 || qualities[0] == 0xff) return 0;
-        uint32_t sum = 0;
-        for (size_t i = 0; i < length; i++) sum += qualities[i] >= kMinQuality ? qualities[i] : 0;
-        return sum;
-    }
-
     const DuplicateRules& rules_;
     TemplateCounter templates_;
+    NamedTemplateCounter names_;
     int64_t number_ = -1;
+    std::string_view umi_;
     uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0: none
     bool second_read_[2] = {}, with_barcode_ = false;
     int mapped_ = 0;
     uint32_t score_ = 0;
     uint16_t library_ = 0;
     std::vector<TemplateEnds> ends_;
+    std::vector<Umi> umis_;
     std::vector<LibraryCounts> counts_;
 };
 

@@ -45,11 +45,12 @@ public:
         rest_ = line;
         out_.reserve(2 * line.size() + kFixedBytes);  // a tag with a one-digit value takes the most space relative to its text
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
-        if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
+        if (name.empty() || name.size() > kLongestName) refuse("a name is empty or has more characters than BAM holds");
         parse_cigar(field());
         const std::string_view mate_contig = field(), mate_position = field(), span = field(), bases = field();
         const std::string_view qualities = last_field();
         const size_t length = bases == "*" ? 0 : bases.size();
+        if (length && !cigar_.empty() && read_length_ != int64_t(length)) refuse("a CIGAR and a sequence of different lengths");
         const int32_t id = id_of(contig), at = number<int32_t>(position) - 1;
         const auto flags = number<uint16_t>(flag);
         const bool packed = cigar_.size() <= kMaxBamOperations;
@@ -87,6 +88,8 @@ public:
 
 private:
     static constexpr size_t kFixedBytes = 64, kLongestName = 254;
+    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << kCigarEqual | 1 << kCigarX;
+    static constexpr uint32_t kOnRead = 1 << kCigarM | 1 << kCigarI | 1 << kCigarS | 1 << kCigarEqual | 1 << kCigarX;
 
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
@@ -125,16 +128,18 @@ private:
 
     void parse_cigar(std::string_view text) {
         cigar_.clear();
-        reference_length_ = 0;
+        reference_length_ = read_length_ = 0;
         if (text == "*") return;
         for (const char *p = text.data(), *end = p + text.size(); p < end;) {
             uint32_t n = 0;
-            p = std::from_chars(p, end, n).ptr;
-            if (p == end) refuse("a CIGAR without an operation");
-            const uint32_t operation = bam_codes.operation[uint8_t(*p)];
+            const auto [after, error] = std::from_chars(p, end, n);
+            if (error != std::errc() || after == end || n >> 28) refuse("a CIGAR without an operation, or with too many bases");
+            const uint8_t operation = bam_codes.operation[uint8_t(*after)];
+            if (operation == 0 && *after != 'M') refuse("a CIGAR with an unknown operation");
             cigar_.push_back(n << 4 | operation);
-            if (*p == 'M' || *p == 'D' || *p == 'N' || *p == '=' || *p == 'X') reference_length_ += n;
-            p++;
+            if (kOnReference >> operation & 1) reference_length_ += n;
+            if (kOnRead >> operation & 1) read_length_ += n;
+            p = after + 1;
         }
     }
 
@@ -241,7 +246,7 @@ private:
     std::string_view rest_, last_contig_;
     int32_t last_id_ = -1;
     std::vector<uint32_t> cigar_;
-    int64_t reference_length_ = 0;
+    int64_t reference_length_ = 0, read_length_ = 0;
     Text out_;
 };
 

@@ -1,4 +1,4 @@
-"""What a run of `map` learns from records that it holds until all of them are known: duplicates, and coverage."""
+"""What a run learns from records that it holds until all of them are known: duplicates, and coverage."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from gpualign.errors import counted
+from gpualign.io.contigs import Contigs
 from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records
-from gpualign.map.coverage import CoverageWriter, open_coverage
-from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries
-from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.sequences.reference import Reference
+from gpualign.records.coverage import CoverageWriter, open_coverage
+from gpualign.records.duplicates import DuplicateMarking, Duplicates, Libraries
 from gpualign.streaming.timeline import STEPS
 
 
@@ -23,6 +22,7 @@ class RecordObserver:
     Args:
         coverage: counts depths; None: nothing does.
         threads: that find duplicates.
+        by_name: as for :meth:`DuplicateMarking.ends`.
 
     Attributes:
         take: what is taken of each batch's records to find duplicates, by any thread; pickles. None: nothing is.
@@ -30,13 +30,18 @@ class RecordObserver:
     """
 
     def __init__(
-        self, marking: DuplicateMarking | None, libraries: Libraries, coverage: CoverageWriter | None, threads: int
+        self,
+        marking: DuplicateMarking | None,
+        libraries: Libraries,
+        coverage: CoverageWriter | None,
+        threads: int,
+        by_name: bool,
     ) -> None:
-        self._marking, self._coverage, self._threads = marking, coverage, threads
+        self._coverage, self._threads = coverage, threads
         self._duplicates = None if marking is None else Duplicates(marking, libraries)
         self.take: Callable[[Records], Any] | None = None
         if marking is not None:
-            self.take = partial(marking.ends, libraries=libraries)
+            self.take = partial(marking.ends, libraries=libraries, by_name=by_name)
         self.report: dict[str, Any] = {}
 
     def add(self, batch: RecordBatch) -> None:
@@ -44,10 +49,10 @@ class RecordObserver:
             self._duplicates.add(batch.marking)
 
     def marks(self) -> Marks | None:
-        if self._duplicates is None or self._marking is None:
+        if self._duplicates is None:
             return None
         with STEPS.at("mark"):
-            return Marks(self._duplicates.finish(self._threads), self._marking.remove)
+            return self._duplicates.marks(self._threads)
 
     @STEPS.at("merge")
     def look(self, records: Records) -> Any:
@@ -75,24 +80,39 @@ class RecordObserver:
 
 @contextmanager
 def observing(
-    files: MapFiles, records: RecordOptions, header: bytes, reference: Reference, threads: int
+    marking: DuplicateMarking | None,
+    coverage_path: str | None,
+    metrics: str | None,
+    command_line: str,
+    header: bytes,
+    contigs: Contigs,
+    threads: int,
+    by_name: bool = False,
 ) -> Iterator[RecordObserver]:
     """An observer for a run's output, which is written in this context; then what was learned is written, too.
 
     Args:
+        coverage_path, metrics: files; None: not wanted.
         header: of the output, as SAM text.
+        by_name: as for :meth:`DuplicateMarking.ends`.
 
     Raises:
         GpualignError: a file cannot be written.
     """
     with ExitStack() as stack:
         coverage = None
-        if files.coverage is not None:
-            names, lengths = reference.shown_names, reference.lengths.tolist()
-            coverage = stack.enter_context(open_coverage(files.coverage, names, lengths, threads))
-        observer = RecordObserver(records.duplicates, Libraries.of(header.decode().splitlines()), coverage, threads)
+        if coverage_path is not None:
+            names, lengths = contigs.shown_names, contigs.lengths.tolist()
+            coverage = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
+        observer = RecordObserver(marking, Libraries.of(header.decode().splitlines()), coverage, threads, by_name)
         yield observer
-    observer.finish(files.duplicate_metrics, records.command_line)
+    observer.finish(metrics, command_line)
+
+
+def warn_of_barcodes(fields: dict[str, Any], warn: Callable[[str], None]) -> None:
+    """Say how many templates lack one, where they were asked for."""
+    if without := fields.get("duplicates", {}).get("without_barcode"):
+        warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
 
 
 def duplicates_summary(fields: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Duplicates of a run of `map`: what is asked for, how they are found, and their counts as Picard reports them.
+"""Duplicates of a run: what is asked for, how they are found, and their counts as Picard reports them.
 
 The rules are Picard's (MarkDuplicates on reads grouped by name); docs/formats.md lists them, and what samtools does
 otherwise.
@@ -16,21 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
 from gpualign.io.alignment import in_ascii
+from gpualign.io.record_sorter import Marks
 from gpualign.streaming.timeline import STEPS
 
 #: what Picard calls the library of reads whose read group names none
 UNKNOWN_LIBRARY = "Unknown Library"
 #: beyond it a sum of two coordinates would not fit the native code's numbers
 _MAX_DISTANCE = 1 << 20
+_MAX_UMI_DISTANCE = 5
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]")
 #: multiples of the sequencing that Picard's histogram foresees
 _MAX_MULTIPLE = 100
 _BISECTIONS = 40
 
-#: uint64 ends of templates, int64 counts of libraries, templates: see _native.duplicate_ends
-BatchEnds = tuple[NDArray[np.uint64], NDArray[np.int64], int]
+#: uint64 ends of templates and UMIs, int64 counts of libraries, templates: see _native.duplicate_ends
+BatchEnds = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], int]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,13 @@ class DuplicateMarking:
         barcode_tags: tags of the reads that duplicates share, of two characters each.
         barcode_in_name: duplicates share the UMI at the end of their names (docs/formats.md has the rule).
         by_read_group: duplicates are of one read group, not of one library.
+        umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
+            barcodes are compared as they are.
+        duplex: a UMI has two parts, in another order on the second strand of a molecule.
+        group: write the number of each template's molecule as the tag MI.
+        count: write how many templates a kept one stands for as the tag dc.
+        tag_kind: write of what kind a duplicate is as the tag DT.
+        keep_first: of equal templates keep the first, not the one of the best qualities.
     """
 
     remove: bool = False
@@ -50,6 +59,12 @@ class DuplicateMarking:
     barcode_tags: tuple[str, ...] = ()
     barcode_in_name: bool = False
     by_read_group: bool = False
+    umi_distance: int = 0
+    duplex: bool = False
+    group: bool = False
+    count: bool = False
+    tag_kind: bool = True
+    keep_first: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.optical_distance < _MAX_DISTANCE:
@@ -59,10 +74,31 @@ class DuplicateMarking:
                 raise UsageError(f"a tag has a letter and a letter or digit, as RX has, not {tag!r}")
         if self.barcode_tags and self.barcode_in_name:
             raise UsageError("barcodes are in a tag or in the names, not in both")
+        check_range("the distance of UMIs", self.umi_distance, 0, _MAX_UMI_DISTANCE)
+        if (self.umi_distance or self.duplex) and not self.with_barcodes:
+            raise UsageError("UMIs must be found to be compared (give --barcode-tag or --barcode-name)")
+
+    @property
+    def with_barcodes(self) -> bool:
+        """Whether duplicates share a barcode."""
+        return bool(self.barcode_tags) or self.barcode_in_name
+
+    @property
+    def with_umis(self) -> bool:
+        """Whether UMIs are looked at base by base."""
+        return self.umi_distance > 0 or self.duplex
+
+    @property
+    def own_tags(self) -> str:
+        """Those that an earlier marking may have left in records, two characters each."""
+        return "DTdtdo" + ("dc" if self.count else "") + ("MI" if self.group else "")
 
     @STEPS.at("mark")
-    def ends(self, records: NDArray[np.uint8], libraries: Libraries) -> BatchEnds:
+    def ends(self, records: NDArray[np.uint8], libraries: Libraries, by_name: bool = False) -> BatchEnds:
         """What :class:`Duplicates` needs of the BAM records of a batch; all records of a template are adjacent.
+
+        Args:
+            by_name: their names tell templates apart; otherwise the order in which `map` writes records.
 
         Raises:
             ValueError: they are damaged.
@@ -76,6 +112,10 @@ class DuplicateMarking:
             self.by_read_group,
             "".join(self.barcode_tags),
             self.barcode_in_name,
+            self.with_umis,
+            self.duplex,
+            by_name,
+            self.keep_first,
         )
         return found
 
@@ -116,7 +156,9 @@ class Duplicates:
 
     def __init__(self, marking: DuplicateMarking, libraries: Libraries) -> None:
         self._marking, self._libraries = marking, libraries
-        self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance)
+        umi_distance = marking.umi_distance if marking.with_umis else -1
+        with_sets = marking.group or marking.count
+        self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance, umi_distance, with_sets)
 
     @STEPS.at("mark")
     def add(self, ends: BatchEnds) -> None:
@@ -127,14 +169,25 @@ class Duplicates:
         """uint8 for every template: 0: no duplicate, 1: a duplicate made in the library's preparation, 2: optical."""
         return self._finder.finish(threads)
 
+    def marks(self, threads: int) -> Marks:
+        """What is to be written of all templates, in place of :meth:`finish`."""
+        marking, status = self._marking, self.finish(threads)
+        return Marks(
+            status,
+            marking.remove,
+            marking.tag_kind,
+            self._finder.sizes() if marking.count else None,
+            self._finder.molecules() if marking.group else None,
+            self._finder.strands() if marking.group and marking.duplex else None,
+        )
+
     def metrics(self) -> DuplicateMetrics:
         """Counts, after :meth:`finish`."""
         names, counts = self._libraries.names, self._finder.library_counts()
         rows = [LibraryMetrics(name, *row) for name, row in zip(names, counts, strict=True)]
         if not rows[-1].reads and len(names) - 1 not in self._libraries.indices:
             rows.pop()
-        with_barcodes = self._marking.barcode_tags or self._marking.barcode_in_name
-        without_barcode = self._finder.without_barcode() if with_barcodes else None
+        without_barcode = self._finder.without_barcode() if self._marking.with_barcodes else None
         return DuplicateMetrics(tuple(rows), tuple(self._finder.set_sizes()), without_barcode)
 
 

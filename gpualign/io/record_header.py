@@ -1,0 +1,50 @@
+"""The header of records that are put into another order or changed: an input's, line by line as it is, but for @HD and
+one more @PG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpualign.io.alignment import in_ascii, last_of_chain, unused_program
+from gpualign.io.contigs import HeaderContigs
+from gpualign.io.record_sorter import RecordOrder
+from gpualign.version import __version__
+
+_VERSION = "VN:1.6"
+#: what @HD says of an order: SO and GO, and which order by name it is
+_ORDERS: dict[RecordOrder, tuple[str, ...]] = {
+    "coordinate": ("SO:coordinate",),
+    "template": ("SO:unsorted", "GO:query"),
+    "natural": ("SO:queryname", "SS:queryname:natural"),
+    "lexicographic": ("SO:queryname", "SS:queryname:lexicographical"),
+    "picard": ("SO:queryname", "SS:queryname:lexicographical"),
+}
+
+
+def record_header(lines: Sequence[str], contigs: HeaderContigs, order: RecordOrder, command_line: str) -> bytes:
+    """The header of an output, as SAM text.
+
+    Args:
+        lines: of the input's header.
+        order: "input": what is said of it stays.
+    """
+    version, old = _VERSION, [field for line in lines if line.startswith("@HD\t") for field in line.split("\t")[1:]]
+    for field in old:
+        version = field if field.startswith("VN:") else version
+    others = [field for field in old if not field.startswith("VN:")]
+    if order != "input":
+        others = [*_ORDERS[order], *(field for field in others if not field.startswith(("SO:", "GO:", "SS:")))]
+    head = ["\t".join(["@HD", version, *others])] if others or old else []
+    rest = [line for line in lines if not line.startswith("@HD")]
+    if not any(line.startswith("@SQ\t") for line in rest):  # BAM may have them in its own form alone
+        named = zip(contigs.shown_names, contigs.lengths.tolist(), strict=True)
+        rest = [*(f"@SQ\tSN:{name}\tLN:{length}" for name, length in named), *rest]
+    programs = [
+        dict(field.split(":", 1) for field in line.split("\t")[1:] if ":" in field)
+        for line in rest
+        if line.startswith("@PG\t")
+    ]
+    programs = [program for program in programs if "ID" in program]
+    previous = f"\tPP:{last_of_chain(programs)}" if programs else ""
+    own = f"@PG\tID:{unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
+    return ("\n".join([*head, *rest, own]) + "\n").encode()

@@ -1,0 +1,61 @@
+"""``gpualign markdup``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
+from gpualign.markdup.options import input_options, take_layout
+from gpualign.markdup.params import Marking, RecordFiles
+from gpualign.options import run_options, take_run_options
+from gpualign.records.options import layout_options, marking_options, take_marking
+
+
+@click.command("markdup")
+@click.argument("records", metavar="IN")
+@click.option("--sort", is_flag=True, help="Sort the output by coordinate; same as --order coordinate.")
+@click.option(
+    "--order",
+    type=click.Choice(RECORD_ORDERS),
+    help="Order of the output: that of the input, or as gpualign sort has it.  [default: input]",
+)
+@marking_options
+@click.option(
+    "--tag-duplicates", is_flag=True, help="Write the kind of each duplicate as DT: SQ for optical ones, LB for others."
+)
+@click.option("--no-mate-tags", is_flag=True, help="Do not add MC, MQ and ms to mates that lack them.")
+@input_options
+@layout_options
+@run_options
+def command(
+    records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, no_mate_tags: bool, **values: Any
+) -> None:
+    """Mark duplicates (0x400) in a SAM, BAM or CRAM file of any aligner.
+
+    IN is a file, or '-' for standard input: sorted by coordinate, or with the records of each template next to each
+    other, as aligners write them. The rules are those of Picard's MarkDuplicates. Earlier marks are removed; otherwise
+    records stay as they are, but for the tags that are asked for and for those that mates lack (MC, MQ, ms).
+
+    \b
+    Examples:
+      bwa mem ref.fa r1.fq r2.fq | gpualign markdup - --sort --write-index -o out.bam
+      gpualign markdup sorted.bam --duplicate-metrics metrics.txt -o marked.bam
+      gpualign markdup in.bam --barcode-tag RX --umi-distance 1 --group --order template -o grouped.bam
+    """
+    if sort and order not in (None, "coordinate"):
+        raise click.UsageError(f"--sort is --order coordinate, not --order {order}")
+    wanted: RecordOrder = "coordinate" if sort else order or "input"
+    marking = take_marking(values, True, tag_duplicates)
+    assert marking is not None
+    files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
+    layout = take_layout(values, hold=True)
+    options = take_run_options(values)
+    from gpualign.markdup.run import run_markdup
+
+    run_markdup(
+        files, Marking(marking, not no_mate_tags), options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]])
+    )

@@ -1,0 +1,133 @@
+"""Joins input, sorter and output for `sort` and `markdup`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+from gpualign import _native
+from gpualign.engine.run_context import RunContext
+from gpualign.errors import UsageError, counted
+from gpualign.io.alignment import bam_header
+from gpualign.io.alignment_output import AlignmentLayout, open_alignments
+from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.paths import ALIGNMENTS
+from gpualign.io.record_header import record_header
+from gpualign.io.record_input import RecordChunk, RecordInput
+from gpualign.io.record_sorter import RecordBatch, RecordOrder
+from gpualign.markdup.params import Marking, RecordFiles
+from gpualign.markdup.templates import Templates, chunk_bytes, peeked, said_order
+from gpualign.params import RunOptions
+from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
+from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import StepNames
+
+#: in the order in which an input meets them
+STEPS_OF_RECORDS: StepNames = (
+    ("read", "inflate", "copy", "parse", "collate", "mark", "sort", "merge", "deflate", "write"),
+    ("copy to device", "inflate", "deflate", "copy from device"),
+)
+#: of a file that is not worth a GPU's start
+_SMALL_FILE = 64 << 20
+
+
+def run_sort(
+    files: RecordFiles, options: RunOptions, layout: AlignmentLayout, command_line: str = "gpualign sort"
+) -> None:
+    """Write the records of a file in another order.
+
+    Raises:
+        UsageError, InputError, DeviceError, GpualignError: as the classes say.
+    """
+    layout, options = layout.of(options.output), worthwhile(options, files.records)
+    run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
+    count = 0
+    with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
+        header = record_header(source.header, source.contigs, layout.order, command_line)
+        first, chunks = peeked(source.chunks(chunk_bytes(options), templates=False))
+        prefix = b"" if first is None else _native.shared_name_prefix(first.records())
+
+        def sort(chunk: RecordChunk) -> RecordBatch:
+            return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix)
+
+        with (
+            open_alignments(options.output, layout, source.contigs, options.threads, None, codec) as out,
+            closing(run_ordered(chunks, sort, options.threads)) as batches,
+            run.progress("record") as progress,
+        ):
+            out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
+            for batch in batches:
+                out.add(batch)  # type: ignore[union-attr]
+                count += batch.count
+                progress.update(batch.count)
+            run.report.stage("reading")
+        run.report.stage("writing")
+    run.finish(counted(count, "record"), records=count)
+
+
+def run_markdup(
+    files: RecordFiles,
+    marking: Marking,
+    options: RunOptions,
+    order: RecordOrder,
+    layout_of: Callable[[RecordOrder], AlignmentLayout],
+    command_line: str = "gpualign markdup",
+) -> None:
+    """Write the records of a file with duplicates marked.
+
+    Args:
+        order: of the output.
+        layout_of: its form, if it is in an order.
+
+    Raises:
+        UsageError, InputError, DeviceError, GpualignError: as the classes say.
+    """
+    options = worthwhile(options, files.records)
+    with RecordInput(files.records, files.reference, options.threads) as source:
+        if order == "input" and said_order(source.header) == "coordinate":
+            order = "coordinate"
+        layout = layout_of(order).of(options.output)
+        if files.coverage is not None and not layout.sort:
+            raise UsageError("coverage needs records in the order of coordinates (add --sort)")
+        written = (*files.written, *layout.indexes(options.output))
+        run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
+        header = record_header(source.header, source.contigs, order, command_line)
+        of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
+        count = 0
+        with (
+            opened(run, source) as codec,
+            observing(*of_output, header, source.contigs, options.threads, by_name=True) as observer,
+            open_alignments(options.output, layout, source.contigs, options.threads, observer, codec) as out,
+            closing(Templates(source, marking, observer, layout, options, codec, run.warn)) as templates,
+            run.progress("record") as progress,
+        ):
+            out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
+            for batch in templates.batches():
+                out.add(batch)  # type: ignore[union-attr]
+                count += batch.count
+                progress.update(batch.count)
+            run.report.stage("reading")
+        run.report.stage("writing")
+    warn_of_barcodes(observer.report, run.warn)
+    run.report |= observer.report
+    run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
+
+
+@contextmanager
+def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
+    """What inflates and deflates next to the CPU."""
+    with run.opening(None) as opening:
+        codec = opening.backend().codec
+        with codec.alone():
+            source.inflate_by(codec)
+            run.begin_timeline(STEPS_OF_RECORDS)
+            yield codec
+
+
+def worthwhile(options: RunOptions, path: str) -> RunOptions:
+    """Without a GPU where none is asked for and the file is not worth its start."""
+    if options.device == "auto" and os.path.isfile(path) and os.path.getsize(path) < _SMALL_FILE:
+        return replace(options, device="cpu")
+    return options

@@ -1,0 +1,57 @@
+"""``gpualign sort``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from gpualign.io.record_sorter import RecordOrder
+from gpualign.markdup.options import input_options, take_layout
+from gpualign.markdup.params import NAME_ORDERS, RecordFiles
+from gpualign.options import run_options, take_run_options
+from gpualign.records.options import layout_options
+
+
+@click.command("sort")
+@click.argument("records", metavar="IN")
+@click.option("-n", "--by-name", is_flag=True, help="Sort by name: as samtools sort -n does, or by --name-order.")
+@click.option(
+    "--name-order",
+    type=click.Choice(NAME_ORDERS),
+    help="natural: runs of digits compare as numbers (samtools sort -n); lexicographic: by bytes (samtools sort -N); "
+    "picard: by bytes, and records of one name as Picard sorts them. Implies -n.",
+)
+@click.option(
+    "--template",
+    is_flag=True,
+    help="Put the records of each template next to each other, templates in any order: faster than by name.",
+)
+@input_options
+@layout_options
+@run_options
+def command(records: str, by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
+    """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
+
+    IN is a file, or '-' for standard input. The order by coordinate is that of samtools sort: contig, position, forward
+    before reverse strand; records that are equal in these stay in the order of the input.
+
+    \b
+    Examples:
+      gpualign sort in.bam --write-index -o out.bam
+      bwa mem ref.fa reads.fq | gpualign sort - -o out.bam
+      gpualign sort -n in.cram --reference ref.fa -o by_name.bam
+    """
+    if template and (by_name or name_order):
+        raise click.UsageError("records are sorted by name or by template, not both")
+    order: RecordOrder = "template" if template else "coordinate"
+    if by_name or name_order:
+        order = name_order or "natural"
+    files = RecordFiles(records, values.pop("reference"))
+    layout = take_layout(values)
+    options = take_run_options(values)
+    from gpualign.markdup.run import run_sort
+
+    run_sort(files, options, layout(order), shlex.join(["gpualign", *sys.argv[1:]]))

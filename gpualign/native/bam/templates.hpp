@@ -1,0 +1,119 @@
+// Makes records of any program ready to be marked: fields that mates know of each other, and nothing left of an
+// earlier marking. Free of Python.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bam/duplicate_marks.hpp"
+#include "bam/tags.hpp"
+#include "text/text.hpp"
+
+namespace gpualign {
+
+constexpr uint8_t kScoredQuality = 15;  // the least that counts
+
+inline uint32_t sum_of_qualities(const BamRecord& record) {
+    const uint8_t* qualities = record.qualities();
+    const size_t length = record.length();
+    if (length == 0 || qualities[0] == 0xff) return 0;
+    uint32_t sum = 0;
+    for (size_t i = 0; i < length; i++) sum += qualities[i] >= kScoredQuality ? qualities[i] : 0;
+    return sum;
+}
+
+class TemplatePreparer {
+public:
+    // mate_tags: add MC, MQ and ms where they are missing, as samtools fixmate does. dropped: tags to leave out, two
+    // characters each.
+    TemplatePreparer(bool mate_tags, std::string_view dropped) : mate_tags_(mate_tags), dropped_(dropped) {}
+
+    // Appends all records, those of each template adjacent. Throws std::invalid_argument if they are damaged.
+    void operator()(const uint8_t* records, size_t size) {
+        out_.reserve(size + size / 4 + Text::kSpare);
+        NamedTemplateCounter number;
+        int64_t last = -1;
+        for (BamRecords rest(records, size); rest.more();) {
+            const BamRecord record = rest.next();
+            if (const int64_t of_template = number(record); of_template != last) finish(), last = of_template;
+            template_.push_back(record);
+        }
+        finish();
+    }
+
+    Text release() { return std::move(out_); }
+    // Hashes of the names of templates that lack a read, by their flags.
+    std::vector<uint64_t> take_incomplete() { return std::move(incomplete_); }
+
+private:
+    void finish() {
+        const BamRecord *mates[2] = {}, *primary = nullptr;
+        for (const BamRecord& record : template_) {
+            if (!record.primary()) continue;
+            primary = &record;
+            if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
+        }
+        const bool pair = mates[0] && mates[1];
+        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair))) incomplete_.push_back(hash_text(template_name(template_[0])));
+        for (const BamRecord& record : template_) {
+            const bool mated = mate_tags_ && pair && record.primary();
+            append(record, mated ? mates[!record.is(kFlagSecond)] : nullptr);
+        }
+        template_.clear();
+    }
+
+    void append(const BamRecord& record, const BamRecord* mate) {
+        const size_t begin = out_.size();
+        const uint8_t *end = record.end(), *from = record.begin();
+        bool with_cigar = false, with_quality = false, with_score = false;
+        for (const uint8_t *at = record.tags(), *next; at < end; at = next) {
+            next = tag_end(at, end);
+            const std::string_view name(reinterpret_cast<const char*>(at), 2);
+            with_cigar |= name == "MC", with_quality |= name == "MQ", with_score |= name == "ms";
+            if (!is_dropped(name)) continue;
+            put(from, at);
+            from = next;
+        }
+        put(from, end);
+        if (mate) {
+            const bool mapped = !mate->is(kFlagUnmapped);
+            if (!with_quality && mapped) put_number("MQ", mate->mapq());
+            if (!with_cigar && mapped) put_cigar(*mate);
+            if (!with_score) put_number("ms", sum_of_qualities(*mate));
+        }
+        const auto flag = uint16_t(record.flag() & ~DuplicateMarks::kFlag);
+        const auto size = uint32_t(out_.size() - begin - 4);
+        std::memcpy(out_.at(begin), &size, sizeof size);
+        std::memcpy(out_.at(begin + BamRecord::kFlagAt), &flag, sizeof flag);
+    }
+
+    bool is_dropped(std::string_view name) const {
+        for (size_t i = 0; i < dropped_.size(); i += 2)
+            if (dropped_[i] == name[0] && dropped_[i + 1] == name[1]) return true;
+        return false;
+    }
+
+    void put(const uint8_t* begin, const uint8_t* end) { out_.put(reinterpret_cast<const char*>(begin), size_t(end - begin)); }
+    void put_number(const char* name, uint32_t value) { put_integer_tag(out_, name, value); }
+    void put_cigar(const BamRecord& mate) {
+        const BamCigar cigar(mate);
+        out_.reserve(4 + Text::kSpare);
+        out_.put("MCZ");
+        for (size_t i = 0; i < cigar.size(); i++) {
+            out_.number(cigar[i] >> 4);
+            out_.put("MIDNSHP=X"[std::min<uint32_t>(cigar[i] & 15, 8)]);
+        }
+        if (cigar.size() == 0) out_.put('*');
+        out_.put('\0');
+    }
+
+    bool mate_tags_;
+    std::string_view dropped_;
+    std::vector<BamRecord> template_;
+    std::vector<uint64_t> incomplete_;
+    Text out_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,1 @@
+"""What several commands do with records: duplicates, coverage, and options of these."""

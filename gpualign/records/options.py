@@ -1,0 +1,154 @@
+"""Options of the commands that write records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.options import SIZE, default_of, together
+from gpualign.records.duplicates import DuplicateMarking
+
+#: add those of :class:`AlignmentLayout` that all of them have; collect them with :func:`take_layout_options`
+layout_options = together(
+    click.option(
+        "--sort-memory",
+        type=SIZE,
+        metavar="SIZE",
+        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
+        "[default: 768M a thread, at most a quarter of the memory that is free]",
+    ),
+    click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
+    click.option(
+        "--compression-level",
+        type=int,
+        metavar="INT",
+        help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
+        "[default: 1 for BAM, htslib's for CRAM]",
+    ),
+)
+
+
+def take_layout_options(values: dict[str, Any]) -> dict[str, Any]:
+    """Remove these options from the command's keyword arguments; fields of :class:`AlignmentLayout`."""
+    return {name: values.pop(name) for name in ("sort_memory", "write_index", "compression_level")}
+
+
+#: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it
+marking_options = together(
+    click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
+    click.option(
+        "--optical-distance",
+        type=int,
+        metavar="INT",
+        help="Maximum distance of optical duplicates, in pixels; 2500 for patterned flow cells, 0: none.  "
+        f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
+    ),
+    click.option(
+        "--barcode-tag",
+        metavar="TAG[,TAG]",
+        help="Only reads with the same text in this tag, such as RX, are duplicates (-C copies tags of FASTQ).",
+    ),
+    click.option(
+        "--barcode-name",
+        is_flag=True,
+        help="Only reads with the same UMI at the end of their names are duplicates: the eighth field, or what follows "
+        "the last ':', '_' or '#'.",
+    ),
+    click.option(
+        "--use-read-groups",
+        is_flag=True,
+        help="Only reads of the same read group (RG) are duplicates, not of a library.",
+    ),
+    click.option(
+        "--umi-distance",
+        type=int,
+        metavar="INT",
+        help="UMIs that differ by up to INT bases are one with errors where one is seen at least twice as often (2 n - 1) "
+        "as the other, as UMI-tools' directional method has it; of several tags the last is the UMI.  "
+        f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
+    ),
+    click.option(
+        "--duplex",
+        is_flag=True,
+        help="UMIs have two parts, as AAAA+CCCC, which are the other way round on the second strand of a molecule.",
+    ),
+    click.option(
+        "--group",
+        is_flag=True,
+        help="Write the number of each template's molecule as MI; with --duplex /A or /B for its strand after it.",
+    ),
+    click.option(
+        "--duplicate-count", is_flag=True, help="Write how many templates a kept one stands for as dc, itself included."
+    ),
+    click.option(
+        "--keep",
+        type=click.Choice(("best", "first")),
+        default="best",
+        show_default=True,
+        help="Which of the duplicates of a template is none: that with the largest sum of qualities, or the first.",
+    ),
+    click.option(
+        "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
+    ),
+    click.option(
+        "--coverage",
+        metavar="FILE",
+        help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
+        "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
+    ),
+)
+
+
+#: of `map`, which need not mark
+mark_option = click.option(
+    "--mark-duplicates",
+    is_flag=True,
+    help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical ones, "
+    "DT:Z:LB others.",
+)
+#: -> what it is if it is not given
+_ONLY_MARKING = {
+    "optical_distance": None,
+    "barcode_tag": None,
+    "barcode_name": False,
+    "use_read_groups": False,
+    "umi_distance": None,
+    "duplex": False,
+    "group": False,
+    "duplicate_count": False,
+    "keep": "best",
+}
+
+
+def take_marking(values: dict[str, Any], mark: bool, tag_kind: bool = True) -> DuplicateMarking | None:
+    """Remove these options, but for --duplicate-metrics, from the command's keyword arguments.
+
+    Args:
+        mark: whether duplicates are marked even where they are not removed.
+        tag_kind: as of :class:`DuplicateMarking`.
+
+    Returns:
+        None: nothing is marked.
+    """
+    remove = values.pop("remove_duplicates")
+    given = {name: values.pop(name) for name in _ONLY_MARKING}
+    if mark or remove:
+        tags = given["barcode_tag"]
+        numbers = {name: given[name] for name in ("optical_distance", "umi_distance") if given[name] is not None}
+        return DuplicateMarking(
+            remove=remove,
+            barcode_tags=() if tags is None else tuple(tags.split(",")),
+            barcode_in_name=given["barcode_name"],
+            by_read_group=given["use_read_groups"],
+            duplex=given["duplex"],
+            group=given["group"],
+            count=given["duplicate_count"],
+            keep_first=given["keep"] == "first",
+            tag_kind=tag_kind,
+            **numbers,
+        )
+    used = [name for name, default in _ONLY_MARKING.items() if given[name] != default]
+    for name in (*used, *(["duplicate_metrics"] if values["duplicate_metrics"] is not None else [])):
+        raise click.UsageError(f"--{name.replace('_', '-')} needs --mark-duplicates or --remove-duplicates")
+    return None
