@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from gpualign.lcs.api import lcs_filter as lcs_filter
     from gpualign.map.api import Mapper as Mapper
     from gpualign.map.hits import Hit as Hit
+    from gpualign.markdup.api import mark_duplicates as mark_duplicates
+    from gpualign.markdup.api import sort as sort
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
@@ -46,6 +48,8 @@ _HOMES = {
     "iter_pairwise": "gpualign.pairwise.api",
     "lcs_filter": "gpualign.lcs.api",
     "find_mems": "gpualign.mems.api",
+    "sort": "gpualign.markdup.api",
+    "mark_duplicates": "gpualign.markdup.api",
     "distances": "gpualign.distances.api",
     "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from gpualign import _native
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment import bam_header
@@ -35,8 +37,8 @@ _SMALL_FILE = 64 << 20
 
 def run_sort(
     files: RecordFiles, options: RunOptions, layout: AlignmentLayout, command_line: str = "gpualign sort"
-) -> None:
-    """Write the records of a file in another order.
+) -> dict[str, Any]:
+    """Write the records of a file in another order; returns the report.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
@@ -64,7 +66,7 @@ def run_sort(
                 progress.update(batch.count)
             run.report.stage("reading")
         run.report.stage("writing")
-    run.finish(counted(count, "record"), records=count)
+    return run.finish(counted(count, "record"), records=count)
 
 
 def run_markdup(
@@ -74,8 +76,8 @@ def run_markdup(
     order: RecordOrder,
     layout_of: Callable[[RecordOrder], AlignmentLayout],
     command_line: str = "gpualign markdup",
-) -> None:
-    """Write the records of a file with duplicates marked.
+) -> dict[str, Any]:
+    """Write the records of a file with duplicates marked; returns the report.
 
     Args:
         order: of the output.
@@ -112,12 +114,13 @@ def run_markdup(
         run.report.stage("writing")
     warn_of_barcodes(observer.report, run.warn)
     run.report |= observer.report
-    run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
+    return run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
 
 
 @contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
+    reuse_memory(one_heap=True)
     with run.opening(None) as opening:
         codec = opening.backend().codec
         with codec.alone():

@@ -69,8 +69,8 @@ inline int name_order(RecordOrder order, std::string_view a, std::string_view b)
     return order == RecordOrder::kNatural ? natural_order(a, b) : a.compare(b);
 }
 
-// Picard's order of records of one name: pairs before others, R1 before R2, forward before reverse, primary before
-// secondary before supplementary ones, and by the tag HI.
+// Picard's order of records of one name: pairs before others, R1 before R2, forward before reverse, secondary after
+// others, supplementary after others, and by the tag HI.
 inline int picard_order(const BamRecord& a, const BamRecord& b) {
     const auto compare = [](int64_t x, int64_t y) { return x < y ? -1 : x > y; };
     if (a.is(kFlagPaired) != b.is(kFlagPaired)) return a.is(kFlagPaired) ? -1 : 1;

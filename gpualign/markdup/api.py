@@ -1,0 +1,98 @@
+"""``gpualign.sort`` and ``gpualign.mark_duplicates``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from gpualign.errors import UsageError
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
+from gpualign.markdup.params import Marking, RecordFiles
+from gpualign.markdup.run import run_markdup, run_sort
+from gpualign.params import RunOptions
+from gpualign.records.duplicates import DuplicateMarking
+
+Path = str | os.PathLike[str]
+
+
+def sort(
+    records: Path,
+    output: Path,
+    *,
+    order: RecordOrder = "coordinate",
+    reference: Path | None = None,
+    device: str = "auto",
+    threads: int = 0,
+    **layout: Any,
+) -> dict[str, Any]:
+    """Sort the records of a SAM, BAM or CRAM file, as ``gpualign sort`` does.
+
+    Args:
+        order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
+        reference: FASTA of CRAM files.
+        layout: of :class:`gpualign.io.alignment_output.AlignmentLayout`: ``format``, ``write_index``,
+            ``compression_level``, ``sort_memory``.
+
+    Returns:
+        The fields of the command's JSON report.
+
+    Raises:
+        UsageError, InputError, DeviceError, GpualignError: as the command.
+    """
+    if order == "input" or order not in RECORD_ORDERS:
+        raise UsageError(f"order must be one of {', '.join(RECORD_ORDERS[1:])}, not {order!r}")
+    files = RecordFiles(os.fspath(records), _path(reference))
+    return run_sort(files, _options(output, device, threads), AlignmentLayout(order=order, **layout))
+
+
+def mark_duplicates(
+    records: Path,
+    output: Path,
+    *,
+    order: RecordOrder = "input",
+    mate_tags: bool = True,
+    reference: Path | None = None,
+    metrics: Path | None = None,
+    coverage: Path | None = None,
+    format: str | None = None,
+    write_index: bool = False,
+    compression_level: int | None = None,
+    sort_memory: int | None = None,
+    device: str = "auto",
+    threads: int = 0,
+    **marking: Any,
+) -> dict[str, Any]:
+    """Mark duplicates in a SAM, BAM or CRAM file, as ``gpualign markdup`` does.
+
+    Args:
+        order: of the output, as for :func:`sort`, or "input".
+        mate_tags: add MC, MQ and ms to mates that lack them.
+        metrics, coverage: files, as for the command.
+        marking: of :class:`gpualign.records.duplicates.DuplicateMarking`: ``remove``, ``optical_distance``,
+            ``barcode_tags``, ``barcode_in_name``, ``umi_distance``, ``duplex``, ``group``, ``count``, ``tag_kind``,
+            ``by_read_group``, ``keep_first``.
+
+    Returns:
+        The fields of the command's JSON report, with ``duplicates``.
+
+    Raises:
+        UsageError, InputError, DeviceError, GpualignError: as the command.
+    """
+    if order not in RECORD_ORDERS:
+        raise UsageError(f"order must be one of {', '.join(RECORD_ORDERS)}, not {order!r}")
+    files = RecordFiles(os.fspath(records), _path(reference), _path(metrics), _path(coverage))
+    wanted = Marking(DuplicateMarking(**{"tag_kind": False, **marking}), mate_tags)
+
+    def layout(order: RecordOrder) -> AlignmentLayout:
+        return AlignmentLayout(format, order, sort_memory, write_index, compression_level, hold=True)
+
+    return run_markdup(files, wanted, _options(output, device, threads), order, layout)
+
+
+def _path(path: Path | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _options(output: Path, device: str, threads: int) -> RunOptions:
+    return RunOptions(os.fspath(output), threads, device, progress=False, quiet=True)
