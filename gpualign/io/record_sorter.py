@@ -40,8 +40,8 @@ Key = tuple[int, int, bytes]
 RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard"]
 RECORD_ORDERS: tuple[RecordOrder, ...] = ("input", "coordinate", "template", "natural", "lexicographic", "picard")
 #: what tells a batch's templates apart, as native code numbers it
-TemplateNumbers = Literal["none", "flags", "names"]
-_TEMPLATE_NUMBERS: tuple[TemplateNumbers, ...] = ("none", "flags", "names")
+TemplateNumbers = Literal["none", "flags", "names", "records"]
+_TEMPLATE_NUMBERS: tuple[TemplateNumbers, ...] = ("none", "flags", "names", "records")
 Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
@@ -94,7 +94,8 @@ class RecordBatch(NamedTuple):
         """Sort a batch's records.
 
         Args:
-            templates: what tells them apart, if anything does; the records of each are adjacent.
+            templates: what tells them apart, if anything does; the records of each are adjacent. "records": they need
+                not be, and each record is numbered instead.
             numbers: of the records in the input, if they come in another order.
             prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name.
         """

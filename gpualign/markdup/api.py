@@ -51,7 +51,7 @@ def mark_duplicates(
     output: Path,
     *,
     order: RecordOrder = "input",
-    mate_tags: bool = True,
+    mate_tags: bool | None = None,
     reference: Path | None = None,
     metrics: Path | None = None,
     coverage: Path | None = None,
@@ -67,7 +67,7 @@ def mark_duplicates(
 
     Args:
         order: of the output, as for :func:`sort`, or "input".
-        mate_tags: add MC, MQ and ms to mates that lack them.
+        mate_tags: add MC, MQ and ms to mates that lack them; None: unless the input is sorted by coordinate.
         metrics, coverage: files, as for the command.
         marking: of :class:`gpualign.records.duplicates.DuplicateMarking`: ``remove``, ``optical_distance``,
             ``barcode_tags``, ``barcode_in_name``, ``umi_distance``, ``duplex``, ``group``, ``count``, ``tag_kind``,

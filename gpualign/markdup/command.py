@@ -27,12 +27,17 @@ from gpualign.records.options import layout_options, marking_options, take_marki
 @click.option(
     "--tag-duplicates", is_flag=True, help="Write the kind of each duplicate as DT: SQ for optical ones, LB for others."
 )
-@click.option("--no-mate-tags", is_flag=True, help="Do not add MC, MQ and ms to mates that lack them.")
+@click.option(
+    "--mate-tags/--no-mate-tags",
+    default=None,
+    help="Add MC, MQ and ms to mates that lack them, as samtools fixmate -m does.  [default: unless the input is "
+    "sorted by coordinate]",
+)
 @input_options
 @layout_options
 @run_options
 def command(
-    records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, no_mate_tags: bool, **values: Any
+    records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_tags: bool | None, **values: Any
 ) -> None:
     """Mark duplicates (0x400) in a SAM, BAM or CRAM file of any aligner.
 
@@ -56,6 +61,4 @@ def command(
     options = take_run_options(values)
     from gpualign.markdup.run import run_markdup
 
-    run_markdup(
-        files, Marking(marking, not no_mate_tags), options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]])
-    )
+    run_markdup(files, Marking(marking, mate_tags), options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]]))

@@ -45,8 +45,9 @@ class Marking:
 
     Attributes:
         duplicates: how they are found and marked.
-        mate_tags: MC, MQ and ms are added where they are missing.
+        mate_tags: MC, MQ and ms are added where they are missing; None: if the input is not sorted by coordinate, where
+            mates are far from each other.
     """
 
     duplicates: DuplicateMarking
-    mate_tags: bool = True
+    mate_tags: bool | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import Any
 
 from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
@@ -20,7 +20,7 @@ from gpualign.io.record_header import record_header
 from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
-from gpualign.markdup.templates import Templates, chunk_bytes, peeked, said_order
+from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
@@ -97,12 +97,14 @@ def run_markdup(
         run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
         header = record_header(source.header, source.contigs, order, command_line)
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
+        plan = Plan.of(source, marking, options, run.warn)
+        numbers = plan.numbers(marking)
         count = 0
         with (
             opened(run, source) as codec,
-            observing(*of_output, header, source.contigs, options.threads, by_name=True) as observer,
+            observing(*of_output, header, source.contigs, options.threads, numbers) as observer,
             open_alignments(options.output, layout, source.contigs, options.threads, observer, codec) as out,
-            closing(Templates(source, marking, observer, layout, options, codec, run.warn)) as templates,
+            closing(Templates(source, plan, marking, observer, layout, options, codec)) as templates,
             run.progress("record") as progress,
         ):
             out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.output_file import folder_next_to
 from gpualign.io.record_input import RecordChunk, RecordInput
-from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, usual_memory
+from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.markdup.params import Marking
 from gpualign.params import RunOptions
 from gpualign.records.observer import RecordObserver
@@ -48,6 +49,41 @@ def said_order(header: Sequence[str]) -> str:
     return "grouped" if {"SO:queryname", "GO:query"} & set(fields) else ""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How a file's templates are found.
+
+    Attributes:
+        chunks: all records.
+        grouped: they come template by template.
+        mate_tags: are added.
+    """
+
+    chunks: Iterator[RecordChunk]
+    grouped: bool
+    mate_tags: bool
+
+    @classmethod
+    def of(cls, source: RecordInput, marking: Marking, options: RunOptions, warn: Callable[[str], None]) -> Plan:
+        """By the header, and by a look at the first records."""
+        first, chunks = peeked(source.chunks(chunk_bytes(options), templates=True))
+        said = said_order(source.header)
+        adjacent, apart = (0, 0) if first is None else _native.adjacent_mates(first.records())
+        if said == "grouped" and apart > adjacent:
+            warn("the header says that records are grouped by name, which they are not: they are collated first")
+            said = ""
+        mate_tags = said != "coordinate" if marking.mate_tags is None else marking.mate_tags
+        return cls(chunks, said == "grouped" or (said == "" and not apart), mate_tags)
+
+    def collated(self, marking: Marking) -> bool:
+        """Whether records must be put together first; otherwise it is enough to know their names."""
+        return not self.grouped and (self.mate_tags or marking.duplicates.with_umis)
+
+    def numbers(self, marking: Marking) -> TemplateNumbers:
+        """What tells templates apart."""
+        return "names" if self.grouped or self.collated(marking) else "records"
+
+
 class Templates:
     """Batches of prepared records, with what is taken of them to find duplicates. Use it in ``closing``.
 
@@ -58,16 +94,16 @@ class Templates:
     def __init__(
         self,
         source: RecordInput,
+        plan: Plan,
         marking: Marking,
         observer: RecordObserver,
         layout: AlignmentLayout,
         options: RunOptions,
         codec: BgzfCodec,
-        warn: Callable[[str], None],
     ) -> None:
-        self._source, self._marking, self._observer = source, marking, observer
-        self._layout, self._options, self._codec, self._warn = layout, options, codec, warn
-        self._incomplete: list[NDArray[np.uint64]] = []
+        self._source, self._plan, self._marking, self._observer = source, plan, marking, observer
+        self._layout, self._options, self._codec = layout, options, codec
+        self._incomplete: list[NDArray[np.uint64]] = [np.zeros(0, np.uint64)]
         self._stack = ExitStack()
 
     def batches(self) -> Iterator[RecordBatch]:
@@ -76,24 +112,15 @@ class Templates:
         Raises:
             InputError: a damaged file, or one whose templates are not together where it seemed so.
         """
-        chunks = self._source.chunks(chunk_bytes(self._options), templates=True)
-        first, chunks = peeked(chunks)
-        if first is None:
+        if self._plan.collated(self._marking):
+            yield from self._collated(self._plan.chunks)
             return
-        said = said_order(self._source.header)
-        adjacent, apart = _native.adjacent_mates(first.records())
-        if said == "grouped" and apart > adjacent:
-            self._warn("the header says that records are grouped by name, which they are not: they are collated first")
-            said = ""
-        if said == "coordinate" or (said == "" and apart):
-            yield from self._collated(chunks)
-            return
-        work = self._stack.enter_context(closing(run_ordered(chunks, self._grouped, self._options.threads)))
-        for batch, incomplete in work:
+        work = run_ordered(self._plan.chunks, self._grouped, self._options.threads)
+        for batch, incomplete in self._stack.enter_context(closing(work)):
             self._incomplete.append(incomplete)
             yield batch
         names, times = np.unique(np.concatenate(self._incomplete), return_counts=True)
-        if len(names) and times.max() > 1:
+        if self._plan.grouped and len(names) and times.max() > 1:
             raise InputError(
                 "the records of a template are not next to each other, as they seemed to be (gpualign sort --template "
                 "puts them together)",
@@ -123,10 +150,10 @@ class Templates:
     def _prepared(self, records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
         """A batch, and hashes of the names of its templates that lack a read."""
         duplicates = self._marking.duplicates
-        prepared, incomplete = _native.prepare_templates(records, self._marking.mate_tags, duplicates.own_tags)
+        prepared, incomplete = _native.prepare_templates(records, self._plan.mate_tags, duplicates.own_tags)
         marks = None if self._observer.take is None else self._observer.take(prepared)
-        batch = RecordBatch.of(prepared, self._layout.order, marks, "names", numbers)
-        return batch, incomplete
+        batch = RecordBatch.of(prepared, self._layout.order, marks, self._plan.numbers(self._marking), numbers)
+        return batch, incomplete if self._plan.grouped else incomplete[:0]
 
     def close(self) -> None:
         """Give up what was not taken."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError, check_range
 from gpualign.io.alignment import in_ascii
-from gpualign.io.record_sorter import Marks
+from gpualign.io.record_sorter import Marks, TemplateNumbers
 from gpualign.streaming.timeline import STEPS
 
 #: what Picard calls the library of reads whose read group names none
@@ -94,11 +94,11 @@ class DuplicateMarking:
         return "DTdtdo" + ("dc" if self.count else "") + ("MI" if self.group else "")
 
     @STEPS.at("mark")
-    def ends(self, records: NDArray[np.uint8], libraries: Libraries, by_name: bool = False) -> BatchEnds:
-        """What :class:`Duplicates` needs of the BAM records of a batch; all records of a template are adjacent.
+    def ends(self, records: NDArray[np.uint8], libraries: Libraries, templates: TemplateNumbers = "flags") -> BatchEnds:
+        """What :class:`Duplicates` needs of the BAM records of a batch.
 
         Args:
-            by_name: their names tell templates apart; otherwise the order in which `map` writes records.
+            templates: what tells them apart, as for :meth:`RecordBatch.of`.
 
         Raises:
             ValueError: they are damaged.
@@ -114,7 +114,8 @@ class DuplicateMarking:
             self.barcode_in_name,
             self.with_umis,
             self.duplex,
-            by_name,
+            templates == "names",
+            templates == "records",
             self.keep_first,
         )
         return found
@@ -152,10 +153,14 @@ class Libraries(NamedTuple):
 
 
 class Duplicates:
-    """Finds the duplicates of a run: :meth:`add` for every batch in input order, then :meth:`finish`."""
+    """Finds the duplicates of a run: :meth:`add` for every batch in input order, then :meth:`finish`.
 
-    def __init__(self, marking: DuplicateMarking, libraries: Libraries) -> None:
-        self._marking, self._libraries = marking, libraries
+    Args:
+        by_record: the batches have records whose templates are anywhere in the input.
+    """
+
+    def __init__(self, marking: DuplicateMarking, libraries: Libraries, by_record: bool = False) -> None:
+        self._marking, self._libraries, self._by_record = marking, libraries, by_record
         umi_distance = marking.umi_distance if marking.with_umis else -1
         with_sets = marking.group or marking.count
         self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance, umi_distance, with_sets)
@@ -163,10 +168,10 @@ class Duplicates:
     @STEPS.at("mark")
     def add(self, ends: BatchEnds) -> None:
         """Take what :meth:`DuplicateMarking.ends` made of the next batch."""
-        self._finder.add(ends)
+        self._finder.add(ends, self._by_record)
 
     def finish(self, threads: int) -> NDArray[np.uint8]:
-        """uint8 for every template: 0: no duplicate, 1: a duplicate made in the library's preparation, 2: optical."""
+        """uint8 for every template, or record: 0: no duplicate, 1: one of the library's preparation, 2: optical."""
         return self._finder.finish(threads)
 
     def marks(self, threads: int) -> Marks:

@@ -10,7 +10,7 @@ from typing import Any
 from gpualign.errors import counted
 from gpualign.io.contigs import Contigs
 from gpualign.io.output_file import open_output
-from gpualign.io.record_sorter import Marks, RecordBatch, Records
+from gpualign.io.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
 from gpualign.records.coverage import CoverageWriter, open_coverage
 from gpualign.records.duplicates import DuplicateMarking, Duplicates, Libraries
 from gpualign.streaming.timeline import STEPS
@@ -22,7 +22,7 @@ class RecordObserver:
     Args:
         coverage: counts depths; None: nothing does.
         threads: that find duplicates.
-        by_name: as for :meth:`DuplicateMarking.ends`.
+        templates: as for :meth:`DuplicateMarking.ends`.
 
     Attributes:
         take: what is taken of each batch's records to find duplicates, by any thread; pickles. None: nothing is.
@@ -35,13 +35,13 @@ class RecordObserver:
         libraries: Libraries,
         coverage: CoverageWriter | None,
         threads: int,
-        by_name: bool,
+        templates: TemplateNumbers,
     ) -> None:
         self._coverage, self._threads = coverage, threads
-        self._duplicates = None if marking is None else Duplicates(marking, libraries)
+        self._duplicates = None if marking is None else Duplicates(marking, libraries, templates == "records")
         self.take: Callable[[Records], Any] | None = None
         if marking is not None:
-            self.take = partial(marking.ends, libraries=libraries, by_name=by_name)
+            self.take = partial(marking.ends, libraries=libraries, templates=templates)
         self.report: dict[str, Any] = {}
 
     def add(self, batch: RecordBatch) -> None:
@@ -87,14 +87,14 @@ def observing(
     header: bytes,
     contigs: Contigs,
     threads: int,
-    by_name: bool = False,
+    templates: TemplateNumbers = "flags",
 ) -> Iterator[RecordObserver]:
     """An observer for a run's output, which is written in this context; then what was learned is written, too.
 
     Args:
         coverage_path, metrics: files; None: not wanted.
         header: of the output, as SAM text.
-        by_name: as for :meth:`DuplicateMarking.ends`.
+        templates: as for :meth:`DuplicateMarking.ends`.
 
     Raises:
         GpualignError: a file cannot be written.
@@ -104,7 +104,7 @@ def observing(
         if coverage_path is not None:
             names, lengths = contigs.shown_names, contigs.lengths.tolist()
             coverage = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
-        observer = RecordObserver(marking, Libraries.of(header.decode().splitlines()), coverage, threads, by_name)
+        observer = RecordObserver(marking, Libraries.of(header.decode().splitlines()), coverage, threads, templates)
         yield observer
     observer.finish(metrics, command_line)
 

@@ -64,8 +64,8 @@ marking_options = together(
         "--umi-distance",
         type=int,
         metavar="INT",
-        help="UMIs that differ by up to INT bases are one with errors where one is seen at least twice as often (2 n - 1) "
-        "as the other, as UMI-tools' directional method has it; of several tags the last is the UMI.  "
+        help="UMIs that differ by up to INT bases are one with errors where one is seen at least 2 n - 1 times, and the "
+        "other n times, as UMI-tools' directional method has it; of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(

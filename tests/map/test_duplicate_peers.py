@@ -6,7 +6,6 @@ benchmarks/duplicates.py compares much more, and explains each difference.
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from gpualign.records.duplicates import DuplicateMarking, Libraries
 from tests.helpers.duplicate_cases import CONTIGS, HEADER, found, joined, random_lines
+from tests.helpers.samtools_tests import CASES, MARKDUP, sam_lines
 
 _TYPES = {"LB": 1, "SQ": 2}
 
@@ -61,19 +61,6 @@ def test_marks_and_metrics_are_picards(tmp_path: Path, seed: int, barcodes: bool
     assert own == theirs
 
 
-def sam_lines(path: Path, pattern: str, name: str) -> list[list[str]]:
-    """The records, all on our first contig, names rewritten, and positions that fit BAM."""
-    lines = []
-    for text in path.read_text().splitlines():
-        if not text.startswith("@"):
-            line = re.sub(r"\t100000(\d{5})", r"\t\1", text).split("\t")
-            contig = CONTIGS[line[2].endswith(("8", "r2"))]
-            lines.append(
-                [re.sub(pattern, name, line[0]) if pattern else line[0], line[1], contig, *line[3:6], "*", *line[7:]]
-            )
-    return lines
-
-
 def alike(template: list[str]) -> bool:
     """Whether our rules and samtools' agree: it leaves out what fails the filters, and compares outer ends."""
     flags = [int(line.split("\t")[1]) for line in template[:2]]
@@ -95,41 +82,8 @@ def test_marks_are_samtools(tmp_path: Path, seed: int) -> None:
     assert 20 < sum(marks.values()) < len(marks) - 20
 
 
-#: tests of samtools markdup, of Debian's package samtools-test
-MARKDUP = Path("/usr/share/samtools/test/markdup")
-BARCODE, NAMED = r"^([!-9;-?A-~]+):", r"m:1:f:1:1:\2:\3:\1"
-
-
 @pytest.mark.skipif(not MARKDUP.is_dir(), reason="samtools-test is not installed")
-@pytest.mark.parametrize(
-    ("stem", "marking", "pattern", "name"),
-    [
-        ("5_markdup", DuplicateMarking(optical_distance=0), "", ""),
-        ("6_remove_dups", DuplicateMarking(optical_distance=0), "", ""),
-        ("7_mark_supp_dup", DuplicateMarking(optical_distance=0), "", ""),
-        ("8_optical_dup", DuplicateMarking(), "", ""),
-        ("9_optical_dup_qcfail", DuplicateMarking(optical_distance=2500), "", ""),
-        ("10_optical_chain", DuplicateMarking(optical_distance=2500), "", ""),
-        ("10_optical_chain", DuplicateMarking(optical_distance=2500), r"^(.*):(\d+):(\d+):(\d+)$", r"m:1:\2:\3:\4"),
-        ("11_optical_dup_regex", DuplicateMarking(), r"^(\d+):(\d+):(.+)", r"m:1:f:\3:\1:\2"),
-        ("11_optical_dup_regex", DuplicateMarking(), r"^(\d+):(\d+)(.+)", r"m:1:1:\1:\2"),
-        (
-            "12_optical_chain_regex",
-            DuplicateMarking(optical_distance=2500),
-            r"^.*:(\d+):(\d+):(\d+)$",
-            r"m:1:1:\2:\3#\1",
-        ),
-        ("13_optical_barcode_tag", DuplicateMarking(barcode_tags=("BX",)), "", ""),
-        ("14_optical_barcode_name", DuplicateMarking(barcode_in_name=True), "", ""),
-        ("15_optical_barcode_rgx_name", DuplicateMarking(barcode_in_name=True), BARCODE + r"(\d+):(\d+).*", NAMED),
-        (
-            "16_optical_barcode_rgx_name_test_2",
-            DuplicateMarking(barcode_in_name=True),
-            BARCODE + r"(\d{4})(\d{4}).*",
-            NAMED,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("stem", "marking", "pattern", "name"), CASES)
 def test_marks_are_those_of_samtools_tests(stem: str, marking: DuplicateMarking, pattern: str, name: str) -> None:
     """All but tests 1 to 4, which are of input that samtools refuses. Where names are taken apart by regular
     expressions, ``name`` puts the parts in Illumina's order. Unmapped mates are marked as their template is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Callable
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 
 import pysam
@@ -52,10 +52,12 @@ def test_marks_do_not_depend_on_the_order_of_the_input(
     mixed = joined(templates)
     random.Random(2).shuffle(mixed)
     others = [tmp_path / "sorted.bam", write_sam(tmp_path / "mixed.sam", mixed, ["@HD\tVN:1.6", *HEAD[1:]])]
-    for path in others:
-        found = marked(cli, path, "--sort-memory", memory, "--batch-size", "2K", "-t", "3")
+    for path, mates in product(others, (["--mate-tags"], ["--no-mate-tags"])):
+        found = marked(cli, path, *mates, "--sort-memory", memory, "--batch-size", "2K", "-t", "3")
         assert flags_of(found) == expected
         assert [line.split("\t")[0] for line in found] == [line.split("\t")[0] for line in records_of(path)]
+    reports = [gpualign.mark_duplicates(path, tmp_path / "out.bam")["duplicates"] for path in (grouped, *others)]
+    assert reports[0] == reports[1] == reports[2]
 
 
 def test_mates_get_what_fixmate_gives_them(cli: Cli, tmp_path: Path, templates: list[list[str]]) -> None:
@@ -146,7 +148,8 @@ def test_removal_metrics_and_orders(cli: Cli, tmp_path: Path, templates: list[li
     found = marked(cli, path, "--sort", "--write-index", "--duplicate-metrics", metrics, "--coverage", bedgraph)
     assert sorted(found) == sorted(every)
     assert header_of(tmp_path / "out.bam")[0] == "@HD\tVN:1.6\tSO:coordinate"
-    assert "picard.sam.DuplicationMetrics" in metrics.read_text() and bedgraph.read_text().startswith("c1\t0\t")
+    assert "picard.sam.DuplicationMetrics" in metrics.read_text()
+    assert bedgraph.read_text().startswith("c1\t0\t")
     assert (tmp_path / "out.bam.bai").exists()
     names = [line.split("\t")[0] for line in marked(cli, path, "--order", "lexicographic")]
     assert names == sorted(names)

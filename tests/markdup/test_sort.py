@@ -61,7 +61,9 @@ def test_the_order_is_that_of_samtools(
 def test_records_of_one_name_are_in_the_order_of_their_reads(cli: Cli, tmp_path: Path) -> None:
     """R1 before R2, and otherwise as they came."""
     flags = [129, 65, 2177, 321, 2113, 0]
-    path = write_sam(tmp_path / "in.sam", [f"r\t{flag}\tc0\t{9 - i}\t60\t1M\t*\t0\t0\tA\tI" for i, flag in enumerate(flags)])
+    path = write_sam(
+        tmp_path / "in.sam", [f"r\t{flag}\tc0\t{9 - i}\t60\t1M\t*\t0\t0\tA\tI" for i, flag in enumerate(flags)]
+    )
     assert cli("sort", "-n", path, "-o", tmp_path / "out.sam")[0] == 0
     assert [int(line.split("\t")[1]) for line in records_of(tmp_path / "out.sam")] == [0, 65, 321, 2113, 129, 2177]
 
@@ -96,7 +98,12 @@ def test_records_of_a_template_are_together(cli: Cli, tmp_path: Path, shuffled: 
 
 
 def test_the_header_says_the_order_and_the_program(cli: Cli, tmp_path: Path) -> None:
-    head = ["@HD\tVN:1.5\tSO:queryname\tSS:queryname:natural\tzz:kept", *CONTIG_LINES, "@PG\tID:bwa\tPN:bwa", "@CO\ta: b"]
+    head = [
+        "@HD\tVN:1.5\tSO:queryname\tSS:queryname:natural\tzz:kept",
+        *CONTIG_LINES,
+        "@PG\tID:bwa\tPN:bwa",
+        "@CO\ta: b",
+    ]
     path = write_sam(tmp_path / "in.sam", [], head)
     assert cli("sort", path, "-o", tmp_path / "out.bam")[0] == 0
     first, *rest, last = header_of(tmp_path / "out.bam")

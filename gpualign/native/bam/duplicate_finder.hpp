@@ -15,6 +15,7 @@
 
 #include "bam/optical.hpp"
 #include "bam/template_ends.hpp"
+#include "bam/template_join.hpp"
 #include "index/builder.hpp"
 #include "stop.hpp"
 
@@ -87,10 +88,19 @@ public:
             TemplateEnds given = ends[i];
             if (given.library() >= counts_.size() || given.number >= templates) throw std::invalid_argument("no ends of templates");
             given.number += uint32_t(templates_);
-            if (given.second == kNoEnd) singles_[part_of(single_hash(given.first, given.group))].push(given);
-            else pairs_[part_of(pair_hash(given))].push(given);
+            push(given);
         }
         templates_ += templates;
+    }
+
+    // Adds the records of the next batch, whose templates are anywhere in the input: each record counts as one.
+    void add_records(const RecordEnds* records, size_t count) {
+        if (templates_ + int64_t(count) > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 records");
+        for (size_t i = 0; i < count; i++)
+            if (records[i].ends.number >= count || ((records[i].more & RecordEnds::kMapped) && records[i].ends.library() >= counts_.size()))
+                throw std::invalid_argument("no ends of records");
+        join_.add(records, count, uint32_t(templates_));
+        templates_ += int64_t(count);
     }
 
     LibraryCounts& counts(size_t library) { return counts_[library]; }
@@ -99,6 +109,7 @@ public:
     void finish(int threads) {
         status_.assign(size_t(templates_), kNoDuplicate);
         if (with_sets_) sizes_.assign(size_t(templates_), 0), kept_.assign(size_t(templates_), kNobody);
+        if (!join_.empty()) join_.finish(threads, counts_, [&](const TemplateEnds& ends) { push(ends); });
         fill_filter(threads);
         const auto in_parts = [&](auto&& task) {
             parallel_for(threads, kParts, [&](size_t part, int) {
@@ -110,6 +121,9 @@ public:
         in_parts([&](size_t part) { find_pairs(part); });
         in_parts([&](size_t part) { find_singles(part); });
         filter_ = {};
+        join_.spread(status_);
+        join_.spread(sizes_);
+        join_.spread(kept_);
     }
 
     std::vector<uint8_t>& status() { return status_; }
@@ -142,6 +156,11 @@ private:
     static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
     static constexpr uint32_t kNobody = ~uint32_t(0);
     static constexpr uint64_t kEndOfPair = 0;  // `second` of an entry that represents a mate of a pair among single reads
+
+    void push(const TemplateEnds& given) {
+        if (given.second == kNoEnd) singles_[part_of(single_hash(given.first, given.group))].push(given);
+        else pairs_[part_of(pair_hash(given))].push(given);
+    }
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
@@ -292,6 +311,7 @@ private:
     int umi_distance_;
     bool with_sets_;
     int64_t templates_ = 0;
+    TemplateJoin join_;
     std::vector<Umi> umis_;
     std::vector<uint32_t> sizes_, kept_;
     std::vector<LibraryCounts> counts_;

@@ -16,11 +16,23 @@ namespace {
 
 constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
 constexpr size_t kTagLength = 2, kUmiWords = sizeof(Umi) / sizeof(uint64_t);
+constexpr size_t kRecordWords = sizeof(RecordEnds) / sizeof(uint64_t);
 
-// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
+// What a record says by itself; where it begins is filled in later.
+RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
+    const std::string_view name = template_name(record);
+    uint32_t flags = record.primary() ? NamedTemplateCounter::reads_of(record) : 0;
+    if (record.primary() && !record.is(kFlagUnmapped)) flags |= RecordEnds::kMapped;
+    if (collector.with_barcode()) flags |= RecordEnds::kWithBarcode;
+    const uint64_t hash = hash_text(name), other = hash_text(name, hash);
+    return {{0, kNoEnd, 0, 0, 0, uint32_t(collector.number())}, hash, (uint32_t(other) & ~RecordEnds::kFlags) | flags};
+}
+
+// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library. by_record: kRecordWords numbers
+// per record.
 auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
                     uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name,
-                    bool umis, bool duplex, bool by_name, bool first_is_best) {
+                    bool umis, bool duplex, bool by_name, bool by_record, bool first_is_best) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
     for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
@@ -28,31 +40,50 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     rules.cells = cells;
     rules.by_read_group = by_read_group;
     rules.barcode_in_name = barcode_in_name;
-    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.first_is_best = first_is_best;
+    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.by_record = by_record, rules.first_is_best = first_is_best;
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
+    if (umis && by_record) throw nb::value_error("UMIs need templates");
     EndCollector collector(rules);
+    std::vector<RecordEnds> of_records;
     {
         nb::gil_scoped_release release;
-        for (BamRecords left(records.data(), records.size()); left.more();) collector.add(left.next());
+        for (BamRecords left(records.data(), records.size()); left.more();) {
+            const BamRecord record = left.next();
+            collector.add(record);
+            if (by_record) of_records.push_back(record_ends(record, collector));
+        }
         collector.finish();
+        size_t next = 0;
+        const std::vector<TemplateEnds> ends = by_record ? collector.take() : std::vector<TemplateEnds>();
+        for (RecordEnds& record : of_records)
+            if (record.more & RecordEnds::kMapped) record.ends = ends.at(next++);
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return tuple_of(to_numpy_words(collector.take()), to_numpy_words(collector.take_umis()), to_numpy(std::move(counts)),
+    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()), to_numpy_words(collector.take_umis()), to_numpy(std::move(counts)),
                     collector.templates());
 }
 
-void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
-    const auto& [ends, umis, counts, templates] = batch;
-    if (ends.size() % kWords || counts.size() > kCounts * finder.libraries()) throw nb::value_error("no ends of templates");
+void add_templates(DuplicateFinder& finder, const Input<uint64_t>& ends, const Input<uint64_t>& umis, int64_t templates) {
+    if (ends.size() % kWords) throw nb::value_error("no ends of templates");
     if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kWords) throw nb::value_error("a UMI for each template");
-    {
+    nb::gil_scoped_release release;
+    finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, reinterpret_cast<const Umi*>(umis.data()), templates);
+}
+
+void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch, bool by_record) {
+    const auto& [ends, umis, counts, templates] = batch;
+    if (counts.size() > kCounts * finder.libraries()) throw nb::value_error("counts of more libraries");
+    if (by_record) {
+        if (ends.size() % kRecordWords) throw nb::value_error("no ends of records");
         nb::gil_scoped_release release;
-        finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, reinterpret_cast<const Umi*>(umis.data()), templates);
+        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords);
+    } else {
+        add_templates(finder, ends, umis, templates);
     }
     for (size_t i = 0; i < counts.size() / kCounts; i++) {
         LibraryCounts& total = finder.counts(i);
@@ -103,8 +134,9 @@ int64_t without_barcode(DuplicateFinder& finder) {
 void bind_duplicates(nb::module_& m) {
     m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
           nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"),
-          nb::arg("duplex"), nb::arg("by_name"), nb::arg("first_is_best"),
-          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, counts, templates). "
+          nb::arg("duplex"), nb::arg("by_name"), nb::arg("by_record"), nb::arg("first_is_best"),
+          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, counts, templates). by_record: "
+          "templates are anywhere in the input, and each record is numbered. "
           "Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
           "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that are dropped, two "
@@ -112,7 +144,7 @@ void bind_duplicates(nb::module_& m) {
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
         .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"), nb::arg("umi_distance"),
              nb::arg("sets"))
-        .def("add", &add, nb::arg("batch"), "Takes what duplicate_ends made of the next batch.")
+        .def("add", &add, nb::arg("batch"), nb::arg("by_record"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
              "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical one.")
         .def("sizes", [](DuplicateFinder& finder) { return to_numpy(std::move(finder.sizes())); },

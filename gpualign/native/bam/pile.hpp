@@ -117,8 +117,8 @@ private:
     DigitSorter<uint32_t> sorter_;
 };
 
-// What tells templates apart, whose records are adjacent (as Python names it).
-enum class TemplateNumbers { kNone, kByFlags, kByName };
+// What tells templates apart, whose records are adjacent, or each record counts as one (as Python names it).
+enum class TemplateNumbers { kNone, kByFlags, kByName, kByRecord };
 
 // How a batch's records are numbered and sorted.
 struct BatchOrder {
@@ -145,10 +145,11 @@ inline int64_t batch_items(const uint8_t* records, size_t size, const BatchOrder
         if (by_name(given.order)) key = name_keys(record.name());
         int64_t of_template = 0;
         if (given.templates == TemplateNumbers::kByName) of_template = by_names(record);
+        if (given.templates == TemplateNumbers::kByRecord) of_template = int64_t(items.size());
         if (given.templates == TemplateNumbers::kByFlags) of_template = by_flags(record);
         items.push_back({key, record.begin(), uint32_t(record.size()), uint32_t(of_template)});
     }
-    return by_names.count() + by_flags.count();
+    return given.templates == TemplateNumbers::kByRecord ? int64_t(items.size()) : by_names.count() + by_flags.count();
 }
 
 // Calls visit(key, its record, bytes up to the next one) for keys about `apart` bytes of records apart, beginning with

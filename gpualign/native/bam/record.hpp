@@ -135,13 +135,13 @@ public:
     }
     int64_t count() const { return number_ + 1; }
 
-private:
     // R1, R2, or both bits for a read that is neither.
     static unsigned reads_of(const BamRecord& record) {
         const unsigned read = record.is(kFlagPaired) ? record.flag() / kFlagFirst & 3 : 0;
         return read ? read : 3;
     }
 
+private:
     int64_t number_ = -1;
     unsigned seen_ = 0;
     std::string_view name_;

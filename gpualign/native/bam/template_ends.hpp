@@ -116,6 +116,7 @@ struct DuplicateRules {
     bool umis = false;                                         // keep UMIs (the name's, or the last tag's), not their hashes
     bool duplex = false;                                       // turn those of the second strand round
     bool by_name = false;                                      // templates are told apart by name, not by flags
+    bool by_record = false;                                    // each record is taken for a template of its own
     bool first_is_best = false;                                // of equal templates, whatever their qualities
 };
 
@@ -135,7 +136,7 @@ public:
     }
 
     void add(const BamRecord& record) {
-        const int64_t number = rules_.by_name ? names_(record) : templates_(record);
+        const int64_t number = rules_.by_record ? number_ + 1 : rules_.by_name ? names_(record) : templates_(record);
         if (number != number_) start(record, number);
         LibraryCounts& counts = counts_[library_];
         if (record.is(kFlagUnmapped)) {
@@ -164,7 +165,18 @@ public:
     // Of the same templates, if they are kept.
     std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
-    int64_t templates() const { return rules_.by_name ? names_.count() : templates_.count(); }
+    int64_t templates() const { return rules_.by_record ? number_ + 1 : rules_.by_name ? names_.count() : templates_.count(); }
+
+    // The ends of a pair out of those of its reads.
+    static TemplateEnds joined(const TemplateEnds& a, const TemplateEnds& b, bool a_is_first, uint64_t group) {
+        const uint32_t passed = a.score & b.score & kPassed, score = (a.score & ~kPassed) + (b.score & ~kPassed);
+        const uint64_t first_read = a_is_first ? a.first : b.first;
+        uint64_t cell = a.cell;
+        if (cell != kNowhere && ((a.first ^ b.first) & 1) && (first_read & 1)) cell |= kFirstReverse;
+        return {std::min(a.first, b.first), std::max(a.first, b.first), group, cell, passed | score, std::min(a.number, b.number)};
+    }
+    bool with_barcode() const { return with_barcode_; }
+    int64_t number() const { return number_; }
 
 private:
     static constexpr uint16_t kFlagFailed = 0x200;
@@ -213,12 +225,10 @@ private:
         uint64_t barcode = barcode_ ^ read_group_;
         if (rules_.umis) barcode ^= mix(SpeltUmi::of(umi_, rules_.duplex && second_strand()).rest);
         const uint64_t group = uint64_t(library_) << 48 | mix(barcode) >> 16;
-        const auto number = uint32_t(number_);
-        if (mapped_ == 1) return {end_[0], kNoEnd, group, cell_, score_, number};
-        uint64_t cell = cell_;
-        const bool strands_differ = (end_[0] ^ end_[1]) & 1, first_is_reverse = end_[second_read_[0] ? 1 : 0] & 1;
-        if (cell != kNowhere && strands_differ && first_is_reverse) cell |= kFirstReverse;
-        return {std::min(end_[0], end_[1]), std::max(end_[0], end_[1]), group, cell, score_, number};
+        const TemplateEnds first{end_[0], kNoEnd, group, cell_, score_, uint32_t(number_)};
+        if (mapped_ == 1) return first;
+        const TemplateEnds second{end_[1], kNoEnd, group, cell_, kPassed, uint32_t(number_)};
+        return joined(first, second, !second_read_[0], group);
     }
 
     // Copies of a cluster are sequenced in the same direction.

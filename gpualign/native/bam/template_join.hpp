@@ -1,0 +1,116 @@
+// Puts templates together from records that lie anywhere in the input, by their names. Free of Python.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "bam/template_ends.hpp"
+#include "index/builder.hpp"
+
+namespace gpualign {
+
+// What is to be known of a record.
+struct RecordEnds {
+    TemplateEnds ends;  // of a mapped primary record, as if it were single; of others the number counts alone
+    uint64_t name;      // hash of its template's
+    uint32_t more;      // more bits of that, and the flags below
+    uint32_t unused = 0;
+
+    // Bits of `more`: which reads the primary record is of (R1, R2, both bits for neither), 0 of other records.
+    static constexpr uint32_t kReads = 3, kMapped = 4, kWithBarcode = 8, kFlags = 15;
+
+    bool of_template(const RecordEnds& other) const { return name == other.name && !((more ^ other.more) & ~kFlags); }
+};
+static_assert(sizeof(RecordEnds) == 56, "memory for a record");
+
+class TemplateJoin {
+public:
+    TemplateJoin() : parts_(kParts) {}
+
+    void add(const RecordEnds* records, size_t count, uint32_t first) {
+        for (size_t i = 0; i < count; i++) {
+            RecordEnds given = records[i];
+            given.ends.number += first;
+            parts_[given.name >> (64 - kPartBits)].push_back(given);
+        }
+        size_ += count;
+    }
+
+    bool empty() const { return size_ == 0; }
+
+    // Calls found(ends) for each template with a mapped read, whose number is that of its first record. Adds to the
+    // counts of libraries, which took each read for a single one.
+    template <class Found>
+    void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
+        std::mutex lock;
+        parallel_for(threads, kParts, [&](size_t part, int) {
+            std::vector<TemplateEnds> templates;
+            std::vector<Member> members;
+            std::vector<LibraryCounts> more(counts.size());
+            join(parts_[part], templates, members, more);
+            std::vector<RecordEnds>().swap(parts_[part]);
+            const std::lock_guard guard(lock);
+            for (const TemplateEnds& ends : templates) found(ends);
+            members_.insert(members_.end(), members.begin(), members.end());
+            for (size_t i = 0; i < counts.size(); i++) {
+                counts[i].unpaired += more[i].unpaired, counts[i].pairs += more[i].pairs;
+                counts[i].without_barcode += more[i].without_barcode;
+            }
+        });
+        size_ = 0;
+    }
+
+    // Gives each record its template's value.
+    template <class Value>
+    void spread(std::vector<Value>& values) const {
+        if (!values.empty())
+            for (const Member& member : members_) values[member.record] = values[member.of_template];
+    }
+
+private:
+    static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
+
+    // A record that is not the first of its template.
+    struct Member {
+        uint32_t record, of_template;
+    };
+
+    static void join(std::vector<RecordEnds>& records, std::vector<TemplateEnds>& templates, std::vector<Member>& members,
+                     std::vector<LibraryCounts>& counts) {
+        std::sort(records.begin(), records.end(), [](const RecordEnds& a, const RecordEnds& b) {
+            const uint32_t p = a.more & ~RecordEnds::kFlags, q = b.more & ~RecordEnds::kFlags;
+            return std::tie(a.name, p, a.ends.number) < std::tie(b.name, q, b.ends.number);
+        });
+        for (size_t begin = 0, end; begin < records.size(); begin = end) {
+            const RecordEnds* reads[2] = {};
+            uint32_t seen = 0;
+            for (end = begin; end < records.size() && records[end].of_template(records[begin]); end++) {
+                const uint32_t which = records[end].more & RecordEnds::kReads;
+                if (which & seen) break;  // another template of that name
+                seen |= which;
+                if (end > begin) members.push_back({records[end].ends.number, records[begin].ends.number});
+                if (records[end].more & RecordEnds::kMapped) reads[reads[0] ? 1 : 0] = &records[end];
+            }
+            if (!reads[0]) continue;
+            templates.push_back(reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends);
+            templates.back().number = records[begin].ends.number;
+        }
+    }
+
+    static TemplateEnds pair(const RecordEnds& a, const RecordEnds& b, std::vector<LibraryCounts>& counts) {
+        const bool barcodes[2] = {(a.more & RecordEnds::kWithBarcode) != 0, (b.more & RecordEnds::kWithBarcode) != 0};
+        LibraryCounts& of_library = counts[a.ends.library()];
+        of_library.unpaired -= 1, of_library.pairs += 1;
+        counts[b.ends.library()].unpaired -= 1;
+        of_library.without_barcode -= (!barcodes[0] + !barcodes[1]) - (!barcodes[0] && !barcodes[1]);
+        const bool a_is_first = (a.more & RecordEnds::kReads) == 1;
+        return EndCollector::joined(a.ends, b.ends, a_is_first, barcodes[0] ? a.ends.group : b.ends.group);
+    }
+
+    std::vector<std::vector<RecordEnds>> parts_;
+    std::vector<Member> members_;
+    size_t size_ = 0;
+};
+
+}  // namespace gpualign
