@@ -48,7 +48,7 @@ class BamPieces:
 
     def records(self) -> NDArray[np.uint8]:
         with STEPS.at("copy"):
-            return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+            return np.concatenate(self.parts)  # the parts may be in memory that others want again
 
 
 @dataclass(frozen=True)

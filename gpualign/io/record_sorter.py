@@ -90,6 +90,7 @@ class RecordBatch(NamedTuple):
         templates: TemplateNumbers = "flags",
         numbers: NDArray[np.uint64] | None = None,
         prefix: bytes = b"",
+        keep: bool = False,
     ) -> RecordBatch:
         """Sort a batch's records.
 
@@ -98,10 +99,11 @@ class RecordBatch(NamedTuple):
                 not be, and each record is numbered instead.
             numbers: of the records in the input, if they come in another order.
             prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name.
+            keep: the array is nobody else's, and may be kept where it is in order already.
         """
-        how = RECORD_ORDERS.index(order), _TEMPLATE_NUMBERS.index(templates), numbers, prefix
+        how = RECORD_ORDERS.index(order), _TEMPLATE_NUMBERS.index(templates), numbers, prefix, keep
         in_order, keys, count = _native.sort_bam_records(records, *how)
-        return cls(in_order, keys, count, marking, numbers is not None)
+        return cls(records if in_order is None else in_order, keys, count, marking, numbers is not None)
 
     @property
     def count(self) -> int:

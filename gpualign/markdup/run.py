@@ -52,7 +52,7 @@ def run_sort(
         prefix = b"" if first is None else _native.shared_name_prefix(first.records())
 
         def sort(chunk: RecordChunk) -> RecordBatch:
-            return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix)
+            return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix, keep=True)
 
         with (
             open_alignments(options.output, layout, source.contigs, options.threads, None, codec) as out,

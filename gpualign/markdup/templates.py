@@ -150,10 +150,13 @@ class Templates:
     def _prepared(self, records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
         """A batch, and hashes of the names of its templates that lack a read."""
         duplicates = self._marking.duplicates
-        prepared, incomplete = _native.prepare_templates(records, self._plan.mate_tags, duplicates.own_tags)
+        grouped, how = self._plan.grouped, (self._plan.mate_tags, duplicates.own_tags)
+        prepared, incomplete = _native.prepare_templates(records, *how, grouped)
+        if prepared is None:
+            prepared = records if numbers is None else records.copy()  # which are in memory that is used again
         marks = None if self._observer.take is None else self._observer.take(prepared)
-        batch = RecordBatch.of(prepared, self._layout.order, marks, self._plan.numbers(self._marking), numbers)
-        return batch, incomplete if self._plan.grouped else incomplete[:0]
+        templates = self._plan.numbers(self._marking)
+        return RecordBatch.of(prepared, self._layout.order, marks, templates, numbers, keep=True), incomplete
 
     def close(self) -> None:
         """Give up what was not taken."""

@@ -24,37 +24,6 @@ namespace gpualign {
 // Status of a template, as Python receives it.
 enum DuplicateStatus : uint8_t { kNoDuplicate, kLibraryDuplicate, kOpticalDuplicate };
 
-// A list that grows without copying.
-class EndsList {
-public:
-    void push(const TemplateEnds& ends) {
-        if (size_ % kBlock == 0) blocks_.emplace_back(new TemplateEnds[kBlock]);
-        blocks_.back()[size_++ % kBlock] = ends;
-    }
-    size_t size() const { return size_; }
-    // Moves the templates out.
-    std::vector<TemplateEnds> take() {
-        std::vector<TemplateEnds> all;
-        all.reserve(size_);
-        for (auto& block : blocks_) {
-            all.insert(all.end(), block.get(), block.get() + std::min(kBlock, size_ - all.size()));
-            block.reset();
-        }
-        blocks_.clear();
-        size_ = 0;
-        return all;
-    }
-    template <class Visit>
-    void each(Visit&& visit) const {
-        for (size_t i = 0; i < size_; i++) visit(blocks_[i / kBlock][i % kBlock]);
-    }
-
-private:
-    static constexpr size_t kBlock = 256;
-    std::vector<std::unique_ptr<TemplateEnds[]>> blocks_;
-    size_t size_ = 0;
-};
-
 struct DuplicateCounts {
     int64_t unpaired = 0, pairs = 0, optical_pairs = 0;  // numbers of duplicates
 

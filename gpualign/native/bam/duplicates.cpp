@@ -1,4 +1,5 @@
 // Bindings of duplicate marking.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <nanobind/stl/array.h>
@@ -93,14 +94,17 @@ void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64
     }
 }
 
-auto prepare_templates(Input<uint8_t> records, bool mate_tags, const std::string& dropped) {
+auto prepare_templates(Input<uint8_t> records, bool mate_tags, const std::string& dropped, bool incomplete) {
     if (dropped.size() % kTagLength) throw nb::value_error("tags have two characters");
     TemplatePreparer prepare(mate_tags, dropped);
+    bool changed = true;
     {
         nb::gil_scoped_release release;
-        prepare(records.data(), records.size());
+        changed = incomplete || prepare.changes(records.data(), records.size());
+        if (changed) prepare(records.data(), records.size());
     }
-    return tuple_of(to_numpy(prepare.release()), to_numpy(prepare.take_incomplete()));
+    auto prepared = changed ? std::optional(to_numpy(prepare.release())) : std::nullopt;
+    return tuple_of(prepared, to_numpy(prepare.take_incomplete()));
 }
 
 Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
@@ -139,8 +143,9 @@ void bind_duplicates(nb::module_& m) {
           "templates are anywhere in the input, and each record is numbered. "
           "Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
+          nb::arg("incomplete"),
           "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that are dropped, two "
-          "characters each: (records, uint64: hashes of the names of templates that lack a read). mate_tags: with MC, MQ and ms.");
+          "characters each: (records, or None where they are such already, uint64: hashes of the names of templates that lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
         .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"), nb::arg("umi_distance"),
              nb::arg("sets"))

@@ -24,7 +24,7 @@ using Marks = std::tuple<Input<uint8_t>, bool, bool, std::optional<Input<uint32_
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys of each run
 
 auto sort_bam_records(Input<uint8_t> records, int order, int templates, const std::optional<Input<uint64_t>>& numbers,
-                      const nb::bytes& prefix) {
+                      const nb::bytes& prefix, bool keep) {
     std::vector<SortItem> items;
     std::vector<SortKey> keys;
     Text sorted;
@@ -38,15 +38,19 @@ auto sort_bam_records(Input<uint8_t> records, int order, int templates, const st
         count = batch_items(records.data(), records.size(), given, items);
         ItemSorter sorter;
         const auto& places = sorter(items, given.order);
-        sorted.reserve(records.size() + Text::kSpare);
         keys.reserve(items.size());
+        for (size_t i = 0; keep && i < places.size(); i++) keep = places[i].index == i;
+        if (!keep) sorted.reserve(records.size() + Text::kSpare);
+        uint32_t offset = 0;
         for (const auto& place : places) {
             const SortItem& item = items[place.index];
-            keys.push_back({item.key.high, item.key.low, uint32_t(sorted.size()), item.template_number});
-            sorted.put(reinterpret_cast<const char*>(item.record), item.size);
+            keys.push_back({item.key.high, item.key.low, offset, item.template_number});
+            if (!keep) sorted.put(reinterpret_cast<const char*>(item.record), item.size);
+            offset += item.size;
         }
     }
-    return tuple_of(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), count);
+    auto records_in_order = keep ? std::nullopt : std::optional(to_numpy(std::move(sorted)));
+    return tuple_of(records_in_order, to_numpy_words(std::move(keys)), count);
 }
 
 nb::bytes shared_name_prefix(Input<uint8_t> records) {
@@ -221,8 +225,8 @@ private:
 
 void bind_bam_sort(nb::module_& m) {
     m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("order"), nb::arg("templates"), nb::arg("numbers").none(),
-          nb::arg("prefix"),
-          "Records of a batch in an order: (records, keys as uint64 (3 n,), number of templates). numbers: uint64, of the records in the "
+          nb::arg("prefix"), nb::arg("keep"),
+          "Records of a batch in an order: (records, or None where they are kept as they are in order already, keys as uint64 (3 n,), number of templates). numbers: uint64, of the records in the "
           "input; None: their places in the batch. prefix: what most names begin with (shared_name_prefix).");
     m.def("shared_name_prefix", &shared_name_prefix, nb::arg("records"), "What all names of a batch begin with, but for digits at its end.");
     nb::class_<Samples>(m, "SortSamples", "Keys of some records, by which a merge is cut into ranges.")

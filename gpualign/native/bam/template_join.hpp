@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -9,6 +10,40 @@
 #include "index/builder.hpp"
 
 namespace gpualign {
+
+// A list that grows without copying.
+template <class Item>
+class BlockList {
+public:
+    void push(const Item& item) {
+        if (size_ % kBlock == 0) blocks_.emplace_back(new Item[kBlock]);
+        blocks_.back()[size_++ % kBlock] = item;
+    }
+    size_t size() const { return size_; }
+    // Moves the items out.
+    std::vector<Item> take() {
+        std::vector<Item> all;
+        all.reserve(size_);
+        for (auto& block : blocks_) {
+            all.insert(all.end(), block.get(), block.get() + std::min(kBlock, size_ - all.size()));
+            block.reset();
+        }
+        blocks_.clear();
+        size_ = 0;
+        return all;
+    }
+    template <class Visit>
+    void each(Visit&& visit) const {
+        for (size_t i = 0; i < size_; i++) visit(blocks_[i / kBlock][i % kBlock]);
+    }
+
+private:
+    static constexpr size_t kBlock = 256;
+    std::vector<std::unique_ptr<Item[]>> blocks_;
+    size_t size_ = 0;
+};
+
+using EndsList = BlockList<TemplateEnds>;
 
 // What is to be known of a record.
 struct RecordEnds {
@@ -32,7 +67,7 @@ public:
         for (size_t i = 0; i < count; i++) {
             RecordEnds given = records[i];
             given.ends.number += first;
-            parts_[given.name >> (64 - kPartBits)].push_back(given);
+            parts_[given.name >> (64 - kPartBits)].push(given);
         }
         size_ += count;
     }
@@ -48,8 +83,8 @@ public:
             std::vector<TemplateEnds> templates;
             std::vector<Member> members;
             std::vector<LibraryCounts> more(counts.size());
-            join(parts_[part], templates, members, more);
-            std::vector<RecordEnds>().swap(parts_[part]);
+            std::vector<RecordEnds> records = parts_[part].take();
+            join(records, templates, members, more);
             const std::lock_guard guard(lock);
             for (const TemplateEnds& ends : templates) found(ends);
             members_.insert(members_.end(), members.begin(), members.end());
@@ -108,7 +143,7 @@ private:
         return EndCollector::joined(a.ends, b.ends, a_is_first, barcodes[0] ? a.ends.group : b.ends.group);
     }
 
-    std::vector<std::vector<RecordEnds>> parts_;
+    std::vector<BlockList<RecordEnds>> parts_;
     std::vector<Member> members_;
     size_t size_ = 0;
 };

@@ -30,6 +30,18 @@ public:
     // characters each.
     TemplatePreparer(bool mate_tags, std::string_view dropped) : mate_tags_(mate_tags), dropped_(dropped) {}
 
+    // Whether any record would change, without tags for mates. Throws std::invalid_argument if they are damaged.
+    bool changes(const uint8_t* records, size_t size) const {
+        if (mate_tags_) return true;
+        for (BamRecords rest(records, size); rest.more();) {
+            const BamRecord record = rest.next();
+            if (record.is(DuplicateMarks::kFlag)) return true;
+            for (const uint8_t *at = record.tags(), *end = record.end(); at < end; at = tag_end(at, end))
+                if (is_dropped({reinterpret_cast<const char*>(at), 2})) return true;
+        }
+        return false;
+    }
+
     // Appends all records, those of each template adjacent. Throws std::invalid_argument if they are damaged.
     void operator()(const uint8_t* records, size_t size) {
         out_.reserve(size + size / 4 + Text::kSpare);
