@@ -28,6 +28,15 @@ def sort(
 ) -> dict[str, Any]:
     """Sort the records of a SAM, BAM or CRAM file, as ``gpualign sort`` does.
 
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> lines = ["@SQ SN:c LN:9", *(f"{name} 0 c {at} 60 1M * 0 0 A I" for name, at in (("b", 2), ("a", 1)))]
+    >>> _ = (folder / "in.sam").write_text("".join(line.replace(" ", "\\t") + "\\n" for line in lines))
+    >>> sort(folder / "in.sam", folder / "out.sam")["records"]
+    2
+    >>> [line.split()[0] for line in (folder / "out.sam").read_text().splitlines() if line[0] != "@"]
+    ['a', 'b']
+
     Args:
         order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
         reference: FASTA of CRAM files.

@@ -77,7 +77,7 @@ class Plan:
 
     def collated(self, marking: Marking) -> bool:
         """Whether records must be put together first; otherwise it is enough to know their names."""
-        return not self.grouped and (self.mate_tags or marking.duplicates.with_umis)
+        return not self.grouped and (self.mate_tags or marking.duplicates.duplex)
 
     def numbers(self, marking: Marking) -> TemplateNumbers:
         """What tells templates apart."""

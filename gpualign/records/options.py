@@ -64,8 +64,8 @@ marking_options = together(
         "--umi-distance",
         type=int,
         metavar="INT",
-        help="UMIs that differ by up to INT bases are one with errors where one is seen at least 2 n - 1 times, and the "
-        "other n times, as UMI-tools' directional method has it; of several tags the last is the UMI.  "
+        help="A UMI that is seen n times is an error of one that differs by up to INT bases and is seen at least "
+        "2 n - 1 times, as UMI-tools' directional method has it. Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(

@@ -94,6 +94,34 @@ def test_umis_with_errors(cli: Cli, tmp_path: Path, seed: int, distance: int, ba
     assert set(ours) == set(map(str, range(len(ours))))
 
 
+@pytest.mark.parametrize("options", [["--umi-distance", "1"], ["--duplex"], ["--umi-distance", "1", "--duplex"]])
+def test_molecules_do_not_depend_on_the_order_of_the_input(
+    cli: Cli, tmp_path: Path, seed: int, options: list[str]
+) -> None:
+    """Pairs and single reads elsewhere, some without a UMI, some with it in R2 alone."""
+    rng = random.Random(seed)
+    lines = []
+    for i in range(400):
+        umi = "".join(rng.choices("AC", k=3)) + "+" + "".join(rng.choices("AC", k=3))
+        tags = rng.choice(["", *[f"RX:Z:{umi}"] * 9])
+        kind = pair(f"r{i}", 100, rng.choice([200, 201]), tags=tags, swapped=rng.random() < 0.5)
+        lines.append(kind if rng.random() < 0.8 else single(f"r{i}", 300, tags=tags))
+        if len(lines[-1]) == 2 and rng.random() < 0.2:
+            lines[-1][0] = lines[-1][0].split("\tRX")[0]
+
+    def sets(found: dict[str, str]) -> set[frozenset[str]]:
+        return {frozenset(name for name in found if found[name] == number) for number in set(found.values())}
+
+    expected = sets(
+        molecules(cli, tmp_path, [line for both in lines for line in both], "--barcode-tag", "RX", *options)
+    )
+    mixed = [line for both in lines for line in both]
+    rng.shuffle(mixed)
+    for mates in ("--mate-tags", "--no-mate-tags"):
+        assert sets(molecules(cli, tmp_path, mixed, "--barcode-tag", "RX", *options, mates)) == expected
+    assert 20 < len(expected) < 350
+
+
 def test_the_rule_of_counts(cli: Cli, tmp_path: Path) -> None:
     """3 reads are errors of 5 (2 * 3 - 1), 4 are not."""
     for n, molecules_found in ((3, 1), (4, 2)):

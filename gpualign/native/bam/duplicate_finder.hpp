@@ -63,11 +63,12 @@ public:
     }
 
     // Adds the records of the next batch, whose templates are anywhere in the input: each record counts as one.
-    void add_records(const RecordEnds* records, size_t count) {
+    void add_records(const RecordEnds* records, size_t count, const Umi* umis) {
         if (templates_ + int64_t(count) > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 records");
         for (size_t i = 0; i < count; i++)
             if (records[i].ends.number >= count || ((records[i].more & RecordEnds::kMapped) && records[i].ends.library() >= counts_.size()))
                 throw std::invalid_argument("no ends of records");
+        if (umi_distance_ >= 0) umis_.insert(umis_.end(), umis, umis + count);
         join_.add(records, count, uint32_t(templates_));
         templates_ += int64_t(count);
     }
@@ -78,7 +79,12 @@ public:
     void finish(int threads) {
         status_.assign(size_t(templates_), kNoDuplicate);
         if (with_sets_) sizes_.assign(size_t(templates_), 0), kept_.assign(size_t(templates_), kNobody);
-        if (!join_.empty()) join_.finish(threads, counts_, [&](const TemplateEnds& ends) { push(ends); });
+        if (!join_.empty()) {
+            join_.finish(threads, counts_, [&](const TemplateEnds& ends, uint32_t source) {
+                if (umi_distance_ >= 0) umis_[ends.number] = umis_[source];
+                push(ends);
+            });
+        }
         fill_filter(threads);
         const auto in_parts = [&](auto&& task) {
             parallel_for(threads, kParts, [&](size_t part, int) {

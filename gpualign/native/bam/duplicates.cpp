@@ -45,9 +45,10 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
-    if (umis && by_record) throw nb::value_error("UMIs need templates");
+    if (duplex && by_record) throw nb::value_error("strands need templates");
     EndCollector collector(rules);
     std::vector<RecordEnds> of_records;
+    std::vector<Umi> found_umis;
     {
         nb::gil_scoped_release release;
         for (BamRecords left(records.data(), records.size()); left.more();) {
@@ -58,14 +59,20 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
         collector.finish();
         size_t next = 0;
         const std::vector<TemplateEnds> ends = by_record ? collector.take() : std::vector<TemplateEnds>();
-        for (RecordEnds& record : of_records)
-            if (record.more & RecordEnds::kMapped) record.ends = ends.at(next++);
+        found_umis = collector.take_umis();
+        std::vector<Umi> umis_of_records(umis ? of_records.size() : 0);
+        for (size_t i = 0; i < of_records.size(); i++) {
+            if (!(of_records[i].more & RecordEnds::kMapped)) continue;
+            if (umis) umis_of_records[i] = found_umis.at(next);
+            of_records[i].ends = ends.at(next++);
+        }
+        if (by_record) found_umis = std::move(umis_of_records);
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
                                      library.without_barcode});
-    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()), to_numpy_words(collector.take_umis()), to_numpy(std::move(counts)),
+    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()), to_numpy_words(std::move(found_umis)), to_numpy(std::move(counts)),
                     collector.templates());
 }
 
@@ -81,8 +88,9 @@ void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64
     if (counts.size() > kCounts * finder.libraries()) throw nb::value_error("counts of more libraries");
     if (by_record) {
         if (ends.size() % kRecordWords) throw nb::value_error("no ends of records");
+        if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kRecordWords) throw nb::value_error("a UMI for each record");
         nb::gil_scoped_release release;
-        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords);
+        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords, reinterpret_cast<const Umi*>(umis.data()));
     } else {
         add_templates(finder, ends, umis, templates);
     }

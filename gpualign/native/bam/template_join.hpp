@@ -74,19 +74,19 @@ public:
 
     bool empty() const { return size_ == 0; }
 
-    // Calls found(ends) for each template with a mapped read, whose number is that of its first record. Adds to the
-    // counts of libraries, which took each read for a single one.
+    // Calls found(ends, source) for each template with a mapped read, whose number is that of its first record; source:
+    // number of the record with its barcode. Adds to the counts of libraries, which took each read for a single one.
     template <class Found>
     void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
         std::mutex lock;
         parallel_for(threads, kParts, [&](size_t part, int) {
-            std::vector<TemplateEnds> templates;
+            std::vector<Joined> templates;
             std::vector<Member> members;
             std::vector<LibraryCounts> more(counts.size());
             std::vector<RecordEnds> records = parts_[part].take();
             join(records, templates, members, more);
             const std::lock_guard guard(lock);
-            for (const TemplateEnds& ends : templates) found(ends);
+            for (const Joined& joined : templates) found(joined.ends, joined.source);
             members_.insert(members_.end(), members.begin(), members.end());
             for (size_t i = 0; i < counts.size(); i++) {
                 counts[i].unpaired += more[i].unpaired, counts[i].pairs += more[i].pairs;
@@ -111,7 +111,12 @@ private:
         uint32_t record, of_template;
     };
 
-    static void join(std::vector<RecordEnds>& records, std::vector<TemplateEnds>& templates, std::vector<Member>& members,
+    struct Joined {
+        TemplateEnds ends;
+        uint32_t source;
+    };
+
+    static void join(std::vector<RecordEnds>& records, std::vector<Joined>& templates, std::vector<Member>& members,
                      std::vector<LibraryCounts>& counts) {
         std::sort(records.begin(), records.end(), [](const RecordEnds& a, const RecordEnds& b) {
             const uint32_t p = a.more & ~RecordEnds::kFlags, q = b.more & ~RecordEnds::kFlags;
@@ -128,8 +133,9 @@ private:
                 if (records[end].more & RecordEnds::kMapped) reads[reads[0] ? 1 : 0] = &records[end];
             }
             if (!reads[0]) continue;
-            templates.push_back(reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends);
-            templates.back().number = records[begin].ends.number;
+            const RecordEnds& source = reads[1] && !(reads[0]->more & RecordEnds::kWithBarcode) ? *reads[1] : *reads[0];
+            templates.push_back({reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends, source.ends.number});
+            templates.back().ends.number = records[begin].ends.number;
         }
     }
 
