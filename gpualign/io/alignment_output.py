@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +177,14 @@ def open_alignments(
     for made in (index, crai):
         if path is not None and made is not None:  # no earlier: an index that is older than its file is taken for stale
             _remove_former_indexes(path, _INDEXES[str(layout.format)], made.save(path))
+
+
+@contextlib.contextmanager
+def open_held(*arguments: Any) -> Iterator[HeldRecords]:
+    """As :func:`open_alignments`, of records that are held."""
+    with open_alignments(*arguments) as held:
+        assert isinstance(held, HeldRecords)
+        yield held
 
 
 def _remove_former_indexes(path: str, endings: Sequence[str], kept: str) -> None:

@@ -197,7 +197,7 @@ class RecordInput:
             _, length = struct.unpack("<4si", self._pieces.take(8))
             text = self._pieces.take(length).rstrip(b"\0").decode()
             (count,) = struct.unpack("<i", self._pieces.take(4))
-            names, lengths = [], []
+            names, lengths = list[str](), list[int]()
             for _ in range(count):
                 (size,) = struct.unpack("<i", self._pieces.take(4))
                 names.append(self._pieces.take(size).rstrip(b"\0").decode())

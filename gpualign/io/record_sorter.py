@@ -106,7 +106,7 @@ class RecordBatch(NamedTuple):
         return cls(records if in_order is None else in_order, keys, count, marking, numbers is not None)
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Records."""
         return len(self.keys) // _KEY_WORDS
 
@@ -258,7 +258,7 @@ class RecordSorter:
             self._piles.append(RecordPile(self._order))
         first = 0 if batch.numbered else self._records
         self._piles[-1].add(batch.records, batch.keys, first, self._templates)
-        self._records += batch.count
+        self._records += batch.size
         self._templates += batch.templates
         if sum(pile.nbytes for pile in self._piles) > 3 * quarter:
             self._await_run()
@@ -339,8 +339,9 @@ class RecordSorter:
     def _ranges(self, pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
         """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
         samples = _native.SortSamples(self._order)
-        for part in (pile, *runs):
-            samples.add_all(part.samples)
+        samples.add_all(pile.samples)
+        for run in runs:
+            samples.add_all(run.samples)
         low = _FIRST
         for high in (*samples.cuts(size), _BEYOND_LAST):
             yield low, high

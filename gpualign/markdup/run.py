@@ -13,7 +13,7 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment import bam_header
-from gpualign.io.alignment_output import AlignmentLayout, open_alignments
+from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.record_header import record_header
@@ -55,15 +55,15 @@ def run_sort(
             return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix, keep=True)
 
         with (
-            open_alignments(options.output, layout, source.contigs, options.threads, None, codec) as out,
+            open_held(options.output, layout, source.contigs, options.threads, None, codec) as out,
             closing(run_ordered(chunks, sort, options.threads)) as batches,
             run.progress("record") as progress,
         ):
             out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
             for batch in batches:
-                out.add(batch)  # type: ignore[union-attr]
-                count += batch.count
-                progress.update(batch.count)
+                out.add(batch)
+                count += batch.size
+                progress.update(batch.size)
             run.report.stage("reading")
         run.report.stage("writing")
     return run.finish(counted(count, "record"), records=count)
@@ -103,15 +103,15 @@ def run_markdup(
         with (
             opened(run, source) as codec,
             observing(*of_output, header, source.contigs, options.threads, numbers) as observer,
-            open_alignments(options.output, layout, source.contigs, options.threads, observer, codec) as out,
+            open_held(options.output, layout, source.contigs, options.threads, observer, codec) as out,
             closing(Templates(source, plan, marking, observer, layout, options, codec)) as templates,
             run.progress("record") as progress,
         ):
             out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
             for batch in templates.batches():
-                out.add(batch)  # type: ignore[union-attr]
-                count += batch.count
-                progress.update(batch.count)
+                out.add(batch)
+                count += batch.size
+                progress.update(batch.size)
             run.report.stage("reading")
         run.report.stage("writing")
     warn_of_barcodes(observer.report, run.warn)

@@ -30,9 +30,7 @@ def words(marking: DuplicateMarking) -> list[str]:
 @pytest.mark.skipif(not MARKDUP.is_dir(), reason="samtools-test is not installed")
 @pytest.mark.parametrize(("stem", "marking", "pattern", "name"), CASES)
 def test_markdup(cli: Cli, tmp_path: Path, stem: str, marking: DuplicateMarking, pattern: str, name: str) -> None:
-    """Every record: its flag, and of which kind a duplicate is. The unmapped mate of a duplicate is marked, too; samtools
-    marks it with -S alone.
-    """
+    """Every mapped record: its flag, and of which kind a duplicate is; unmapped ones are marked with their mates."""
     given, expected = (sam_lines(MARKDUP / f"{stem}{kind}.sam", pattern, name) for kind in ("", ".expected"))
     path = write_sam(tmp_path / "in.sam", ["\t".join(line) for line in given], HEAD)
     options = [*words(marking), *(["--remove-duplicates"] if stem == "6_remove_dups" else ["--tag-duplicates"])]
@@ -53,8 +51,8 @@ def test_markdup(cli: Cli, tmp_path: Path, stem: str, marking: DuplicateMarking,
     "stem", ["3_reverse_read_pp_lt", "4_reverse_read_pp_equal", "5_ct", "6_ct_replace", "7_two_read_mapped"]
 )
 def test_fixmate(cli: Cli, tmp_path: Path, stem: str) -> None:
-    """MC and MQ of mapped mates. Other fields are those of the input here, reads that are not flagged as pairs are none,
-    and a mate of an unmapped read gets no MC:Z:*. Tests 2 and 8 have positions that BAM does not hold.
+    """MC and MQ of mapped mates. Other fields are those of the input here, reads that are not flagged as pairs are
+    none, and a mate of an unmapped read gets no MC:Z:*. Tests 2 and 8 have positions that BAM does not hold.
     """
     assert cli("markdup", FIXMATE / f"{stem}.sam", "-o", tmp_path / "out.sam")[0] == 0
 

@@ -75,8 +75,8 @@ def test_natural_order_of_names(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_picards_order_of_records_of_one_name(cli: Cli, tmp_path: Path) -> None:
-    """Pairs before others, R1 before R2, forward before reverse, secondary after others, then supplementary after others, HI: as
-    Picard 2.27 sorts these."""
+    """Pairs before others, R1 before R2, forward before reverse, secondary after others, then supplementary after
+    others, HI: as Picard 2.27 sorts these."""
     expected = [65, 2113, 321, 81, 129, 0, 256, 256, 16]
     tags = {6: "", 7: "\tHI:i:2"}
     lines = [f"r\t{flag}\tc0\t1\t60\t1M\t*\t0\t0\tA\tI{tags.get(i, '')}" for i, flag in enumerate(expected)]
@@ -109,7 +109,8 @@ def test_the_header_says_the_order_and_the_program(cli: Cli, tmp_path: Path) -> 
     first, *rest, last = header_of(tmp_path / "out.bam")
     assert first == "@HD\tVN:1.5\tSO:coordinate\tzz:kept"
     assert rest == head[1:]
-    assert last.startswith("@PG\tID:gpualign\tPN:gpualign\tVN:") and last.endswith("\tPP:bwa")
+    assert last.startswith("@PG\tID:gpualign\tPN:gpualign\tVN:")
+    assert last.endswith("\tPP:bwa")
 
 
 def test_formats_and_pipes(tmp_path: Path, shuffled: Path) -> None:
