@@ -191,3 +191,16 @@ def test_python_function(tmp_path: Path, shuffled: Path) -> None:
     assert "SS:queryname:natural" in header_of(tmp_path / "out.bam")[0]
     with pytest.raises(gpualign.UsageError, match="order must be one of"):
         gpualign.sort(shuffled, tmp_path / "out.bam", order="nonsense")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "words", [("sort",), ("sort", "-n"), ("markdup", "--sort"), ("markdup", "--order", "template")]
+)
+def test_a_gpu_inflates_and_deflates(cli: Cli, tmp_path: Path, shuffled: Path, words: tuple[str, ...]) -> None:
+    assert cli("sort", shuffled, "-o", tmp_path / "in.bam")[0] == 0
+    found = []
+    for device in ("cpu", "cuda"):
+        assert cli(*words, tmp_path / "in.bam", "-o", tmp_path / f"{device}.bam", device=device)[0] == 0
+        found.append(records_of(tmp_path / f"{device}.bam"))
+    assert found[0] == found[1] != []
