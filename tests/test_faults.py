@@ -16,14 +16,17 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from tests.helpers import bad_input, good_input
+from tests.helpers.bam import random_templates
 from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
 from tests.helpers.paths import TESTS
+from tests.helpers.record_files import CONTIG_LINES, write_sam
 
 #: each command, and the input whose opening arms the faults
 COMMANDS = dict(bad_input.COMMANDS)
@@ -31,6 +34,8 @@ COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-ind
 COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
 COMMANDS["map --sort"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort --mark-duplicates"
 COMMANDS["pairwise --output-format parquet"] = "pairwise {folder}/reads.fq --output-format parquet"
+COMMANDS["sort"] = "sort {folder}/records.sam --output-format bam"
+COMMANDS["markdup"] = "markdup {folder}/records.sam --output-format bam --order natural --sort-memory 1M"
 COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 
@@ -58,7 +63,8 @@ class Workplace:
         """Run a command with a fault; whatever it gives, it must leave no temporary file and print no traceback."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
-        armed_by = "ref.fa" if command == "index" else "reads.fq"
+        of_records = command in ("sort", "markdup")
+        armed_by = "records.sam" if of_records else "ref.fa" if command == "index" else "reads.fq"
         environment = {
             "FAULT": fault,
             "FAULT_AFTER": armed_by,
@@ -95,6 +101,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     source = TESTS / "faults" / "faults.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     good_input.write_good_inputs(folder)
+    lines = chain(*random_templates(random.Random(1), 5000, (300, 100_000, 40)))
+    write_sam(folder / "records.sam", lines, ["@HD\tVN:1.6\tSO:coordinate", *CONTIG_LINES])
     return Workplace(folder, tmp_path_factory.mktemp("out"), library)
 
 
