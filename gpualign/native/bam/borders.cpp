@@ -35,19 +35,27 @@ auto adjacent_mates(Input<uint8_t> records) {
 void bind_bam_borders(nb::module_& m) {
     nb::class_<RecordBorders>(m, "RecordBorders", "Where a stream of BAM records that comes in pieces may be cut.")
         .def(nb::init<bool>(), nb::arg("templates"))
-        .def("feed", [](RecordBorders& borders, Input<uint8_t> piece) {
-            nb::gil_scoped_release release;
-            borders.feed(piece.data(), piece.size());
-        }, nb::arg("piece"), "Looks at the next piece. Raises ValueError where a record's size is impossible.")
+        .def(
+            "feed",
+            [](RecordBorders& borders, Input<uint8_t> piece) {
+                nb::gil_scoped_release release;
+                borders.feed(piece.data(), piece.size());
+            },
+            nb::arg("piece"), "Looks at the next piece. Raises ValueError where a record's size is impossible.")
         .def_prop_ro("border", &RecordBorders::border, "Offset in the stream of the last border that is known.")
         .def_prop_ro("inside", &RecordBorders::inside, "Whether a record is not over yet.")
         .def_prop_ro("records", &RecordBorders::records, "Records begun.")
         .def_prop_ro("records_before", &RecordBorders::records_before, "Those before the border.");
-    m.def("sam_border", [](TextInput text, bool templates) {
-        nb::gil_scoped_release release;
-        return sam_border({begin_of(text), text.size()}, templates);
-    }, nb::arg("text"), nb::arg("templates"), "Bytes of whole lines at the beginning, or up to the last change of names; 0 where there is none.");
-    m.def("adjacent_mates", &adjacent_mates, nb::arg("records"), "(pairs whose mates are neighbours, pairs whose mates are not) in a batch.");
+    m.def(
+        "sam_border",
+        [](TextInput text, bool templates) {
+            nb::gil_scoped_release release;
+            return sam_border({begin_of(text), text.size()}, templates);
+        },
+        nb::arg("text"), nb::arg("templates"),
+        "Bytes of whole lines at the beginning, or up to the last change of names; 0 where there is none.");
+    m.def("adjacent_mates", &adjacent_mates, nb::arg("records"),
+        "(pairs whose mates are neighbours, pairs whose mates are not) in a batch.");
 }
 
 }  // namespace gpualign

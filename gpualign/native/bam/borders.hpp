@@ -25,7 +25,8 @@ public:
                 left_ -= skipped, at += skipped;
                 continue;
             }
-            const size_t needed = head_.size() < BamRecord::kFixedBytes ? BamRecord::kFixedBytes : head_bytes(head_data());
+            const size_t needed =
+                head_.size() < BamRecord::kFixedBytes ? BamRecord::kFixedBytes : head_bytes(head_data());
             if (head_.empty() && size - at >= BamRecord::kFixedBytes && size - at >= head_bytes(data + at)) {
                 begin(BamRecord(data + at), offset_ + at);
                 left_ = BamRecord(data + at).size();
@@ -57,7 +58,8 @@ private:
     const uint8_t* head_data() const { return reinterpret_cast<const uint8_t*>(head_.data()); }
 
     void begin(const BamRecord& record, uint64_t offset) {
-        if (record.size() < BamRecord::kFixedBytes + record.begin()[12] || !record.named()) throw std::invalid_argument("a BAM record is cut short");
+        if (record.size() < BamRecord::kFixedBytes + record.begin()[12] || !record.named())
+            throw std::invalid_argument("a BAM record is cut short");
         if (templates_) {
             const std::string_view name = template_name(record);
             if (name == name_) {

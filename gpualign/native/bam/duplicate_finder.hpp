@@ -39,8 +39,8 @@ using SetSizes = std::array<std::map<int64_t, int64_t>, 3>;
 
 class DuplicateFinder {
 public:
-    // optical_distance: in pixels; 0: optical duplicates are not distinguished. umi_distance: bases by which UMIs of one
-    // molecule differ; -1: batches have none. sets: keep what sizes() and molecules() tell.
+    // optical_distance: in pixels; 0: optical duplicates are not distinguished. umi_distance: bases by which UMIs of
+    // one molecule differ; -1: batches have none. sets: keep what sizes() and molecules() tell.
     DuplicateFinder(size_t libraries, uint32_t optical_distance, int umi_distance, bool sets)
         : optical_distance_(optical_distance), umi_distance_(umi_distance), with_sets_(sets), counts_(libraries),
           duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
@@ -52,10 +52,12 @@ public:
             for (size_t i = 0; i < count; i++)
                 if (ends[i].number < templates) umis_[size_t(templates_) + ends[i].number] = umis[i];
         }
-        if (templates_ + templates > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 templates");
+        if (templates_ + templates > int64_t(UINT32_MAX))
+            throw std::invalid_argument("more than 4,294,967,295 templates");
         for (size_t i = 0; i < count; i++) {
             TemplateEnds given = ends[i];
-            if (given.library() >= counts_.size() || given.number >= templates) throw std::invalid_argument("no ends of templates");
+            if (given.library() >= counts_.size() || given.number >= templates)
+                throw std::invalid_argument("no ends of templates");
             given.number += uint32_t(templates_);
             push(given);
         }
@@ -64,9 +66,11 @@ public:
 
     // Adds the records of the next batch, whose templates are anywhere in the input: each record counts as one.
     void add_records(const RecordEnds* records, size_t count, const Umi* umis) {
-        if (templates_ + int64_t(count) > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 records");
+        if (templates_ + int64_t(count) > int64_t(UINT32_MAX))
+            throw std::invalid_argument("more than 4,294,967,295 records");
         for (size_t i = 0; i < count; i++)
-            if (records[i].ends.number >= count || ((records[i].more & RecordEnds::kMapped) && records[i].ends.library() >= counts_.size()))
+            if (records[i].ends.number >= count ||
+                ((records[i].more & RecordEnds::kMapped) && records[i].ends.library() >= counts_.size()))
                 throw std::invalid_argument("no ends of records");
         if (umi_distance_ >= 0) umis_.insert(umis_.end(), umis, umis + count);
         join_.add(records, count, uint32_t(templates_));
@@ -130,7 +134,8 @@ public:
 private:
     static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
     static constexpr uint32_t kNobody = ~uint32_t(0);
-    static constexpr uint64_t kEndOfPair = 0;  // `second` of an entry that represents a mate of a pair among single reads
+    static constexpr uint64_t kEndOfPair =
+        0;  // `second` of an entry that represents a mate of a pair among single reads
 
     void push(const TemplateEnds& given) {
         if (given.second == kNoEnd) singles_[part_of(single_hash(given.first, given.group))].push(given);
@@ -139,7 +144,9 @@ private:
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
-    static uint64_t pair_hash(const TemplateEnds& pair) { return mix(single_hash(pair.first, pair.group) ^ pair.second); }
+    static uint64_t pair_hash(const TemplateEnds& pair) {
+        return mix(single_hash(pair.first, pair.group) ^ pair.second);
+    }
 
     // Bloom filter with one hash and 16 bits per single read, so that few ends of pairs need to be compared.
     void fill_filter(int threads) {
@@ -165,7 +172,8 @@ private:
     static std::vector<TemplateEnds> sorted(EndsList& list) {
         std::vector<TemplateEnds> all = list.take();
         std::sort(all.begin(), all.end(), [](const TemplateEnds& a, const TemplateEnds& b) {
-            return std::tie(a.first, a.group, a.second, b.score, a.number) < std::tie(b.first, b.group, b.second, a.score, b.number);
+            return std::tie(a.first, a.group, a.second, b.score, a.number) <
+                   std::tie(b.first, b.group, b.second, a.score, b.number);
         });
         return all;
     }
@@ -176,7 +184,8 @@ private:
         UmiClusters clusters(umi_distance_);
         std::vector<Umi> umis;
         for (size_t begin = 0, end; begin < all.size(); begin = end) {
-            for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {}
+            for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {
+            }
             if (umi_distance_ < 0 || end == begin + 1) visit(all.data() + begin, all.data() + end);
             else each_molecule(all.data() + begin, all.data() + end, clusters, umis, visit);
         }
@@ -184,7 +193,8 @@ private:
 
     // Divides equal templates by their UMIs; the order within a molecule stays.
     template <class Visit>
-    void each_molecule(TemplateEnds* begin, TemplateEnds* end, UmiClusters& clusters, std::vector<Umi>& umis, Visit&& visit) const {
+    void each_molecule(
+        TemplateEnds* begin, TemplateEnds* end, UmiClusters& clusters, std::vector<Umi>& umis, Visit&& visit) const {
         umis.clear();
         for (const TemplateEnds* at = begin; at < end; at++) umis.push_back(umis_[at->number].without_strand());
         const std::vector<uint32_t>& of = clusters(umis);
@@ -193,7 +203,8 @@ private:
         std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
         for (size_t i = 0; i < sorted.size(); i++) begin[i] = sorted[i].second;
         for (size_t from = 0, to; from < sorted.size(); from = to) {
-            for (to = from + 1; to < sorted.size() && sorted[to].first == sorted[from].first; to++) {}
+            for (to = from + 1; to < sorted.size() && sorted[to].first == sorted[from].first; to++) {
+            }
             visit(begin + from, begin + to);
         }
     }
@@ -242,7 +253,8 @@ private:
     size_t mark(const TemplateEnds* begin, const TemplateEnds* end, OpticalDuplicates& optical) {
         for (const TemplateEnds* at = begin + 1; at < end; at++) status_[at->number] = kLibraryDuplicate;
         if (optical_distance_ == 0) return 0;
-        return optical.find(begin, size_t(end - begin), [&](const TemplateEnds& copy) { status_[copy.number] = kOpticalDuplicate; });
+        return optical.find(
+            begin, size_t(end - begin), [&](const TemplateEnds& copy) { status_[copy.number] = kOpticalDuplicate; });
     }
 
     // A single read that begins where a mate of a pair does is the duplicate, whatever its qualities.
@@ -262,7 +274,9 @@ private:
         std::vector<TemplateEnds> all = sorted(singles_[part]);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
-        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) { return a.first == b.first && a.group == b.group; };
+        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) {
+            return a.first == b.first && a.group == b.group;
+        };
         each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             if (begin->second != kEndOfPair) {
                 note_set(begin, end, begin->number, uint32_t(end - begin));

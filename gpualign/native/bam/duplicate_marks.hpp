@@ -36,7 +36,9 @@ struct DuplicateMarks {
     static constexpr size_t kTagBytes = 6, kCountBytes = 7, kMoleculeBytes = 16;
 
     // Bytes that a record may become longer by.
-    size_t most_bytes() const { return of_template ? kTagBytes + (counts ? kCountBytes : 0) + (molecules ? kMoleculeBytes : 0) : 0; }
+    size_t most_bytes() const {
+        return of_template ? kTagBytes + (counts ? kCountBytes : 0) + (molecules ? kMoleculeBytes : 0) : 0;
+    }
 
     // Appends a record as it is to be written, or nothing if it is to be left out.
     void copy(const uint8_t* bytes, uint32_t size, uint32_t number, Text& out) const {

@@ -29,11 +29,12 @@ RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
     return {{0, kNoEnd, 0, 0, 0, uint32_t(collector.number())}, hash, (uint32_t(other) & ~RecordEnds::kFlags) | flags};
 }
 
-// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library. by_record: kRecordWords numbers
-// per record.
-auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
-                    uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name,
-                    bool umis, bool duplex, bool by_name, bool by_record, bool first_is_best) {
+// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library. by_record:
+// kRecordWords numbers per record.
+auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups,
+    const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group,
+    const std::string& barcode_tags, bool barcode_in_name, bool umis, bool duplex, bool by_name, bool by_record,
+    bool first_is_best) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
     for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
@@ -41,7 +42,8 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     rules.cells = cells;
     rules.by_read_group = by_read_group;
     rules.barcode_in_name = barcode_in_name;
-    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.by_record = by_record, rules.first_is_best = first_is_best;
+    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.by_record = by_record,
+    rules.first_is_best = first_is_best;
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
@@ -70,27 +72,33 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
-        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
-                                     library.without_barcode});
-    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()), to_numpy_words(std::move(found_umis)), to_numpy(std::move(counts)),
-                    collector.templates());
+        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary,
+                                        library.unmapped, library.without_barcode});
+    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()),
+        to_numpy_words(std::move(found_umis)), to_numpy(std::move(counts)), collector.templates());
 }
 
-void add_templates(DuplicateFinder& finder, const Input<uint64_t>& ends, const Input<uint64_t>& umis, int64_t templates) {
+void add_templates(
+    DuplicateFinder& finder, const Input<uint64_t>& ends, const Input<uint64_t>& umis, int64_t templates) {
     if (ends.size() % kWords) throw nb::value_error("no ends of templates");
-    if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kWords) throw nb::value_error("a UMI for each template");
+    if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kWords)
+        throw nb::value_error("a UMI for each template");
     nb::gil_scoped_release release;
-    finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, reinterpret_cast<const Umi*>(umis.data()), templates);
+    finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords,
+        reinterpret_cast<const Umi*>(umis.data()), templates);
 }
 
-void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch, bool by_record) {
+void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch,
+    bool by_record) {
     const auto& [ends, umis, counts, templates] = batch;
     if (counts.size() > kCounts * finder.libraries()) throw nb::value_error("counts of more libraries");
     if (by_record) {
         if (ends.size() % kRecordWords) throw nb::value_error("no ends of records");
-        if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kRecordWords) throw nb::value_error("a UMI for each record");
+        if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kRecordWords)
+            throw nb::value_error("a UMI for each record");
         nb::gil_scoped_release release;
-        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords, reinterpret_cast<const Umi*>(umis.data()));
+        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords,
+            reinterpret_cast<const Umi*>(umis.data()));
     } else {
         add_templates(finder, ends, umis, templates);
     }
@@ -130,7 +138,7 @@ auto library_counts(DuplicateFinder& finder) {
         const LibraryCounts& all = finder.counts(i);
         const DuplicateCounts& duplicates = finder.duplicates()[i];
         rows.push_back({all.unpaired, all.pairs, all.secondary_or_supplementary, all.unmapped, duplicates.unpaired,
-                        duplicates.pairs, duplicates.optical_pairs});
+            duplicates.pairs, duplicates.optical_pairs});
     }
     return rows;
 }
@@ -144,35 +152,46 @@ int64_t without_barcode(DuplicateFinder& finder) {
 }  // namespace
 
 void bind_duplicates(nb::module_& m) {
-    m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
-          nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"),
-          nb::arg("duplex"), nb::arg("by_name"), nb::arg("by_record"), nb::arg("first_is_best"),
-          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, counts, templates). by_record: "
-          "templates are anywhere in the input, and each record is numbered. "
-          "Raises ValueError where they are damaged.");
+    m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"),
+        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"),
+        nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"), nb::arg("by_record"),
+        nb::arg("first_is_best"),
+        "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, "
+        "counts, templates). by_record: "
+        "templates are anywhere in the input, and each record is numbered. "
+        "Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
-          nb::arg("incomplete"),
-          "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that are dropped, two "
-          "characters each: (records, or None where they are such already, uint64: hashes of the names of templates that lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms.");
+        nb::arg("incomplete"),
+        "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that "
+        "are dropped, two "
+        "characters each: (records, or None where they are such already, uint64: hashes of the names of templates that "
+        "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
-        .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"), nb::arg("umi_distance"),
-             nb::arg("sets"))
+        .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
+            nb::arg("umi_distance"), nb::arg("sets"))
         .def("add", &add, nb::arg("batch"), nb::arg("by_record"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
-             "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical one.")
-        .def("sizes", [](DuplicateFinder& finder) { return to_numpy(std::move(finder.sizes())); },
-             "uint32: of each template that is kept, the templates of its set, itself included; 0 of others.")
-        .def("molecules", [](DuplicateFinder& finder) { return to_numpy(finder.molecules()); },
-             "uint32: the number of each template's molecule, in the order of their first templates; 2^32 - 1 of unmapped ones.")
-        .def("strands", [](DuplicateFinder& finder) { return to_numpy(finder.strands()); },
-             "uint8: A or B for the strand of each template of a duplex.")
+            "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical "
+            "one.")
+        .def(
+            "sizes", [](DuplicateFinder& finder) { return to_numpy(std::move(finder.sizes())); },
+            "uint32: of each template that is kept, the templates of its set, itself included; 0 of others.")
+        .def(
+            "molecules", [](DuplicateFinder& finder) { return to_numpy(finder.molecules()); },
+            "uint32: the number of each template's molecule, in the order of their first templates; 2^32 - 1 of "
+            "unmapped ones.")
+        .def(
+            "strands", [](DuplicateFinder& finder) { return to_numpy(finder.strands()); },
+            "uint8: A or B for the strand of each template of a duplex.")
         .def("library_counts", &library_counts,
-             "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate unpaired "
-             "reads, duplicate pairs, optical ones of these).")
+            "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate "
+            "unpaired "
+            "reads, duplicate pairs, optical ones of these).")
         .def("without_barcode", &without_barcode,
-             "Templates with a mapped read that have no barcode, or not all that were asked for.")
+            "Templates with a mapped read that have no barcode, or not all that were asked for.")
         .def("set_sizes", &DuplicateFinder::set_sizes,
-             "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical duplicates.");
+            "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical "
+            "duplicates.");
 }
 
 }  // namespace gpualign

@@ -25,8 +25,7 @@ struct SortKey {
 static_assert(sizeof(SortKey) == 24);
 
 // Stable radix sort by digits of 11 bits.
-template <class Value>
-class DigitSorter {
+template <class Value> class DigitSorter {
 public:
     struct Place {
         Value value;
@@ -34,8 +33,7 @@ public:
     };
 
     // Returns indices of the `count` items in order of value(item), which is at most `maximum`.
-    template <class ValueOf>
-    std::vector<Place>& operator()(size_t count, Value maximum, ValueOf value) {
+    template <class ValueOf> std::vector<Place>& operator()(size_t count, Value maximum, ValueOf value) {
         places_.resize(count);
         other_.resize(count);
         for (size_t i = 0; i < count; i++) places_[i] = {value(i), uint32_t(i)};
@@ -69,7 +67,8 @@ struct SortItem {
         if (!(key == other.key)) {
             // hashes of names: those of equal ones may differ in nothing but the number
             if (order == RecordOrder::kTemplate && key.high == other.key.high && record && other.record)
-                if (const int names = order_of_equal_keys(order, BamRecord(record), BamRecord(other.record))) return names < 0;
+                if (const int names = order_of_equal_keys(order, BamRecord(record), BamRecord(other.record)))
+                    return names < 0;
             return key < other.key;
         }
         if (!by_name(order)) return false;
@@ -101,7 +100,9 @@ public:
             return uint32_t((at - least) >> shift);
         };
         std::vector<Place>& places = sorter_(items.size(), uint32_t(width >> shift), narrow);
-        const auto before = [&](const Place& a, const Place& b) { return items[a.index].before(items[b.index], order); };
+        const auto before = [&](const Place& a, const Place& b) {
+            return items[a.index].before(items[b.index], order);
+        };
         for (size_t begin = 0, end; begin < places.size(); begin = end) {
             bool in_order = true;
             for (end = begin + 1; end < places.size() && places[end].value == places[begin].value; end++)
@@ -112,7 +113,9 @@ public:
     }
 
 private:
-    static bool is_last(uint64_t high, RecordOrder order) { return order == RecordOrder::kCoordinate && high >> 1 == kNoContig >> 1; }
+    static bool is_last(uint64_t high, RecordOrder order) {
+        return order == RecordOrder::kCoordinate && high >> 1 == kNoContig >> 1;
+    }
 
     DigitSorter<uint32_t> sorter_;
 };
@@ -180,7 +183,8 @@ public:
 
     // Adds a run, which follows the others in the input; the memory must outlive the merge. `first_number` and
     // `first_template` are added to those of the keys.
-    void add(const uint8_t* records, const SortKey* keys, size_t count, uint64_t first_number, uint64_t first_template) {
+    void add(
+        const uint8_t* records, const SortKey* keys, size_t count, uint64_t first_number, uint64_t first_template) {
         if (count) pieces_.push_back({records, keys, count, first_number, uint32_t(first_template), order_});
     }
     void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
@@ -192,7 +196,7 @@ public:
 
     // Appends the records from `low` to before `high` to `out`, in order, and their numbers to `numbers` where wanted.
     void merge(const SortItem& low, const SortItem& high, const DuplicateMarks& marks, Scratch& scratch, Text& out,
-               std::vector<uint64_t>* numbers) const {
+        std::vector<uint64_t>* numbers) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = scratch.sorter(scratch.items, order_);
         out.reserve(Text::kSpare + bytes + marks.most_bytes() * places.size());
@@ -206,8 +210,8 @@ public:
     // Appends the records from `low` to before `high` as blocks of about `block_bytes`; calls begun(record) for the
     // first record of each.
     template <class Begun>
-    void merge(const SortItem& low, const SortItem& high, size_t block_bytes, Scratch& scratch, Text& out, std::vector<RunBlock>& blocks,
-               Begun begun) const {
+    void merge(const SortItem& low, const SortItem& high, size_t block_bytes, Scratch& scratch, Text& out,
+        std::vector<RunBlock>& blocks, Begun begun) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = scratch.sorter(scratch.items, order_);
         out.reserve(Text::kSpare + bytes + (sizeof(SortKey) + RunBlock::kAlignment) * places.size());
@@ -245,7 +249,8 @@ private:
 
         SortItem item(const SortKey* key) const {
             const uint8_t* record = records + key->offset;
-            const uint32_t size = key + 1 < keys + count ? key[1].offset - key->offset : uint32_t(BamRecord(record).size());
+            const uint32_t size =
+                key + 1 < keys + count ? key[1].offset - key->offset : uint32_t(BamRecord(record).size());
             return {{key->high, key->low + first_number}, record, size, key->template_number + first_template};
         }
         const SortKey* bound(const SortItem& at) const {
@@ -274,7 +279,8 @@ private:
     }
 
     // Item at index i; prefetches the record of a later one.
-    static const SortItem& item_ahead(const std::vector<SortItem>& items, const std::vector<ItemSorter::Place>& places, size_t i) {
+    static const SortItem& item_ahead(
+        const std::vector<SortItem>& items, const std::vector<ItemSorter::Place>& places, size_t i) {
         if (i + kAhead < places.size()) {
             const SortItem& item = items[places[i + kAhead].index];
             for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);

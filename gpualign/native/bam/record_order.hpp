@@ -20,7 +20,8 @@ constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // coordinate of rec
 
 // The order of samtools sort: contig, position, strand; records without a contig last.
 inline uint64_t coordinate_of(const BamRecord& record) {
-    const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
+    const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff),
+                   position = uint64_t(int64_t(record.position()) + 1);
     return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
 }
 
@@ -90,7 +91,8 @@ inline int order_of_equal_keys(RecordOrder order, const BamRecord& a, const BamR
     if (!by_name(order)) return 0;
     if (const int names = name_order(order, a.name(), b.name())) return names;
     constexpr uint16_t kReadNumber = kFlagFirst | kFlagSecond;
-    return order == RecordOrder::kPicard ? picard_order(a, b) : int(a.flag() & kReadNumber) - int(b.flag() & kReadNumber);
+    return order == RecordOrder::kPicard ? picard_order(a, b)
+                                         : int(a.flag() & kReadNumber) - int(b.flag() & kReadNumber);
 }
 
 struct Key128 {
@@ -100,7 +102,8 @@ struct Key128 {
     bool operator==(const Key128& other) const { return high == other.high && low == other.low; }
 };
 
-// Packs the begin of names behind a prefix that most of them share, so that keys compare as names do, as far as they go.
+// Packs the begin of names behind a prefix that most of them share, so that keys compare as names do, as far as they
+// go.
 class NameKeys {
 public:
     NameKeys(RecordOrder order, std::string_view prefix) : order_(order), prefix_(prefix) {}

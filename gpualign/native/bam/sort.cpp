@@ -18,13 +18,14 @@ namespace {
 
 constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // words per key
 
-using Place = std::tuple<uint64_t, uint64_t, nb::bytes>;                 // a key and, in orders by name, a record's begin
+using Place = std::tuple<uint64_t, uint64_t, nb::bytes>;  // a key and, in orders by name, a record's begin
 // Status of templates, whether duplicates are left out, or tagged; counts, molecules and strands.
-using Marks = std::tuple<Input<uint8_t>, bool, bool, std::optional<Input<uint32_t>>, std::optional<Input<uint32_t>>, std::optional<Input<uint8_t>>>;
+using Marks = std::tuple<Input<uint8_t>, bool, bool, std::optional<Input<uint32_t>>, std::optional<Input<uint32_t>>,
+    std::optional<Input<uint8_t>>>;
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys of each run
 
 auto sort_bam_records(Input<uint8_t> records, int order, int templates, const std::optional<Input<uint64_t>>& numbers,
-                      const nb::bytes& prefix, bool keep) {
+    const nb::bytes& prefix, bool keep) {
     std::vector<SortItem> items;
     std::vector<SortKey> keys;
     Text sorted;
@@ -34,7 +35,7 @@ auto sort_bam_records(Input<uint8_t> records, int order, int templates, const st
         nb::gil_scoped_release release;
         if (records.size() > UINT32_MAX) throw std::invalid_argument("a batch of more than 4 GiB of records");
         const BatchOrder given{RecordOrder(order), TemplateNumbers(templates), numbers ? numbers->data() : nullptr,
-                               numbers ? numbers->size() : 0, shared};
+            numbers ? numbers->size() : 0, shared};
         count = batch_items(records.data(), records.size(), given, items);
         ItemSorter sorter;
         const auto& places = sorter(items, given.order);
@@ -58,14 +59,15 @@ nb::bytes shared_name_prefix(Input<uint8_t> records) {
     return nb::bytes(prefix.data(), prefix.size());
 }
 
-void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count, uint64_t first_number,
-            uint64_t first_template) {
+void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count,
+    uint64_t first_number, uint64_t first_template) {
     const auto* keys = reinterpret_cast<const SortKey*>(words);
     if (count % kWords) throw nb::value_error("keys are cut short");
     count /= kWords;
     for (size_t i = 0; i < count; i++) {
         const uint64_t begin = keys[i].offset, end = i + 1 < count ? keys[i + 1].offset : size;
-        if (end > size || begin + BamRecord::kFixedBytes > end || (i + 1 == count && BamRecord(records + begin).size() > end - begin))
+        if (end > size || begin + BamRecord::kFixedBytes > end ||
+            (i + 1 == count && BamRecord(records + begin).size() > end - begin))
             throw nb::value_error("a key's record is not there");
     }
     pile.add(records, keys, count, first_number, first_template);
@@ -76,8 +78,10 @@ void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint
     const uint8_t* at = blocks.data();
     for (size_t i = 0; i + 1 < sizes.size(); i += 2) {
         const uint64_t key_bytes = sizes.data()[i], size = sizes.data()[i + 1];
-        if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at)) throw nb::value_error("a block is cut short");
-        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at), key_bytes / sizeof(uint64_t), 0, 0);
+        if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at))
+            throw nb::value_error("a block is cut short");
+        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at),
+            key_bytes / sizeof(uint64_t), 0, 0);
         at += size;
     }
 }
@@ -94,13 +98,16 @@ public:
         if (by_name(order_)) head.assign(reinterpret_cast<const char*>(record), size_t(end - record));
         samples_.push_back({key, bytes, std::move(head)});
     }
-    void add_all(const Samples& other) { samples_.insert(samples_.end(), other.samples_.begin(), other.samples_.end()); }
+    void add_all(const Samples& other) {
+        samples_.insert(samples_.end(), other.samples_.begin(), other.samples_.end());
+    }
 
     // Places between which there are about `size` bytes, in order; no records of a template are on both sides of one.
     std::vector<Place> cuts(uint64_t size) const {
         std::vector<const Sample*> sorted;
         for (const Sample& sample : samples_) sorted.push_back(&sample);
-        std::stable_sort(sorted.begin(), sorted.end(), [&](const Sample* a, const Sample* b) { return a->item().before(b->item(), order_); });
+        std::stable_sort(sorted.begin(), sorted.end(),
+            [&](const Sample* a, const Sample* b) { return a->item().before(b->item(), order_); });
         std::vector<Place> cuts;
         uint64_t bytes = 0;
         const Sample* last = nullptr;
@@ -120,7 +127,9 @@ private:
         uint64_t bytes;
         std::string head;
 
-        SortItem item() const { return {key, head.empty() ? nullptr : reinterpret_cast<const uint8_t*>(head.data()), 0, 0}; }
+        SortItem item() const {
+            return {key, head.empty() ? nullptr : reinterpret_cast<const uint8_t*>(head.data()), 0, 0};
+        }
         Place place(RecordOrder order) const {
             return {key.high, order == RecordOrder::kTemplate ? 0 : key.low, nb::bytes(head.data(), head.size())};
         }
@@ -147,7 +156,9 @@ public:
         add_to(pile_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
         const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
         sample_keys(sorted, keys.size() / kWords, records.data(), records.size(), kApart,
-                    [&](const SortKey& key, const uint8_t* record, uint64_t bytes) { samples_.add({key.high, key.low + first_number}, record, bytes); });
+            [&](const SortKey& key, const uint8_t* record, uint64_t bytes) {
+                samples_.add({key.high, key.low + first_number}, record, bytes);
+            });
         bytes_ += records.size() + 8 * keys.size();
         kept_.emplace_back(std::move(records), std::move(keys));
     }
@@ -161,7 +172,7 @@ public:
     const Samples& samples() const { return samples_; }
 
     Output<uint8_t> merge(RangeBuffer& buffer, const Place& low, const Place& high, const Input<uint8_t>& blocks,
-                          const Input<uint64_t>& sizes, const std::optional<Marks>& marks, bool with_numbers) const {
+        const Input<uint64_t>& sizes, const std::optional<Marks>& marks, bool with_numbers) const {
         const DuplicateMarks given = marks ? of_templates(*marks) : DuplicateMarks();
         const SortItem from = bound(low), to = bound(high);
         {
@@ -180,7 +191,8 @@ public:
         {
             nb::gil_scoped_release release;
             std::vector<SortItem> begun;
-            pile_.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found, [&](const SortItem& first) { begun.push_back(first); });
+            pile_.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found,
+                [&](const SortItem& first) { begun.push_back(first); });
             for (size_t i = 0; i < begun.size(); i++) samples.add(begun[i].key, begun[i].record, found[i].size);
         }
         return tuple_of(content(buffer), to_numpy_words(std::move(found)));
@@ -212,7 +224,8 @@ private:
         return buffer.content;
     }
     static Output<uint8_t> content(RangeBuffer& buffer) {
-        return Output<uint8_t>(reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
+        return Output<uint8_t>(
+            reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
     }
 
     RecordPile pile_;
@@ -224,11 +237,13 @@ private:
 }  // namespace
 
 void bind_bam_sort(nb::module_& m) {
-    m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("order"), nb::arg("templates"), nb::arg("numbers").none(),
-          nb::arg("prefix"), nb::arg("keep"),
-          "Records of a batch in an order: (records, or None where they are kept as they are in order already, keys as uint64 (3 n,), number of templates). numbers: uint64, of the records in the "
-          "input; None: their places in the batch. prefix: what most names begin with (shared_name_prefix).");
-    m.def("shared_name_prefix", &shared_name_prefix, nb::arg("records"), "What all names of a batch begin with, but for digits at its end.");
+    m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("order"), nb::arg("templates"),
+        nb::arg("numbers").none(), nb::arg("prefix"), nb::arg("keep"),
+        "Records of a batch in an order: (records, or None where they are kept as they are in order already, keys as "
+        "uint64 (3 n,), number of templates). numbers: uint64, of the records in the "
+        "input; None: their places in the batch. prefix: what most names begin with (shared_name_prefix).");
+    m.def("shared_name_prefix", &shared_name_prefix, nb::arg("records"),
+        "What all names of a batch begin with, but for digits at its end.");
     nb::class_<Samples>(m, "SortSamples", "Keys of some records, by which a merge is cut into ranges.")
         .def(nb::init<int>(), nb::arg("order"))
         .def("add_all", &Samples::add_all, nb::arg("other"), "Those of another one, too.")
@@ -237,24 +252,33 @@ void bind_bam_sort(nb::module_& m) {
         .def(nb::init<>())
         .def_prop_ro(
             "numbers",
-            [](RangeBuffer& buffer) { return Output<uint64_t>(buffer.numbers.data(), {buffer.numbers.size()}, nb::find(buffer)); },
+            [](RangeBuffer& buffer) {
+                return Output<uint64_t>(buffer.numbers.data(), {buffer.numbers.size()}, nb::find(buffer));
+            },
             "uint64: of the records of the last range, where they were wanted.");
     nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
         .def(nb::init<int>(), nb::arg("order"))
         .def_prop_ro("nbytes", &Pile::bytes)
         .def_prop_ro("samples", &Pile::samples, nb::rv_policy::reference_internal, "Of all pieces.")
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_number"), nb::arg("first_template"),
-             "A piece, whose records and templates are numbered from these on. Not while another thread merges.")
+            "A piece, whose records and templates are numbered from these on. Not while another thread merges.")
         .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
-        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"), nb::arg("sizes"),
-             nb::arg("marks").none(), nb::arg("numbers"),
-             "Records from low to before high (see SortSamples), of these pieces and of blocks of runs, in order. sizes: uint64 (2 n,), "
-             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are flagged; whether "
-             "they are left out, and whether they are tagged with DT; for the tags dc and MI uint32 for each template, and A or B for its "
-             "strand, or None. numbers: keep those of the records. All is in the buffer's memory, until it is used again.")
-        .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"), nb::arg("samples"),
-             "Records from low to before high in blocks of a run, of about so many bytes: (their content in the buffer's memory, "
-             "uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of each). samples: gets their first keys.");
+        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
+            nb::arg("sizes"), nb::arg("marks").none(), nb::arg("numbers"),
+            "Records from low to before high (see SortSamples), of these pieces and of blocks of runs, in order. "
+            "sizes: uint64 (2 n,), "
+            "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are "
+            "flagged; whether "
+            "they are left out, and whether they are tagged with DT; for the tags dc and MI uint32 for each template, "
+            "and A or B for its "
+            "strand, or None. numbers: keep those of the records. All is in the buffer's memory, until it is used "
+            "again.")
+        .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
+            nb::arg("samples"),
+            "Records from low to before high in blocks of a run, of about so many bytes: (their content in the "
+            "buffer's memory, "
+            "uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of each). samples: gets "
+            "their first keys.");
 }
 
 }  // namespace gpualign

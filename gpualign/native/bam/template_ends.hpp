@@ -61,10 +61,12 @@ struct ReadNames {
         std::string_view appended = appended_to(name);
         if (fields == 5 || fields == 7) {
             const size_t coordinate_end = name.find_first_not_of(kDigits, name.rfind(':') + 1);
-            if (coordinate_end != std::string_view::npos && (name[coordinate_end] == '_' || name[coordinate_end] == '#'))
+            if (coordinate_end != std::string_view::npos &&
+                (name[coordinate_end] == '_' || name[coordinate_end] == '#'))
                 appended = name.substr(coordinate_end + 1);
         }
-        const bool possible = std::any_of(appended.begin(), appended.end(), is_letter) && appended.find('/') == std::string_view::npos;
+        const bool possible =
+            std::any_of(appended.begin(), appended.end(), is_letter) && appended.find('/') == std::string_view::npos;
         return possible ? appended : std::string_view();
     }
 
@@ -89,9 +91,9 @@ private:
     // Possibly with the number of a lane or well after a dash, as in AAACCTGA-1.
     static bool is_bases(std::string_view text) {
         const size_t others = text.find_first_not_of("ACGTNacgtn+-.");
-        return others == std::string_view::npos
-            ? !text.empty()
-            : others > 1 && text[others - 1] == '-' && text.find_first_not_of(kDigits, others) == std::string_view::npos;
+        return others == std::string_view::npos ? !text.empty()
+                                                : others > 1 && text[others - 1] == '-' &&
+                                                      text.find_first_not_of(kDigits, others) == std::string_view::npos;
     }
 
     // The number at the beginning of a text; kNowhere if there is none or it is too large.
@@ -113,11 +115,11 @@ struct DuplicateRules {
     bool by_read_group = false;                                // only templates of one read group are duplicates
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
-    bool umis = false;                                         // keep UMIs (the name's, or the last tag's), not their hashes
-    bool duplex = false;                                       // turn those of the second strand round
-    bool by_name = false;                                      // templates are told apart by name, not by flags
-    bool by_record = false;                                    // each record is taken for a template of its own
-    bool first_is_best = false;                                // of equal templates, whatever their qualities
+    bool umis = false;  // keep UMIs (the name's, or the last tag's), not their hashes
+    bool duplex = false;  // turn those of the second strand round
+    bool by_name = false;  // templates are told apart by name, not by flags
+    bool by_record = false;  // each record is taken for a template of its own
+    bool first_is_best = false;  // of equal templates, whatever their qualities
 };
 
 // Counts per library as in Picard's DuplicationMetrics (reads, and pairs of reads), and templates that lack a
@@ -165,7 +167,9 @@ public:
     // Of the same templates, if they are kept.
     std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
-    int64_t templates() const { return rules_.by_record ? number_ + 1 : rules_.by_name ? names_.count() : templates_.count(); }
+    int64_t templates() const {
+        return rules_.by_record ? number_ + 1 : rules_.by_name ? names_.count() : templates_.count();
+    }
 
     // The ends of a pair out of those of its reads.
     static TemplateEnds joined(const TemplateEnds& a, const TemplateEnds& b, bool a_is_first, uint64_t group) {
@@ -173,7 +177,8 @@ public:
         const uint64_t first_read = a_is_first ? a.first : b.first;
         uint64_t cell = a.cell;
         if (cell != kNowhere && ((a.first ^ b.first) & 1) && (first_read & 1)) cell |= kFirstReverse;
-        return {std::min(a.first, b.first), std::max(a.first, b.first), group, cell, passed | score, std::min(a.number, b.number)};
+        return {std::min(a.first, b.first), std::max(a.first, b.first), group, cell, passed | score,
+            std::min(a.number, b.number)};
     }
     bool with_barcode() const { return with_barcode_; }
     int64_t number() const { return number_; }

@@ -12,8 +12,7 @@
 namespace gpualign {
 
 // A list that grows without copying.
-template <class Item>
-class BlockList {
+template <class Item> class BlockList {
 public:
     void push(const Item& item) {
         if (size_ % kBlock == 0) blocks_.emplace_back(new Item[kBlock]);
@@ -32,8 +31,7 @@ public:
         size_ = 0;
         return all;
     }
-    template <class Visit>
-    void each(Visit&& visit) const {
+    template <class Visit> void each(Visit&& visit) const {
         for (size_t i = 0; i < size_; i++) visit(blocks_[i / kBlock][i % kBlock]);
     }
 
@@ -76,8 +74,7 @@ public:
 
     // Calls found(ends, source) for each template with a mapped read, whose number is that of its first record; source:
     // number of the record with its barcode. Adds to the counts of libraries, which took each read for a single one.
-    template <class Found>
-    void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
+    template <class Found> void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
         std::mutex lock;
         parallel_for(threads, kParts, [&](size_t part, int) {
             std::vector<Joined> templates;
@@ -97,8 +94,7 @@ public:
     }
 
     // Gives each record its template's value.
-    template <class Value>
-    void spread(std::vector<Value>& values) const {
+    template <class Value> void spread(std::vector<Value>& values) const {
         if (!values.empty())
             for (const Member& member : members_) values[member.record] = values[member.of_template];
     }
@@ -117,7 +113,7 @@ private:
     };
 
     static void join(std::vector<RecordEnds>& records, std::vector<Joined>& templates, std::vector<Member>& members,
-                     std::vector<LibraryCounts>& counts) {
+        std::vector<LibraryCounts>& counts) {
         std::sort(records.begin(), records.end(), [](const RecordEnds& a, const RecordEnds& b) {
             const uint32_t p = a.more & ~RecordEnds::kFlags, q = b.more & ~RecordEnds::kFlags;
             return std::tie(a.name, p, a.ends.number) < std::tie(b.name, q, b.ends.number);

@@ -68,7 +68,8 @@ private:
             if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
         }
         const bool pair = mates[0] && mates[1];
-        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair))) incomplete_.push_back(hash_text(template_name(template_[0])));
+        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair)))
+            incomplete_.push_back(hash_text(template_name(template_[0])));
         for (const BamRecord& record : template_) {
             const bool mated = mate_tags_ && pair && record.primary();
             append(record, mated ? mates[!record.is(kFlagSecond)] : nullptr);
@@ -107,7 +108,9 @@ private:
         return false;
     }
 
-    void put(const uint8_t* begin, const uint8_t* end) { out_.put(reinterpret_cast<const char*>(begin), size_t(end - begin)); }
+    void put(const uint8_t* begin, const uint8_t* end) {
+        out_.put(reinterpret_cast<const char*>(begin), size_t(end - begin));
+    }
     void put_number(const char* name, uint32_t value) { put_integer_tag(out_, name, value); }
     void put_cigar(const BamRecord& mate) {
         const BamCigar cigar(mate);

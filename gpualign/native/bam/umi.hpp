@@ -19,7 +19,9 @@ struct Umi {
     bool operator==(const Umi& other) const { return high == other.high && low == other.low; }
     bool operator<(const Umi& other) const { return high != other.high ? high < other.high : low < other.low; }
 
-    void put(size_t i, uint64_t code) { (i < kWordBases ? high : low) |= code << 3 * (kWordBases - 1 - i % kWordBases); }
+    void put(size_t i, uint64_t code) {
+        (i < kWordBases ? high : low) |= code << 3 * (kWordBases - 1 - i % kWordBases);
+    }
     uint64_t at(size_t i) const { return (i < kWordBases ? high : low) >> 3 * (kWordBases - 1 - i % kWordBases) & 7; }
     size_t bases() const {
         size_t n = 0;
@@ -101,7 +103,8 @@ public:
         if (distance_ > 0) find_neighbours();
         order_.resize(seen_.size());
         for (uint32_t i = 0; i < order_.size(); i++) order_[i] = i;
-        std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return seen_[a].count > seen_[b].count; });
+        std::stable_sort(
+            order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return seen_[a].count > seen_[b].count; });
         uint32_t next = 0;
         for (const uint32_t i : order_)
             if (seen_[i].cluster == kNone) spread(i, next++);
@@ -145,7 +148,8 @@ private:
             const size_t begin = bases * part / parts, end = bases * (part + 1) / parts;
             keys_.clear();
             for (uint32_t i = 0; i < seen_.size(); i++) keys_.push_back({part_of(seen_[i].umi, begin, end), i});
-            std::sort(keys_.begin(), keys_.end(), [](const Keyed& a, const Keyed& b) { return a.umi < b.umi || (a.umi == b.umi && a.index < b.index); });
+            std::sort(keys_.begin(), keys_.end(),
+                [](const Keyed& a, const Keyed& b) { return a.umi < b.umi || (a.umi == b.umi && a.index < b.index); });
             for (size_t i = 0; i < keys_.size(); i++)
                 for (size_t j = i + 1; j < keys_.size() && keys_[j].umi == keys_[i].umi; j++)
                     join(keys_[i].index, keys_[j].index);
