@@ -97,7 +97,7 @@ class ClusterBackend:
         }
 
     def sees(self, path: str) -> bool:
-        """Whether every worker finds the client's file under its path; asked once."""
+        """Whether every worker finds the client's saved index under its path; asked once."""
         if path not in self._seen:
             expected = fingerprint(path)
             found = {}
@@ -197,10 +197,10 @@ class _Run:
         return items
 
     def _new_task(self, items: list[Any]) -> _Task:
-        shard = pack_item(items, self._number_of, self._backend.sees)
+        shard = pack_item(items, self._number_of)
         task = _Task(shard, len(items), sum(map(_text_of, items)), None)
         self._submit(task)
-        self._carry(task.items.nbytes + task.items.read, task.count)
+        self._carry(task.items.nbytes, task.count)
         return task
 
     def _carry(self, nbytes: int, items: int) -> None:
@@ -270,7 +270,7 @@ class _Run:
         self._task_items = max(1, min(int(share * task.count), maximum))
         if task.text:  # items may grow in the course of a run
             self._task_text = max(1, min(int(share * task.text), _TASK_BYTES))
-        self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
+        self._carry(max(task.items.nbytes, answer.results.nbytes), task.count)
 
     def _wait_for(self, task: _Task) -> None:
         while not task.future.done():

@@ -2,7 +2,7 @@
 
 An item often refers to something large that never changes: a reference, a set of sequences, a long query. When an
 item is pickled, such an object is replaced by a number, and travels as a :class:`Shard` of its own that every worker
-keeps and opens once. Where all workers see a file under the client's path, its text stays there, too.
+keeps and opens once. A saved index that all workers see under the client's path is not sent: they load it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,16 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import cloudpickle
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk
 from gpualign.io.files import stamp_of
-from gpualign.io.text import HeldText
 from gpualign.version import __version__
 
 #: arrays and texts from this size on, bytes, travel next to the pickle, which saves copies; small ones in it, as Dask
@@ -47,7 +43,6 @@ class Shard:
         buffers: the contents of its large arrays, uint8 each.
         texts: its large texts, uint8 each.
         shared: numbers of the shards that it refers to.
-        read: bytes that are read from files when it is loaded.
         version: of the sender.
     """
 
@@ -57,16 +52,15 @@ class Shard:
         buffers: list[NDArray[np.uint8]],
         texts: list[NDArray[np.uint8]],
         shared: tuple[int, ...] = (),
-        read: int = 0,
         version: str = __version__,
     ) -> None:
         self.data, self.buffers, self.texts, self.shared = data, buffers, texts, shared
-        self.read, self.version = read, version
+        self.version = version
         self._opening = threading.Lock()
         self._opened: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shard, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
+        return Shard, (self.data, self.buffers, self.texts, self.shared, self.version)
 
     def __sizeof__(self) -> int:
         return self.nbytes
@@ -105,14 +99,13 @@ def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Shard
     return _pickle(obj, by_path, None)
 
 
-def pack_item(item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False) -> Shard:
+def pack_item(item: Any, number_of: Callable[[Any], int]) -> Shard:
     """Pickle an item without the objects in it that are shared.
 
     Args:
         number_of: gives each of those its number.
-        by_path: says whether all workers see a file; then they read its chunks themselves.
     """
-    return _pickle(item, by_path, number_of)
+    return _pickle(item, lambda path: False, number_of)
 
 
 def fingerprint(path: str) -> str | None:
@@ -135,7 +128,7 @@ def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any],
     data = np.frombuffer(out.getbuffer(), np.uint8)
     buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
     texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
-    return Shard(data, buffers, texts, tuple(pickler.shared), pickler.read)
+    return Shard(data, buffers, texts, tuple(pickler.shared))
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -152,7 +145,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self.shared: dict[int, None] = {}
         self.arrays: list[memoryview] = []
         self.texts: list[bytes] = []
-        self.read = 0
 
     def _is_small(self, array: pickle.PickleBuffer) -> bool:
         """Pickle calls this for each array; what is not part of the pickle is kept here."""
@@ -175,12 +167,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, MinimizerIndex) and obj.path is not None and self._by_path(obj.path):
             return _load_index_again, (obj.path, stamp_of(os.stat(obj.path)))
-        if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
-            self.read += len(obj.data)
-            # text that the client does not read it cannot sum up
-            proof = obj.data.stamp or isal_zlib.crc32(obj.text())
-            without_text = replace(obj, data=HeldText(()), offset=None, stored_at=os.path.abspath(obj.path))
-            return _read_again, (obj.offset, len(obj.data), proof, without_text)
         return super().reducer_override(obj)
 
 
@@ -192,20 +178,6 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, what: tuple[str, int]) -> Any:
         kind, number = what
         return self._texts[number].tobytes() if kind == "text" else self._others[number]
-
-
-def _read_again(offset: int, size: int, proof: int | tuple[int, int], chunk: Chunk) -> Chunk:
-    """The chunk with its text; ``proof``: the text's checksum, or the file's stamp, as the client has seen it."""
-    assert chunk.stored_at is not None
-    try:
-        with open(chunk.stored_at, "rb") as file:
-            data = os.pread(file.fileno(), size, offset)
-            stamp = stamp_of(os.fstat(file.fileno()))
-    except OSError as error:
-        raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
-    if len(data) != size or proof != (stamp if isinstance(proof, tuple) else isal_zlib.crc32(data)):
-        raise InputError(_CHANGED, chunk.stored_at)
-    return replace(chunk, data=HeldText((np.frombuffer(data, np.uint8),)), offset=offset)
 
 
 def _load_index_again(path: str, stamp: tuple[int, int]) -> MinimizerIndex:
