@@ -161,11 +161,13 @@ def without_header(bam: bytes) -> bytes:
 
 
 def test_saved_index_is_read_by_the_workers(
-    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = tmp_path / "genomes.gpi"
-    alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", index)
-    on_cluster = cli("map", index, inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    """They run in another folder."""
+    monkeypatch.chdir(tmp_path)
+    alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", "genomes.gpi")
+    on_cluster = cli("map", "genomes.gpi", inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    assert on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
 
 

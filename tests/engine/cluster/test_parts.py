@@ -39,7 +39,7 @@ from tests.helpers.fake_cuda import FakeDriver
 pytest.importorskip("distributed")
 
 from gpualign.engine.cluster import worker as worker_module
-from gpualign.engine.cluster.shards import Shard, fingerprint, pack, pack_item
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cluster.worker import run_items
 
 
@@ -60,7 +60,7 @@ def test_shared_objects_travel_next_to_the_item() -> None:
 
     sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
     ids = np.array([1], np.int32)
-    item = pack_item(PairBlock(sequences, sequences, ids, ids), lambda shared: 7)
+    item = pack(PairBlock(sequences, sequences, ids, ids), number_of=lambda shared: 7)
     assert item.shared == (7,)
     assert item.nbytes < 1000 <= pack(sequences).nbytes
     block = item.load({7: pack(sequences).open()})
@@ -107,9 +107,9 @@ def test_an_open_file_is_not_sent(tmp_path: Path) -> None:
     with InputFile(str(path)) as file:
         chunk = next(read_chunks(Stored(file), 100_000))
         with pytest.raises(TypeError, match=r"reads\.fq is open in this process"):
-            pack_item([chunk], lambda shared: 0)
+            pack([chunk], number_of=lambda shared: 0)
         texts = [chunk.data for chunk in read_file(file, 100_000, far=True)]
-    assert pack_item(texts, lambda shared: 0).nbytes > 150_000
+    assert pack(texts, number_of=lambda shared: 0).nbytes > 150_000
 
 
 def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
