@@ -132,6 +132,29 @@ def test_files_that_the_client_alone_has(words: str, cluster: Cluster, inputs: d
     assert len(alone[1]) > 0
 
 
+@pytest.mark.parametrize(
+    ("saving", "using"),
+    [
+        ("index genomes.fa -d FILE", "map FILE reads.fq --batch-size 20K"),
+        ("mems -b -l 12 genomes.fa long.fa -save FILE", "mems -b -l 12 -load FILE genomes.fa reads.fq"),
+        ("makedb reads.fq -o FILE", "pairwise few.fa FILE --mode local --top 3"),
+    ],
+)
+def test_a_saved_file_that_the_client_alone_has(
+    saving: str, using: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    code, _, message = cli(*(saved if word == "FILE" else inputs.get(word, word) for word in saving.split()))
+    assert code == 0, message
+    alone = cli(*(saved if word == "FILE" else inputs.get(word, word) for word in using.split()))
+    with open(saved) as file:
+        given = {**inputs, "FILE": f"/dev/fd/{file.fileno()}"}
+        on_cluster = cli(*(given.get(word, word) for word in using.split()), "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 0, on_cluster[2]
+    assert without_program(alone[1]) == without_program(on_cluster[1])
+    assert len(alone[1]) > 0
+
+
 @pytest.mark.parametrize("reads", [("reads.bgz",), ("1.bgz", "2.bgz")])
 def test_bam_is_compressed_by_the_workers(
     cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Any
