@@ -29,13 +29,11 @@ class Chunk:
         data: text that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
-        line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
+        line: 1-based line number of the first line; None: to be counted where it is wanted.
         comments: what follows the names is wanted.
         alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
         paired: neighbours of one name are mates, and none of them is in another chunk.
         wrapped: it is FASTQ with sequences and qualities of several lines.
-        offset: where the text begins in a file that can be read there again; None: it cannot.
-        stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
     data: Text
@@ -45,8 +43,6 @@ class Chunk:
     comments: bool = False
     alphabet: SequenceAlphabet = "nucleotide"
     paired: bool = False
-    offset: int | None = None
-    stored_at: str | None = None
     wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8]:
@@ -74,7 +70,7 @@ class Chunk:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        return self.data.first_line(self.stored_at or self.path, self.offset or 0)
+        return self.data.first_line(self.path)
 
     def error(self, what: str, lines: int) -> InputError:
         """What is wrong after so many lines of it."""

@@ -57,13 +57,16 @@ class StoredFile:
     """A plain file that stays open as long as anybody has it.
 
     Attributes:
-        path, stamp: as of :class:`InputFile`.
+        path: the file, for messages.
         descriptor: of the open file.
     """
 
-    def __init__(self, descriptor: int, path: str, stamp: tuple[int, int] | None) -> None:
-        self.path, self.stamp = path, stamp
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.path = path
         self.descriptor = os.dup(descriptor)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self.path} is open in this process: send its text")
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Bytes of it, from any thread.
@@ -154,9 +157,8 @@ class InputFile:
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
         regular: a file on disk, which can be opened again, unlike pipes and devices.
-        plain: one that is not compressed, so that its bytes can be read again elsewhere.
+        plain: one that is not compressed, so that any of its bytes can be read at any time.
         size: of a plain file, bytes; 0 of any other.
-        stamp: of the file when it was opened; None of standard input.
         bgzf: gzip in blocks, as BAM is.
         in_pieces: such a one that is inflated by threads: :meth:`pieces` can be used.
         one_stream: any other gzip on disk that is large enough for :meth:`inflated`.
@@ -180,7 +182,6 @@ class InputFile:
         self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
-        self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
@@ -259,7 +260,7 @@ class InputFile:
 
     def stored(self) -> StoredFile:
         """A plain file, to be read by whoever has parts of it, also when this is closed."""
-        return StoredFile(self._file.fileno(), self.path, self.stamp)
+        return StoredFile(self._file.fileno(), self.path)
 
     def inflated(self, threads: int) -> Iterator[NDArray[np.uint8]]:
         """The text of a gzip file on disk in pieces, inflated by several threads; instead of :meth:`read`.

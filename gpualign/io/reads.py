@@ -48,7 +48,6 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 def read_file(
     file: InputFile,
     chunk_bytes: int,
-    by_parser: bool,
     far: bool = False,
     interleaved: bool = False,
     inflaters: int = 1,
@@ -61,10 +60,10 @@ def read_file(
     source: Source
     if far and file.regular and file.bgzf:
         source = Packed(file, interleaved)
-    elif by_parser and file.size > _HELD:
+    elif not far and file.size > _HELD:
         source = Stored(file)
     else:
-        source = InPieces(file) if by_parser and file.in_pieces else Streamed(file, lend=lend)
+        source = InPieces(file) if file.in_pieces else Streamed(file, lend=lend)
     yield from read_chunks(source, chunk_bytes)
 
 
@@ -187,8 +186,7 @@ class ReadSource:
         keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf or decode CRAM.
-        by_parser: the text is read or joined where it is parsed.
-        far: which is on other machines: bgzf goes there as it is.
+        far: the text is parsed on other machines: bgzf goes there as it is. Here whoever parses plain text reads it.
         interleaved: where pairs are not cut apart.
         opened: as for :class:`InputFile`.
 
@@ -211,12 +209,11 @@ class ReadSource:
         keep_read_groups: bool = True,
         comments: bool = False,
         threads: int = 1,
-        by_parser: bool = False,
         far: bool = False,
         interleaved: bool = False,
         opened: Any = None,
     ) -> None:
-        self.path, self._comments, self._by_parser = path, comments, by_parser
+        self.path, self._comments = path, comments
         self._far, self._interleaved = far, interleaved
         self.inflaters = 1
         self.lend: Lend = nothing_lent
@@ -250,7 +247,7 @@ class ReadSource:
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
-        how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
+        how = self._far, self._interleaved, self.inflaters, self.lend
         for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
@@ -270,7 +267,7 @@ class ReadSource:
         if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
             source = Packed(self._file)  # no long records in FASTQ
         else:
-            stored = self._by_parser and self._file.size > _HELD
+            stored = not self._far and self._file.size > _HELD
             source = Stored(self._file) if stored else Streamed(self._file)
         yield from read_chunks(source, size, long_records=True)
 

@@ -43,10 +43,6 @@ class Source(Protocol):
     def line(self) -> int | None:
         """Number of the first line that is held; None: to be counted where it is wanted."""
 
-    @property
-    def offset(self) -> int | None:
-        """Where what is held begins in a file that can be read there again; None: it cannot."""
-
     def hold(self, size: int) -> int:
         """Hold about so many bytes, fewer only at the end; returns how many."""
 
@@ -73,7 +69,6 @@ class Streamed:
 
     def __init__(self, file: TextStream, head: bytes = b"", line: int | None = 1, lend: Lend = nothing_lent) -> None:
         self.path, self.line, self._file, self._lend = file.path, line, file, lend
-        self.offset = 0 if file.plain else None
         self.at_end = False
         self._held: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
 
@@ -94,7 +89,6 @@ class Streamed:
         taken, rest = self._held[:size], self._held[size:]
         self._held = rest.copy() if len(rest) <= size else rest  # little of it, to where it keeps no more alive
         self.line = None if self.line is None else self.line + int(_native.count_newlines(taken))
-        self.offset = None if self.offset is None else self.offset + size
         return HeldText((taken,))
 
     def streamed(self, stack: ExitStack) -> Streamed:
@@ -106,14 +100,13 @@ class Streamed:
 
     def after(self, record: LongRecord) -> None:
         self._held, self.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-        self.line, self.offset = record.line + record.lines_read, None
+        self.line = record.line + record.lines_read
 
 
 class Stored:
     """Text that stays in a plain file until it is parsed: the reader looks at borders alone."""
 
     line: int | None = None
-    plain = True
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:
@@ -154,7 +147,6 @@ class Stored:
 class InPieces:
     """Text of a bgzf file in the pieces that threads inflate; whoever parses it joins them."""
 
-    offset: int | None = None
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:

@@ -80,11 +80,10 @@ class Lanes:
     """The reads of a sample, lane by lane one file or two, open as long as ``stack``.
 
     Args:
-        by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
-        far: whether that may be on other machines.
+        far: whether they are parsed on other machines.
     """
 
-    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
+    def __init__(self, sample: Sample, stack: ExitStack, far: bool = False) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
         self.far = far
@@ -96,7 +95,6 @@ class Lanes:
                 not records.groups,
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
-                by_parser=by_parser(path),
                 far=far,
                 interleaved=files.interleaved,
                 opened=opened,

@@ -1,4 +1,4 @@
-"""Memory that whoever fills it has from somebody else, so that it need not be copied there."""
+"""Buffers that a reader gets from its consumer, so that text is read straight into pinned memory."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-#: bytes -> a uint8 array of that many in page-locked memory, or None where there is none at present
+#: takes a number of bytes; returns a uint8 array of that size in pinned memory, or None if none is free
 Lend = Callable[[int], "NDArray[np.uint8] | None"]
 
 
 def nothing_lent(nbytes: int) -> None:
-    """Where there is no such memory."""
+    """A :data:`Lend` that has no memory to give."""
 
 
 def lent_or_new(lend: Lend, nbytes: int) -> NDArray[np.uint8]:
-    """uint8 (nbytes,) of whatever content: ordinary memory where none is lent."""
+    """An uninitialized uint8 array of ``nbytes``, in ordinary memory if ``lend`` has none."""
     memory = lend(nbytes)
     return np.empty(nbytes, np.uint8) if memory is None else memory

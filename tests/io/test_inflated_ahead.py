@@ -63,7 +63,7 @@ def test_text_is_read_to_memory_that_is_lent(tmp_path: Path, compress: Callable[
         lent.append(np.empty(nbytes, np.uint8) if len(lent) % 3 else None)  # now and then there is none
         return lent[-1]
 
-    with ReadSource(str(path)) as source:
+    with ReadSource(str(path), far=True) as source:  # plain text stays in its file otherwise
         source.lend = lend
         chunks = list(source.chunks(2000))
     assert b"".join(chunk.text().tobytes() for chunk in chunks) == TEXT
