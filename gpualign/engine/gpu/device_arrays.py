@@ -65,7 +65,6 @@ class DeviceArrays:
     Args:
         padding: bytes of zeros before and after each.
         beyond: arrays that do not fit stay in page-locked host memory, where kernels read them over the bus.
-        owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
 
     Attributes:
         addresses: of each array's first byte.
@@ -80,9 +79,8 @@ class DeviceArrays:
         *arrays: NDArray[Any] | Computed,
         padding: int = 0,
         beyond: bool = False,
-        owner: object = None,
     ) -> None:
-        self._device, self._padding, self._beyond, self._owner = device, padding, beyond, owner
+        self._device, self._padding, self._beyond = device, padding, beyond
         self._held: list[tuple[Any, int]] = []
         self._mapped: list[NDArray[np.uint8]] = []
         start = time.perf_counter()
@@ -161,7 +159,7 @@ class DeviceText(DeviceArrays):
             _native.fill_known_bits(native, start // 4, buffer.view(np.uint32))
 
         known = Computed(4 * reference.known_words, fill_known)
-        super().__init__(device, reference.words, known, padding=4 * PAD_WORDS, beyond=beyond, owner=reference)
+        super().__init__(device, reference.words, known, padding=4 * PAD_WORDS, beyond=beyond)
         self.text, self.known = self.addresses
 
 
