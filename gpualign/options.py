@@ -38,13 +38,13 @@ SIZE = Size()
 
 
 def shown_size(size: int) -> str:
-    """Bytes as :class:`Size` takes them."""
+    """A size in the notation of :class:`Size`."""
     unit = next(unit for unit in reversed(_UNITS) if size % _UNITS[unit] == 0)
     return f"{size // _UNITS[unit]}{unit}"
 
 
 def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> Callable[[F], F]:
-    """An option that shows the default of a params class's ``field``; without it, of the one that the option names."""
+    """An option whose default is that of a params class's ``field``, or else of the field with the option's name."""
     given = [name for name in names if name.isidentifier()]
     named = given[0] if given else max(names, key=len).lstrip("-").replace("-", "_")
     default = default_of(params, field or named)
@@ -54,7 +54,7 @@ def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> C
 
 
 def size_option(params: type[Any], *names: str, help: str) -> Callable[[F], F]:
-    """As :func:`option_of`, of bytes or bases, which take K, M or G."""
+    """An option like :func:`option_of` for a number of bytes or bases with K, M or G."""
     default = default_of(params, max(names, key=len).lstrip("-").replace("-", "_"))
     text = f"{help}  [default: {shown_size(default)}]"
     return click.option(*names, type=SIZE, default=default, metavar="SIZE", help=text)
@@ -87,7 +87,7 @@ seed_options = together(
 
 
 def default_of(params: type[Any], name: str) -> Any:
-    """The default of a dataclass field, so that it is written down once."""
+    """The default of a dataclass field."""
     for field in dataclasses.fields(params):
         if field.name == name:
             return field.default
@@ -167,10 +167,10 @@ _TABLE_NAMES = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}
 
 
 def _table_format(given: str | None, output: str | None) -> str:
-    """What the option or the name says.
+    """The table format by the option, else by the output's name.
 
     Raises:
-        UsageError: they contradict each other, or the library for it is missing.
+        UsageError: they contradict each other, or pyarrow is missing.
     """
     parts = (output or "").lower().split(".")[1:]
     named = _TABLE_NAMES.get(parts[-1]) if parts else None

@@ -1,4 +1,4 @@
-"""Plain text, one sequence a line: log lines, signatures, anything that is no FASTA."""
+"""Plain text with one sequence per line: log lines, signatures, anything other than FASTA."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_line_chunks(
     """Chunks of whole lines of about ``chunk_bytes`` (more when one line is longer).
 
     Args:
-        head: what has been read of the file.
+        head: bytes of the file that have been read.
     """
     source: Source = Stored(file) if file.size > MIN_READ else Streamed(file, head)
     for cut in cuts(source, border, chunk_bytes):
@@ -37,7 +37,7 @@ def read_line_chunks(
 
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
-    """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
+    """A chunk's lines as sequences, bytes unchanged, named by ``prefix`` and the 1-based line number."""
     text = chunk.text()
     ends = np.flatnonzero(text == _NEWLINE)
     if len(text) and text[-1] != _NEWLINE:

@@ -1,4 +1,4 @@
-"""References from FASTA, GenBank or EMBL."""
+"""Reads references from FASTA, GenBank or EMBL."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
 _CHUNK_BYTES = 1 << 20
-#: what RNAME and RNEXT say in place of a contig's name
+#: special values of RNAME and RNEXT
 _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
-#: threads that parse a long record, which one packs
+#: threads that parse a long record, while one packs it
 _PARSERS = 2
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
@@ -35,11 +35,11 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
     """Read and pack a reference.
 
     Args:
-        shown: is told how many bases have been read since the last time.
+        shown: called with the number of bases read since the last call.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a name that stands for something else in SAM, a character
-            that is not a nucleotide code, damaged input.
+        InputError: no record, an empty or duplicate one, a name with a special meaning in SAM, a character that is
+            not a nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []
@@ -73,7 +73,7 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
 
 
 def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
-    """Names, and the bases of each record in parts, to be read before the next record is asked for."""
+    """Names, and the bases of each record in parts, to be read before the next record."""
     with InputFile(path) as file:
         head = file.read(1 << 16)
         flat_file = _flat_file_format(head)
@@ -122,7 +122,7 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
 
 
 def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
-    """Of its warnings only one is about the sequence: that there is less of it than the record says."""
+    """Parse with Biopython; only its warning that the sequence is too short becomes an error."""
     from Bio import BiopythonParserWarning, SeqIO
 
     with warnings.catch_warnings():
@@ -132,9 +132,9 @@ def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
 
 
 def _duplicate(path: str, name: str) -> str:
-    """The sentence for a duplicate name, with both line numbers where the file can be read again."""
+    """The message for a duplicate name, with both line numbers if the file can be read again."""
     lines: list[int] = []
-    if os.path.isfile(path):  # a pipe has been read
+    if os.path.isfile(path):  # a pipe cannot be read again
         with InputFile(path) as file:
             for chunk in read_chunks(Streamed(file), _CHUNK_BYTES):
                 for i, line in enumerate(bytes(chunk.text()).split(b"\n")):

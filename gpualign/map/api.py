@@ -338,7 +338,7 @@ class Mapper:
 
         def on_device(reads: Reads, run: Run) -> Found:
             batch, paired = reads.columns(), pairs is not None
-            found = run(lambda lend: MapBatch.of(batch, paired, lend))
+            found = run(lambda allocate: MapBatch.of(batch, paired, allocate))
             return found_of(batch, found.alignments(batch, batch.mates if paired else None, map_batch_here))
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)

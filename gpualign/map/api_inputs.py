@@ -16,7 +16,7 @@ from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.files import open_together
 from gpualign.io.in_memory import as_batch, checked_reads, is_bytes, is_path, parts_of, symbols_in
-from gpualign.io.mate_names import LOOKED_AT, files_have_dots, names_of
+from gpualign.io.mate_names import SAMPLED_NAMES, files_have_dots, names_of
 from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.paths import are_same
 from gpualign.io.reads import Reads, ReadSource
@@ -133,5 +133,5 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
-    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, LOOKED_AT) for ends in (first, second)), strict=True)))
+    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, SAMPLED_NAMES) for ends in (first, second)), strict=True)))
     return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))

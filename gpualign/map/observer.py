@@ -50,12 +50,12 @@ class RecordObserver:
             return Marks(self._duplicates.finish(self._threads), self._marking.remove)
 
     @STEPS.at("merge")
-    def look(self, records: Records) -> Any:
+    def measure(self, records: Records) -> Any:
         return None if self._coverage is None else self._coverage.coverage.changes(records)
 
-    def see(self, looked: Any) -> None:
+    def count(self, measured: Any) -> None:
         if self._coverage is not None:
-            self._coverage.add(looked)
+            self._coverage.add(measured)
 
     def finish(self, metrics: str | None, command_line: str) -> None:
         """Write the metrics, where a path is given for them, and make the report.

@@ -22,14 +22,14 @@ from gpualign.streaming.ordered import run_ordered
 ORIENTATIONS = ("fr", "rf", "ff")
 #: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches, so many at a
 #: time, until enough lie alike or the most were looked at
-_PAIRS_AT_ONCE, _ENOUGH_PAIRS, _MOST_PAIRS = 1000, 800, 5000
+_PAIRS_AT_ONCE, _ENOUGH_PAIRS, _MAX_PAIRS = 1000, 800, 5000
 _MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
 #: of the pairs of an orientation, those of other sizes that make a second kind of inserts
 _SECOND_KIND = 0.1
 #: of all pairs, those that an insert size must fit, as bwa wants of an orientation; and how many times as many as lie
 #: in another orientation at the same distance, as mates anywhere do
-_LEAST_SHARE, _CONTRAST = 0.05, 2
+_MIN_SHARE, _CONTRAST = 0.05, 2
 #: where fewer than :data:`_MIN_PAIRS` fit anything, the share that must fit usual bounds for pairs to be looked for
 _SHARE_OF_FEW = 0.25
 #: longest insert that is estimated: long mate pairs (20,000) pass, and mates anywhere in a genome are few in it
@@ -230,7 +230,7 @@ def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[Sequence
             begun, pairs = begun + count, pairs + count
             end = int(seconds[begun - 1]) + 1
             yield batch.part(start, end)
-            if pairs >= _MOST_PAIRS:
+            if pairs >= _MAX_PAIRS:
                 return
             start = end
 
@@ -266,7 +266,7 @@ def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel
     model = _fit_kind(near, library)
     counts = [_within(each, model.min, model.max) for each in by_orientation]
     own = counts.pop(number)
-    if own < max(_MIN_PAIRS, _LEAST_SHARE * len(found.sizes), _CONTRAST * max(counts)):
+    if own < max(_MIN_PAIRS, _MIN_SHARE * len(found.sizes), _CONTRAST * max(counts)):
         return None
     return _covering(_with_second_kind(sizes, model), found, default)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-from gpualign.engine.cuda import lender_of
+from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError
@@ -65,7 +65,7 @@ def run_map(
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
         ExitStack() as stack,
     ):
-        lanes = Lanes(sample, stack, opening.workers_see, opening.far)
+        lanes = Lanes(sample, stack, opening.workers_see, opening.remote)
         if lanes.paired:
             params.check_pairs()
         index, reads = _index(sample, params, lanes, opening.workers_see, run.note)
@@ -82,7 +82,9 @@ def run_map(
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
             larger = _larger_batch(sample, params, memory) if backend.on_gpu else 1
-            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, lender_of(backend.devices))
+            reads = lanes.items(
+                options.batch_size * larger, backend.on_gpu and unparsed, pinned_allocator(backend.devices)
+            )
         library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
@@ -97,7 +99,7 @@ def run_map(
                 lambda items, mapping: backend.run(items, mapping.stage(_slots(params, memory))),
                 progress.update,
                 lambda: report.stage("mapping"),
-                unparsed and lanes.far,
+                unparsed and lanes.remote,
                 backend.codec,
             )
         report.stage("output")

@@ -33,14 +33,14 @@ from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
 #: threads that inflate each file of one stream for GPUs, at most, and at least: fewer are no faster than one thread
 #: that does not take the file apart
-_MOST_INFLATERS, _LEAST_INFLATERS = 8, 6
+_MAX_INFLATERS, _MIN_INFLATERS = 8, 6
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,15 @@ class Lanes:
 
     Args:
         by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
-        far: whether that may be on other machines.
+        remote: whether that may be on other machines.
     """
 
-    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
+    def __init__(
+        self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], remote: bool = False
+    ) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
-        self.far = far
+        self.remote = remote
 
         def open_reads(path: str, opened: Any = None) -> ReadSource:
             source = ReadSource(
@@ -97,7 +99,7 @@ class Lanes:
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
                 by_parser=by_parser(path),
-                far=far,
+                remote=remote,
                 interleaved=files.interleaved,
                 opened=opened,
             )
@@ -111,8 +113,8 @@ class Lanes:
                 sources.append(open_reads(path, raw))
         self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
         threads = min(sample.options.threads, available_cores())  # with more than cores one a file is faster
-        inflaters = min(threads // (2 if self.second else 1), _MOST_INFLATERS)
-        self._inflaters = inflaters if inflaters >= _LEAST_INFLATERS else 1
+        inflaters = min(threads // (2 if self.second else 1), _MAX_INFLATERS)
+        self._inflaters = inflaters if inflaters >= _MIN_INFLATERS else 1
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None
@@ -131,17 +133,17 @@ class Lanes:
         for source in (*self.first, *self.second):
             source.inflate_by(codec)
 
-    def items(self, batch_bases: int, unparsed: bool = False, lend: Lend = nothing_lent) -> Iterator[Reads]:
+    def items(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
         """All reads in order; what of them is not taken is given up at the end of ``stack``, in its thread: the threads
         that read ahead end then, and not where garbage is collected.
 
         Args:
             unparsed: text of FASTQ that devices can parse comes as it is; they wait for it.
-            lend: memory from which devices take it.
+            allocate: memory from which devices take it.
         """
         if unparsed:
             for source in (*self.first, *self.second):
-                source.inflaters, source.lend = self._inflaters, lend
+                source.inflaters, source.allocate = self._inflaters, allocate
         return self._stack.enter_context(closing(self._items(batch_bases, unparsed and not self.tagged)))
 
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:
@@ -152,7 +154,7 @@ class Lanes:
     def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Reads]:
         first = self.first[lane]
         if self.second:
-            second, as_text = self.second[lane], unparsed or self.far
+            second, as_text = self.second[lane], unparsed or self.remote
             return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
@@ -229,7 +231,7 @@ def map_sample(
         observing(files, records, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer, codec) as out,
         closing(
-            compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
+            compute(items, Mapping(formatter(observer.take), lanes.remote, unparsed))
         ) as mapped,  # before the devices, on which its threads wait
     ):
         out.begin(bam_header(header, index.reference) if layout.written == "bam" else header)

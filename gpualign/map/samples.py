@@ -289,14 +289,14 @@ class SampleMapper:
         """The same, where a device maps batches, and writes their records."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            found = run(lambda lend: MapBatch.of(batch, False, lend))
+            found = run(lambda allocate: MapBatch.of(batch, False, allocate))
             alone: Alignments = found.alignments(batch, None, self._map_alone)
             return alone
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
-        mapper = make_kernel(device, self.index, self.params, None, lent=True)
+        mapper = make_kernel(device, self.index, self.params, None, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, self.index.reference))
 
     def _map_alone(self, batch: SequenceBatch) -> Alignments:

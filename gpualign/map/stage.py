@@ -9,8 +9,8 @@ import numpy as np
 
 from gpualign import _native
 from gpualign._native import NvcompError
+from gpualign.engine.buffer_pool import BufferPool
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
@@ -34,7 +34,7 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
 
 #: of each large buffer of page-locked memory, as batches in flight want several of them soon
-_LOCKED_AHEAD = 2
+_PINNED_AHEAD = 2
 
 Mapped = tuple[Written, MapStatistics]
 
@@ -49,22 +49,22 @@ class Mapping:
     """What a run does with each chunk; pickles with the index.
 
     Args:
-        far: it may be done on other machines: what can be compressed comes back compressed.
+        remote: it may be done on other machines: what can be compressed comes back compressed.
         unparsed: devices there parse chunks.
     """
 
-    def __init__(self, formatter: RecordFormatter, far: bool = False, unparsed: bool = False) -> None:
+    def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
         self.formatter, self._unparsed = formatter, unparsed
-        self._deflates = far and formatter.layout.deflates_batches
-        self._memory = ReusedMemory()
+        self._deflates = remote and formatter.layout.deflates_batches
+        self._memory = BufferPool()
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
         return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter = self.formatter
-        device.host_memory.ahead = _LOCKED_AHEAD
-        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
+        device.pinned_pool.ahead = _PINNED_AHEAD
+        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
     def on_cpu(self, reads: Reads) -> Mapped:
@@ -93,7 +93,7 @@ class Mapping:
         paired = pairs is not None
         found: DeviceRecords | DeviceAlignments | None = None
         if reads.texts:
-            found = run(lambda lend: TextMapBatch.of_text(reads, paired, lend))
+            found = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
             if found is not None and found.text is not None and not found.left_count:
                 with STEPS.at("map"):
                     alignments = found.alignments(None, found.text.mates if paired else None, self.map_on_cpu)
@@ -102,7 +102,7 @@ class Mapping:
         with STEPS.at("parse"):
             batch = reads.columns()
         if found is None:
-            found = run(lambda lend: MapBatch.of(batch, paired, lend, pairs))
+            found = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
         with STEPS.at("map"):
             alignments = found.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
         return Found.of(batch, alignments, len(batch) - found.left_count)
@@ -133,7 +133,7 @@ class Mapping:
         """
         layout = self.formatter.layout
         form = (layout.records == "bam", layout.deflates_batches)
-        written: Written = run(lambda lend: TextBatch.of(found, *form, lend))
+        written: Written = run(lambda allocate: TextBatch.of(found, *form, allocate))
         check_count("records", found.count, written.count)
         if layout.held:  # sorting copies them
             return written

@@ -43,13 +43,13 @@ def map_shape(longest: int) -> MapShape:
 
 
 #: of the kernels that map templates thoroughly: warps a block, and blocks a multiprocessor
-THOROUGH_WARPS = 4
-THOROUGH_BLOCKS = 4
+SLOW_PATH_WARPS = 4
+SLOW_PATH_BLOCKS = 4
 
 
-def thorough_defines(long_gaps: bool) -> dict[str, str]:
+def slow_path_defines(long_gaps: bool) -> dict[str, str]:
     """With one price for gaps or two."""
-    return {"LONG_GAPS": str(int(long_gaps)), "WARPS": str(THOROUGH_WARPS), "BLOCKS": str(THOROUGH_BLOCKS)}
+    return {"LONG_GAPS": str(int(long_gaps)), "WARPS": str(SLOW_PATH_WARPS), "BLOCKS": str(SLOW_PATH_BLOCKS)}
 
 
 #: of the kernels that chain reads: warps a block, and blocks a multiprocessor
@@ -110,7 +110,7 @@ def text_defines(bam: bool) -> dict[str, str]:
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
-    *(("map_slow_path", thorough_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_slow_path", slow_path_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
     ("map_fastq", {}),
     ("bgzf", {}),
@@ -131,6 +131,6 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
-    thorough = (("map_slow_path", thorough_defines(False)), ("map_chains", chain_defines(False)))
-    modules = (("map", map_shape(longest).defines), *thorough, *writing, *parsing)
+    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
+    modules = (("map", map_shape(longest).defines), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

@@ -163,7 +163,7 @@ def _whole_stage(source: _Source) -> Stage[Step, Lines]:
     def on_device(step: Step, run: Run) -> Lines:
         batch = source.batch(step)
         pairs = planned(batch.pairs)
-        return write_lines(source.params, batch, run(lambda lend: staged(pairs, lend)))
+        return write_lines(source.params, batch, run(lambda allocate: staged(pairs, allocate)))
 
     return Stage(on_cpu, STAGE.make_kernel, on_device, slots=STAGE.slots)
 

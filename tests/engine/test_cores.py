@@ -87,7 +87,7 @@ def run(stage, threads, devices=1):
 
 
 def hosted(slower):
-    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda lend: item))
+    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda allocate: item))
 
 
 @pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])

@@ -53,7 +53,7 @@ def test_parts_of_wider_elements(fake, monkeypatch):
         assert held(device, array, array[:3]) == [array.tobytes(), array[:3].tobytes()]
 
 
-def test_without_page_locked_memory_it_goes_whole(fake, monkeypatch):
+def test_without_pinned_memory_it_goes_whole(fake, monkeypatch):
     monkeypatch.setattr(resident, "_STAGED_BYTES", 100)
     asked = []
 
@@ -97,7 +97,7 @@ def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
 
     def put() -> tuple[bytes, bytes]:
         kept = DeviceText(device, reference)
-        contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.known, len(text) // 8 + 1)
+        contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.mask, len(text) // 8 + 1)
         kept.free()
         return contents
 

@@ -80,7 +80,7 @@ def test_records(tmp_path: Path, width: int, end: str) -> None:
 def test_bgzf_for_workers_is_read_here(tmp_path: Path) -> None:
     made = reads(300)
     path = write_bgzf(tmp_path / "b.gz", wrapped(made, 60), 5000)
-    assert same(read_batch(path, far=True, by_parser=True), read_batch(str(write_fastq(tmp_path / "f.fq", *made))))
+    assert same(read_batch(path, remote=True, by_parser=True), read_batch(str(write_fastq(tmp_path / "f.fq", *made))))
 
 
 def test_a_record_longer_than_what_is_looked_at(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpualign._native import Nvcomp
 from gpualign.engine.gpu import compression
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io import bgzf
 from gpualign.io.files import InputFile
 from tests.helpers.fake_cuda import FakeDriver
@@ -121,7 +121,7 @@ def watched_parts(upload: Callable[..., object], copied: list[bool]) -> Callable
     """Notes of each part of a text whether it has to be copied; a newline that the text lacks does not count."""
 
     def watched(slot: Slot, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> object:
-        copied.extend(not is_lent(part) for part, _ in parts if len(part) > 1)
+        copied.extend(not is_pinned(part) for part, _ in parts if len(part) > 1)
         return upload(slot, key, nbytes, parts)
 
     return watched

@@ -14,7 +14,7 @@ import pytest
 
 import gpualign
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
@@ -100,7 +100,7 @@ def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeyp
     submit = MapKernel.submit
 
     def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
-        in_place.append(is_lent(item.text.block if isinstance(item, TextMapBatch) else item.block))
+        in_place.append(is_pinned(item.text.block if isinstance(item, TextMapBatch) else item.block))
         submit(self, slot, item)
 
     monkeypatch.setattr(MapKernel, "submit", watched)

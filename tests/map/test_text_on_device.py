@@ -312,7 +312,7 @@ def test_chunks_that_come_to_a_worker(
 
     def far(self: Opening, *arguments: object) -> None:
         init(self, *arguments)  # type: ignore[arg-type]
-        self.far = True
+        self.remote = True
 
     monkeypatch.setattr(Opening, "__init__", far)
     use(FakeDriver())

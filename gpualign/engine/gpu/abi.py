@@ -1,4 +1,4 @@
-"""Structs that cross to a device: declared once, in ``cuda/abi``, and seen here as NumPy types."""
+"""Structs shared with a device: declared once, in ``cuda/abi``, and mirrored here as NumPy types."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def struct(name: str) -> np.dtype[np.void]:
 
 
 def filled(name: str, **values: Any) -> np.void:
-    """One struct, which a kernel takes by value; a field that is not named is zero.
+    """One struct, which a kernel takes by value; fields not given are zero.
 
     Raises:
         ValueError: there is no field of that name.
     """
     layout = struct(name)
-    record: np.void = np.frombuffer(bytearray(layout.itemsize), layout)[0]  # in a tenth of the time of np.zeros
+    record: np.void = np.frombuffer(bytearray(layout.itemsize), layout)[0]  # ten times as fast as np.zeros
     for field, value in values.items():
         record[field] = value
     return record

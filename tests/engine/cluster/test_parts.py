@@ -229,7 +229,7 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
     stage: Stage[int, Any] = Stage(
         lambda item: ("all", item),
         _Doubler,  # type: ignore[arg-type]
-        lambda item, run: (f"kept {item}", run(lambda lend: item + 1)),
+        lambda item, run: (f"kept {item}", run(lambda allocate: item + 1)),
     )
     shard = pack(stage)
     with ThreadPoolExecutor(4) as pool:
