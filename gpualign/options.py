@@ -104,7 +104,7 @@ run_options = together(
         "--threads",
         type=click.IntRange(min=1),
         metavar="INT",
-        help="CPU threads; they do not change the output.  [default: all cores]",
+        help="CPU threads; the output does not depend on them.  [default: all cores]",
     ),
     option_of(
         RunOptions,
@@ -116,20 +116,20 @@ run_options = together(
         "--max-gpu-mem",
         type=SIZE,
         metavar="SIZE",
-        help="Limit of GPU memory, with K, M or G.  [default: what is free]",
+        help="GPU memory to use at most, with K, M or G.  [default: the free memory]",
     ),
     size_option(
         RunOptions,
         "--batch-size",
-        help="Bases per batch; a larger one takes more memory and does not change the output.",
+        help="Bases per batch; larger batches take more memory, and the output is the same.",
     ),
     click.option(
         "--cluster",
         metavar="WHERE",
         help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
     ),
-    click.option("--no-progress", is_flag=True, help="No progress bar (it is only shown on a terminal)."),
-    click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
+    click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
     click.option("--json", metavar="FILE", help="Write a run report as JSON."),
     click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
 )
@@ -140,7 +140,7 @@ table_option = click.option(
     "--output-format",
     "table_format",
     type=click.Choice(TABLE_FORMATS),
-    help="Format of the table; Parquet and Arrow hold what TSV holds.  [default: by the output's name: .parquet or "
+    help="Format of the table; Parquet and Arrow have the content of TSV.  [default: by the output's name: .parquet or "
     ".arrow, else tsv]",
 )
 

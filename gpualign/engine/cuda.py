@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
@@ -21,9 +22,6 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.priority_semaphore import PrioritySemaphore
 from gpualign.streaming.timeline import STEPS
-
-#: batches staged per device beyond those in flight
-_STAGED_AHEAD = 2
 
 
 def pinned_allocator(devices: Sequence[Device]) -> Allocate:
@@ -129,7 +127,7 @@ class CudaBackend:
         Pinned memory is slow to allocate, so only the batches in flight and the next few are staged. A batch that has
         begun comes before new ones, as it holds memory until it is done.
         """
-        semaphore = PrioritySemaphore((stage.slots + _STAGED_AHEAD) * len(self.devices))
+        semaphore = PrioritySemaphore((stage.slots + tuning.STAGED_AHEAD) * len(self.devices))
 
         def on_device(item: Item) -> Result:
             begun = False

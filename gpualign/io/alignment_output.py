@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
+from gpualign.io import tuning
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.cram import CramIndex, cram_writer
@@ -27,8 +28,6 @@ from gpualign.sequences.reference import Reference
 FORMATS = ("sam", "bam", "cram", "paf")
 #: extensions of indexes
 _INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
-#: batches' records that may be queued for writing
-_TEXTS = 4
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _writer(
         return cram_writer(write, path, reference, crai, layout.compression_level)
     if layout.format == "bam":
         return bgzf_writer(write, threads, is_file(path), layout.bgzf_level)
-    return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
+    return part_writer(write, tuning.QUEUED_BATCHES, in_thread=threads > 1 and is_file(path))
 
 
 def _write_bam(

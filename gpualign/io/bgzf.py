@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.io import tuning
 from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
 from gpualign.io.blocks import Pieces
 from gpualign.io.isal_package import isal
@@ -29,15 +30,8 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
-_GROUP_BYTES = 1 << 20
-#: of content that a device deflates at a time, about
-DEVICE_CONTENT = 16 << 20
-#: text that is handed on at a time of such a group
-_PIECE_BYTES = 8 << 20
 #: of the blocks that one thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
-#: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
-_MAX_THREADS = 8
 
 
 class Inflated(NamedTuple):
@@ -61,7 +55,7 @@ class BgzfCodec:
         waiting: number of threads that may wait for it to deflate.
     """
 
-    group_bytes = _GROUP_BYTES
+    group_bytes = tuning.GROUP_BYTES
     waiting = 0
 
     def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
@@ -101,7 +95,7 @@ class BgzfReader(io.RawIOBase):
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
         self.codec = CPU_CODEC
-        self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, _MAX_THREADS))
+        self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, tuning.MAX_BGZF_THREADS))
         self._texts = chain.from_iterable(self._inflated)
         self._text = Pieces(inflated.text for inflated in self._texts)
 
@@ -116,7 +110,7 @@ class BgzfReader(io.RawIOBase):
     def pieces(self) -> Iterator[Inflated]:
         """The whole text in inflated pieces; use this or :meth:`readinto`."""
         yield from self._texts
-        while self._rest is not None and (text := self._rest.read(_GROUP_BYTES)):
+        while self._rest is not None and (text := self._rest.read(tuning.GROUP_BYTES)):
             yield Inflated.of(text)
 
     def close(self) -> None:
@@ -134,7 +128,7 @@ class BgzfReader(io.RawIOBase):
     def _after_zeros(self, rest: bytes) -> bytes:
         """``rest`` without leading zeros, which may follow gzip members."""
         while rest and not (begin := rest.lstrip(b"\0")):
-            rest = self._stream.read(_GROUP_BYTES)
+            rest = self._stream.read(tuning.GROUP_BYTES)
         return begin if rest else b""
 
     def _groups(self) -> Iterator[NDArray[np.uint8]]:
@@ -157,14 +151,17 @@ class BgzfReader(io.RawIOBase):
         if (text := self.codec.inflate(group)) is None:
             return [_inflated(part) for part in _parts_of(group)]
         with STEPS.at("parse"):
-            counts = _native.newlines_of_pieces(text, _PIECE_BYTES)
-        return [Inflated(text[i * _PIECE_BYTES :][:_PIECE_BYTES], newlines) for i, newlines in enumerate(counts)]
+            counts = _native.newlines_of_pieces(text, tuning.PIECE_BYTES)
+        return [
+            Inflated(text[i * tuning.PIECE_BYTES :][: tuning.PIECE_BYTES], newlines)
+            for i, newlines in enumerate(counts)
+        ]
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
     """A device's group in parts of the CPU's size: a piece of text is held until all of it has been used."""
-    while len(group) > 2 * _GROUP_BYTES:
-        end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, LARGEST_BLOCK)])[0]
+    while len(group) > 2 * tuning.GROUP_BYTES:
+        end = _native.whole_bgzf_blocks(group[: max(tuning.GROUP_BYTES, LARGEST_BLOCK)])[0]
         yield group[:end]
         group = group[end:]
     yield group
@@ -332,7 +329,7 @@ def bgzf_writer(
             yield writer
             writer.finish()
         return
-    threads = min(threads, _MAX_THREADS)
+    threads = min(threads, tuning.MAX_BGZF_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
         with part_writer(write, 2 * threads, in_thread) as out:

@@ -131,8 +131,8 @@ def _border(kind: FastxFormat, wrapped: bool) -> Border:
 
 
 def _pair_border(kind: FastxFormat) -> Border:
-    """The rule for interleaved pairs: :func:`_border`, or the border before if the last record is the first of its name.
-    Of neighbours with one name the first two are a pair, then the next two."""
+    """The rule for interleaved pairs: :func:`_border`, or the one before it if the last record is the first of its
+    name. Of neighbours with one name the first two are a pair, then the next two."""
     border = _border(kind, wrapped=False)
 
     def found(text: NDArray[np.uint8], from_pair: bool) -> int:

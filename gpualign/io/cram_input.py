@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
-from gpualign.io.samtools import PIPE_BYTES, reason, words
+from gpualign.io.samtools import reason, words
 
 #: uncompressed, no @PG line of its own, and no tags that are not in the file
 _ARGUMENTS = ("view", "-u", "--no-PG", "--input-fmt-option", "decode_md=0", "-o", "-")
@@ -38,7 +39,7 @@ class CramInput:
                 stdin=subprocess.DEVNULL if isinstance(source, str) else source,
                 stdout=subprocess.PIPE,
                 stderr=self._messages,
-                pipesize=PIPE_BYTES,
+                pipesize=tuning.PIPE_BYTES,
             )
         assert self._process.stdout is not None
         self._decoded = InputFile(f"/dev/fd/{self._process.stdout.fileno()}")

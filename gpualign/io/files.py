@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
 from gpualign.io.bgzf_block import BGZF_END, is_bgzf
 from gpualign.io.blocks import fill
-from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
+from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.isal_package import open_gzip
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
 from gpualign.io.prefetched_pipe import PrefetchedPipe
@@ -40,12 +41,7 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, cast("type[Exception]", isal_zlib.IsalError))
 #: the message for a zstd window that zstd itself refuses without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
-_READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
-#: bytes of a pipe to read ahead, before more are allowed
-_AHEAD = 1 << 22
-#: smallest gzip file that is worth several threads
-_LARGE_STREAM = 8 * PART_BYTES
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, int]:
@@ -136,7 +132,7 @@ def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any
             stack.callback(opened[-1].close)
     for number, path in enumerate(paths):
         if path != "-" and not stat.S_ISREG(os.fstat(opened[number].fileno()).st_mode):
-            opened[number] = PrefetchedPipe(opened[number], _AHEAD)
+            opened[number] = PrefetchedPipe(opened[number], tuning.PIPE_READ_AHEAD)
             stack.callback(opened[number].close)
     return opened
 
@@ -171,7 +167,7 @@ class InputFile:
             raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
         self._prefixed = PrefixedStream(head, self._file)
-        self._raw = io.BufferedReader(self._prefixed, _READ_SIZE)
+        self._raw = io.BufferedReader(self._prefixed, tuning.READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
@@ -183,7 +179,9 @@ class InputFile:
         if head.startswith(_GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
-            self.one_stream = not self.bgzf and status is not None and self.regular and status.st_size >= _LARGE_STREAM
+            self.one_stream = (
+                not self.bgzf and status is not None and self.regular and status.st_size >= tuning.LARGE_GZIP
+            )
             stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._prefixed)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # reported when it is read

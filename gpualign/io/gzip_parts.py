@@ -14,23 +14,20 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.io import tuning
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
-#: compressed bytes of a part, and limit of its text as a multiple of them; more is decoded in order
-PART_BYTES, _MAX_EXPANSION = 1 << 20, 16
 _WINDOW_BYTES = 1 << 15
 #: a bit offset beyond any file
 _NOWHERE = 2**64 - 1
-#: decoding threads per thread that resolves references
-_DECODERS = 2
 
 #: a part and its preceding window
 _Placed = tuple[Any, NDArray[np.uint8]]
 
 
 def inflated_parts(
-    descriptor: int, size: int, threads: int, part_bytes: int = PART_BYTES
+    descriptor: int, size: int, threads: int, part_bytes: int = tuning.GZIP_PART_BYTES
 ) -> Generator[NDArray[np.uint8], None, None]:
     """The text of a gzip file in pieces, decoded by ``threads`` threads and resolved by half as many more.
 
@@ -41,7 +38,7 @@ def inflated_parts(
     """
     with (
         closing(_placed(descriptor, size, threads, part_bytes)) as placed,
-        closing(run_ordered(placed, _text, max(1, threads // _DECODERS))) as texts,
+        closing(run_ordered(placed, _text, max(1, threads // tuning.GZIP_DECODERS))) as texts,
     ):
         yield from _checked(texts)
 
@@ -50,7 +47,7 @@ def _placed(descriptor: int, size: int, threads: int, part_bytes: int) -> Genera
     """The file's parts in order, contiguous. A part that was decoded from a false block header, or that follows blocks
     of other types, is decoded again.
     """
-    max_text = _MAX_EXPANSION * part_bytes
+    max_text = tuning.MAX_EXPANSION * part_bytes
     window, bit = np.zeros(_WINDOW_BYTES, np.uint8), 0
 
     def decode(begin: int) -> tuple[int, Any]:

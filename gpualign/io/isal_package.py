@@ -17,11 +17,9 @@ from isal import isal_zlib
 
 from gpualign import _native
 from gpualign.errors import GpualignError
+from gpualign.io import tuning
 
 _FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
-#: compressed bytes that ISA-L gets at a time: after them it waits for the GIL, for milliseconds if other threads
-#: compute
-_READ_SIZE = 1 << 23
 
 
 @functools.cache
@@ -42,4 +40,4 @@ def isal() -> Any:
 def open_gzip(stream: Any) -> Any:
     """The text of gzip members, through IGzipFile's inner reader: IGzipFile's own ``readinto`` copies and holds the GIL
     before Python 3.12."""
-    return io.BufferedReader(isal_zlib._GzipReader(stream, _READ_SIZE))
+    return io.BufferedReader(isal_zlib._GzipReader(stream, tuning.GZIP_READ_SIZE))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpualign.errors import InputError, counted, shown_input
+from gpualign.io import tuning
 from gpualign.io.fastq_text import FastqText, head_of, to_text
 from gpualign.io.fastx import Chunk
 from gpualign.io.mate_names import (
@@ -28,8 +29,6 @@ from gpualign.streaming.ordered import run_ordered
 
 #: pairs in the first unparsed item: those from which insert sizes are estimated
 _FIRST_PAIRS = 5_000
-#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
-_AHEAD = 4
 
 
 def paired_parts(
@@ -49,7 +48,7 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     for source in (first, second):
-        source.read_ahead(_AHEAD * batch_bases)
+        source.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
     with contextlib.ExitStack() as stack:  # ends the threads of both files
         sides = tuple(
             stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))

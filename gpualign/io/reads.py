@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
+from gpualign.io import tuning
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
 from gpualign.io.bgzf import BgzfCodec
@@ -33,10 +34,6 @@ from gpualign.streaming.timeline import STEPS
 _BYTES_PER_BASE = 2
 #: largest file that the reader reads itself; files of the kernel report a size of 0
 _HELD = 1 << 16
-#: chunks to cut ahead: a reader of two files takes several of one at a time
-_CHUNKS_AHEAD = 4
-#: parts to inflate ahead, and bytes of a part: large, as the thread waits for the GIL after each
-_PARTS_AHEAD, _PART_BYTES = 4, 1 << 23
 #: SAM's flag
 _PAIRED = 0x1
 #: what a decompressed stream begins with
@@ -73,10 +70,10 @@ def _prefetched_chunks(file: InputFile, chunk_bytes: int, inflaters: int, alloca
     both files of pairs are read in parallel.
     """
     several = inflaters > 1 and file.one_stream
-    inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
-    with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
+    inflated = file.inflated(inflaters) if several else _parts(file, min(tuning.PART_BYTES, chunk_bytes))
+    with contextlib.closing(Prefetch(inflated, tuning.PARTS_AHEAD)) as parts:
         chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), allocate=allocate), chunk_bytes)
-        with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
+        with contextlib.closing(Prefetch(chunks, tuning.CHUNKS_AHEAD)) as ahead:
             yield from ahead
 
 
@@ -84,7 +81,7 @@ def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
     """A file's text in parts of ``size`` bytes, in a ring of buffers with one for the reader and one for each part
     ahead of it.
     """
-    for memory in itertools.cycle(np.empty((1 + _PARTS_AHEAD, size), np.uint8)):
+    for memory in itertools.cycle(np.empty((1 + tuning.PARTS_AHEAD, size), np.uint8)):
         if not (count := file.readinto(memory.data)):
             return
         yield memory[:count]

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import RecordPile
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
+from gpualign.io import tuning
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.ordered import run_ordered
@@ -214,7 +215,7 @@ class RecordSorter:
         for part in self._piles:
             pile.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
-        size = self._range_bytes(max(DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
+        size = self._range_bytes(max(tuning.DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
         turns = _turns(_ranges(pile, self._runs, size))
         yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import LongRecord, parse
 from gpualign.io.files import InputFile
@@ -22,11 +23,8 @@ from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
-_CHUNK_BYTES = 1 << 20
 #: special values of RNAME and RNEXT
 _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
-#: threads that parse a long record, while one packs it
-_PARSERS = 2
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 
@@ -81,9 +79,9 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             for name, sequence in _flat_file_records(file, head, flat_file):
                 yield name, (sequence,)
             return
-        for chunk in read_chunks(Streamed(file, head), _CHUNK_BYTES, long_records=True):
+        for chunk in read_chunks(Streamed(file, head), tuning.REFERENCE_CHUNK, long_records=True):
             if isinstance(chunk, LongRecord):
-                parts = run_ordered(chunk.chunks(_CHUNK_BYTES), parse, _PARSERS)
+                parts = run_ordered(chunk.chunks(tuning.REFERENCE_CHUNK), parse, tuning.REFERENCE_PARSERS)
                 first = next(parts)
                 yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
                 continue
@@ -104,7 +102,7 @@ def _flat_file_format(head: bytes) -> str | None:
 
 def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
     rest = [head]
-    while block := file.read(_CHUNK_BYTES):
+    while block := file.read(tuning.REFERENCE_CHUNK):
         rest.append(block)
     whole = b"".join(rest).decode("utf-8", "replace")
     if not whole.rstrip().endswith("\n//"):
@@ -136,7 +134,7 @@ def _duplicate(path: str, name: str) -> str:
     lines: list[int] = []
     if os.path.isfile(path):  # a pipe cannot be read again
         with InputFile(path) as file:
-            for chunk in read_chunks(Streamed(file), _CHUNK_BYTES):
+            for chunk in read_chunks(Streamed(file), tuning.REFERENCE_CHUNK):
                 for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
                     if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
                         lines.append(chunk.first_line() + i)

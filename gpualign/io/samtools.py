@@ -19,6 +19,7 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
+from gpualign.io import tuning
 
 #: the process's program; it ignores Ctrl-C, as its parent ends it
 _PROGRAM = """
@@ -31,8 +32,6 @@ try:
 except pysam.SamtoolsError as error:
     sys.exit(str(error))
 """
-#: with the default of 64 KiB two processes often wait for each other
-PIPE_BYTES = 1 << 20
 _JOIN_SECONDS = 5.0
 
 
@@ -48,7 +47,7 @@ class Samtools:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            pipesize=PIPE_BYTES,
+            pipesize=tuning.PIPE_BYTES,
             cwd=folder,
             env={**os.environ, "REF_PATH": "./%s", "REF_CACHE": ""},
         )

@@ -11,11 +11,11 @@ from gpualign.io.output_file import Sink, open_output
 
 @contextlib.contextmanager
 def open_reads_output(path: str | None, threads: int) -> Iterator[Sink]:
-    """Open ``path`` for FASTQ text. Whole or absent as any output.
+    """Open ``path`` for FASTQ text; whole or absent like every output.
 
     Args:
-        path: None: what is written goes nowhere.
-        threads: that compress; they do not change the output.
+        path: None: discard what is written.
+        threads: threads that compress; they do not change the output.
 
     Raises:
         GpualignError: as :func:`open_output`.

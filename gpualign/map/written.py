@@ -1,4 +1,4 @@
-"""Bytes of a batch, for each of a run's files."""
+"""The output of a batch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpualign.io.record_sorter import RecordBatch
 
 @dataclass(frozen=True)
 class Written:
-    """What is written of a batch.
+    """The output of a batch, for each of a run's files.
 
     Attributes:
-        records: uint8; none where they are
-        held: until all are known.
-        count: how many records.
-        deflated: they are whole blocks of BGZF.
-        unmapped_reads, mapped_reads: as :class:`Found` has them.
+        records: uint8, formatted records; empty if they are held.
+        held: sorted records to hold until all are known.
+        count: number of records.
+        deflated: ``records`` are whole BGZF blocks.
+        unmapped_reads, mapped_reads: see :class:`Found`.
     """
 
     records: NDArray[np.uint8]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend, pinned_allocator
-from gpualign.engine.gpu import buffers, cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
@@ -112,7 +111,7 @@ def test_or_is_left_out(second, fake):
 
 
 def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
-    monkeypatch.setattr(cpu_share, "_CORE_S", 0.02)  # as long as the device takes
+    monkeypatch.setattr("gpualign.engine.tuning.CORE_S", 0.02)  # as long as the device takes
 
     class Slow(Doubler):
         def submit(self, slot, item):
@@ -374,7 +373,7 @@ def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
 
 
 def test_what_is_uploaded_once_takes_no_pinned_memory_where_it_is_large(fake, monkeypatch) -> None:
-    monkeypatch.setattr(buffers, "_MAX_STAGED", 100)
+    monkeypatch.setattr("gpualign.engine.tuning.MAX_STAGED", 100)
     arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
 
     def upload(device: Device) -> list[bool]:

@@ -51,9 +51,9 @@ def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     """Whether each group of blocks came from the device."""
     use(FakeDriver())
     monkeypatch.setattr(compression, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr(compression, "_GROUP_BYTES", 20_000)
+    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_GROUP_BYTES", 20_000)
     monkeypatch.setattr(bgzf.BgzfCodec, "group_bytes", 20_000)
-    monkeypatch.setattr(bgzf, "_PIECE_BYTES", 3000)
+    monkeypatch.setattr("gpualign.io.tuning.PIECE_BYTES", 3000)
     taken: list[bool] = []
     collect = InflateKernel.collect
 
@@ -89,8 +89,8 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(b"".join(packed))
     expected = run(cli, path, "cpu")
-    monkeypatch.setattr(compression, "_SPARE_THREADS", 1)
-    monkeypatch.setattr(compression, "_INFLATED_NEXT_TO_THREADS", at_once)
+    monkeypatch.setattr("gpualign.engine.tuning.SPARE_THREADS", 1)
+    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_NEXT_TO_THREADS", at_once)
     copied = []
     monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
     assert run(cli, path, "cuda") == expected

@@ -20,7 +20,6 @@ from gpualign.engine.opening import Opening
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
-from gpualign.map.device import fastq
 from gpualign.map.device.fastq import StagedText
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
@@ -339,7 +338,7 @@ def test_reads_stay_where_their_records_are_written(
     runs: list[int] = []
     run = StagedText.run
     monkeypatch.setattr(StagedText, "run", lambda self, *arguments: runs.append(self.number) or run(self, *arguments))
-    monkeypatch.setattr(fastq, "_KEPT", kept)
+    monkeypatch.setattr("gpualign.map.tuning.KEPT_READS", kept)
     driver = use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (9, 0)))[:devices]))
     assert sam_of(cli, *words, "cuda", *SIZE, "-t", 3) == expected
     assert driver.contexts == []

@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.streaming.timeline import STEPS, WAIT
 
-#: growth factor of a buffer, so that slowly growing batches do not reallocate each time
-GROWTH = 1.25
 _ALIGNMENT = 256
-#: largest array to stage in pinned memory if it is copied once: pinning more takes longer than copying it
-_MAX_STAGED = 16 << 20
 
 
 class Slot:
@@ -109,7 +106,7 @@ class Slot:
     def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
         self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
-        larger = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
+        larger = max(wanted, -(-int(exact * tuning.GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
             return allocate(larger), larger
         except DeviceMemoryExceeded:
@@ -162,7 +159,7 @@ class Slot:
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
         """Copy ``array`` like :meth:`upload`, unless ``key`` still holds the array of this ``owner``."""
-        return self.once(key, owner, lambda: self.upload(key, array, _MAX_STAGED))
+        return self.once(key, owner, lambda: self.upload(key, array, tuning.MAX_STAGED))
 
     def once(self, key: str, owner: object, make: Callable[[], object]) -> Any:
         """The device array ``key``; ``make`` fills it unless it still holds the data of ``owner``."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign._native import NvcompError
+from gpualign.engine import tuning
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
@@ -17,21 +18,11 @@ from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool
 from gpualign.errors import GpualignError
-from gpualign.io import bgzf
+from gpualign.io import tuning as io_tuning
 from gpualign.io.bgzf import BgzfCodec, inflated_in
 from gpualign.params import available_cores
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.priority_semaphore import PrioritySemaphore
-
-#: of blocks that a device inflates side by side
-_GROUP_BYTES = 8 << 20
-#: groups that a device may have to inflate next to a stage's batches, the same where CPU threads are spare, which
-#: inflate all others, and contents that it may have to deflate, which is slow there
-_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
-#: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
-_INFLATED, _DEFLATED, _SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
-#: CPU threads for each device from which on some are spare
-_SPARE_THREADS = 8
 
 
 class CompressingKernel:
@@ -89,18 +80,19 @@ class DeviceCodec(BgzfCodec):
 
     @property
     def group_bytes(self) -> int:  # type: ignore[override]
-        return BgzfCodec.group_bytes if self._pool is None else _GROUP_BYTES
+        return BgzfCodec.group_bytes if self._pool is None else tuning.INFLATED_GROUP_BYTES
 
     @property
     def waiting(self) -> int:  # type: ignore[override]
-        at_once = _DEFLATED if self._is_alone else _DEFLATED_NEXT_TO_BATCHES
+        at_once = tuning.DEFLATED_ALONE if self._is_alone else tuning.DEFLATED_NEXT_TO_BATCHES
         return 0 if self._pool is None else at_once * len(self._devices)
 
     @contextlib.contextmanager
     def by(self, pool: DevicePool[Any, Any], alone: bool = False) -> Iterator[None]:
         """Use ``pool``, of :class:`CompressingKernel`, in this context; ``alone``: no stage runs on it."""
         before = self._pool, self._is_alone, self._inflating, self._deflating
-        inflated = _INFLATED if alone else _INFLATED_NEXT_TO_THREADS if self._spare else _INFLATED_NEXT_TO_BATCHES
+        beside = tuning.INFLATED_NEXT_TO_THREADS if self._spare else tuning.INFLATED_NEXT_TO_BATCHES
+        inflated = tuning.INFLATED_ALONE if alone else beside
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
         self._inflating = PrioritySemaphore(inflated * len(self._devices))
         self._deflating = PrioritySemaphore(self.waiting)
@@ -115,14 +107,14 @@ class DeviceCodec(BgzfCodec):
             yield
             return
         with (
-            contextlib.closing(DevicePool(CompressingKernel, self._devices, slots=_SLOTS)) as pool,
+            contextlib.closing(DevicePool(CompressingKernel, self._devices, slots=tuning.SLOTS_ALONE)) as pool,
             self.by(pool, alone=True),
         ):
             yield
 
     @property
     def _spare(self) -> bool:
-        return min(self._threads, available_cores()) >= _SPARE_THREADS * len(self._devices)
+        return min(self._threads, available_cores()) >= tuning.SPARE_THREADS * len(self._devices)
 
     def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
         if self._spare and not self._is_alone and self._inflating.all_taken:
@@ -139,8 +131,8 @@ class DeviceCodec(BgzfCodec):
     def deflates_at(self, before: int) -> bool:
         if not self._is_alone:
             return False
-        rate = _DEFLATES_LIKE * len(self._devices)
-        share, number = rate / (rate + self._threads), before // bgzf.DEVICE_CONTENT
+        rate = tuning.DEFLATING_THREADS * len(self._devices)
+        share, number = rate / (rate + self._threads), before // io_tuning.DEVICE_CONTENT
         return int((number + 1) * share) > int(number * share)
 
     def _made(

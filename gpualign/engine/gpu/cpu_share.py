@@ -12,10 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-#: a core's seconds per item, until one has been timed
-_CORE_S = 2.0
-#: items of the devices in the moving average of their speed; the first ones are skipped, as they allocate buffers
-_LATEST, _SKIPPED = 8, 3
+from gpualign.engine import tuning
 
 
 class CpuShare:
@@ -31,9 +28,9 @@ class CpuShare:
     def __init__(self, cores: int) -> None:
         self._cores, self._free = cores, 1  # one, until an item has been timed
         self._lock = threading.Lock()
-        self._core_s = _CORE_S
+        self._core_s = tuning.CORE_S
         self._with_devices = self._skipped = self.items = 0
-        self._ends: deque[float] = deque(maxlen=_LATEST)
+        self._ends: deque[float] = deque(maxlen=tuning.TIMED_ITEMS)
 
     def run(self, item: Any, on_cpu: Callable[[Any], Any], on_device: Callable[[Any], Any]) -> Any:
         """The item's result, from a core or a device, whichever should finish it sooner."""
@@ -54,7 +51,7 @@ class CpuShare:
                     self.items, self._core_s = self.items + 1, now - start
                 else:
                     self._with_devices, self._skipped = self._with_devices - 1, self._skipped + 1
-                    if self._skipped > _SKIPPED:
+                    if self._skipped > tuning.SKIPPED_ITEMS:
                         self._ends.append(now)
 
     @property

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import Nvcomp
+from gpualign.engine import tuning
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
@@ -17,12 +18,8 @@ from gpualign.streaming.timeline import STEPS
 
 #: alignment of the space of a block
 _ALIGNMENT = 16
-_THREADS = 256
-_PLACERS = 1024
 #: bytes that a BGZF block adds to content that is stored uncompressed
 _OVERHEAD = 31
-#: of the device's budget for scratch memory of the blocks that are deflated at once
-_SCRATCH_SHARE = 0.05
 
 
 class Deflater:
@@ -73,7 +70,7 @@ class Deflater:
         for first in range(0, blocks, at_once):
             count = min(at_once, blocks - first)
             batch["first"], batch["count"] = first, count
-            self._run(slot, "set_tasks", -(-count // _THREADS), _THREADS, batch)
+            self._run(slot, "set_tasks", -(-count // tuning.BGZF_THREADS), tuning.BGZF_THREADS, batch)
             slot.stream.deflate(
                 self._nvcomp,
                 count,
@@ -86,13 +83,18 @@ class Deflater:
                 deflated_bytes=int(batch["deflated_bytes"]),
                 status=int(batch["status"]),
             )
-            self._run(slot, "place_blocks", 1, _PLACERS, batch)
-            self._run(slot, "write_blocks", count, _THREADS, batch)
+            self._run(slot, "place_blocks", 1, tuning.BGZF_PLACERS, batch)
+            self._run(slot, "write_blocks", count, tuning.BGZF_THREADS, batch)
 
     def _at_once(self, content: int) -> int:
         """The number of blocks that fit the budget for scratch memory."""
-        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(_THREADS, content)
-        return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + space_bytes)))
+        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(tuning.BGZF_THREADS, content)
+        return max(
+            1,
+            int(
+                tuning.DEFLATE_SCRATCH_SHARE * self._device.budget / (scratch_bytes / tuning.BGZF_THREADS + space_bytes)
+            ),
+        )
 
     def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
         slot.launch(self._device.function("bgzf", name), blocks, threads, batch)

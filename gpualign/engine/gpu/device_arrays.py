@@ -12,19 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine import tuning
 from gpualign.engine.gpu.device import Device
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
 #: zero words before and after packed text: kernels read up to 32 bases beyond a window
 PAD_WORDS = 4
-#: share of the device's budget for arrays that may also stay on the host; batches need the rest
-_RESIDENT_SHARE = 0.7
-#: smallest array staged in pinned memory, size of its parts, and threads that fill them: the driver copies pageable
-#: memory, such as an index's, at a fraction of the bus's speed
-_STAGED_BYTES = 1 << 29
-_PART_BYTES = 1 << 23
-_COPIERS = 8
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,7 @@ class DeviceArrays:
 
     def _upload(self, source: Computed | _Given) -> int:
         size = max(1, source.nbytes + 2 * self._padding)
-        if self._beyond and self._device.allocated + size > _RESIDENT_SHARE * self._device.budget:
+        if self._beyond and self._device.allocated + size > tuning.RESIDENT_SHARE * self._device.budget:
             return self._map(source, size)
         pointer = self._device.allocate(size)
         self._held.append((pointer, size))
@@ -111,20 +105,20 @@ class DeviceArrays:
     def _copy(self, address: int, source: Computed | _Given) -> None:
         driver, pool = self._device.driver, self._device.pinned_pool
         buffers = []  # as many as run_ordered has in flight
-        if source.nbytes >= _STAGED_BYTES:
+        if source.nbytes >= tuning.STAGED_BYTES:
             with contextlib.suppress(MemoryError):
-                buffers = [pool.make(_PART_BYTES) for _ in range(2 * _COPIERS)]
-        if len(buffers) < 2 * _COPIERS:
+                buffers = [pool.make(tuning.PART_BYTES) for _ in range(2 * tuning.COPIERS)]
+        if len(buffers) < 2 * tuning.COPIERS:
             driver.memcpy_htod(address, source.whole())
             return
 
         def fill(start: int) -> tuple[int, NDArray[np.uint8]]:
-            stop = min(source.nbytes, start + _PART_BYTES)
-            buffer: NDArray[np.uint8] = buffers[start // _PART_BYTES % len(buffers)][: stop - start]
+            stop = min(source.nbytes, start + tuning.PART_BYTES)
+            buffer: NDArray[np.uint8] = buffers[start // tuning.PART_BYTES % len(buffers)][: stop - start]
             source.fill(start, buffer)
             return start, buffer
 
-        for start, buffer in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+        for start, buffer in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
             driver.memcpy_htod(address + start, buffer)
 
     def _map(self, source: Computed | _Given, size: int) -> int:
@@ -133,9 +127,9 @@ class DeviceArrays:
         memory[: self._padding] = memory[self._padding + source.nbytes :] = 0
 
         def fill(start: int) -> None:
-            source.fill(start, content[start : start + _PART_BYTES])
+            source.fill(start, content[start : start + tuning.PART_BYTES])
 
-        for _ in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+        for _ in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
             pass
         self._mapped.append(memory)
         return address + self._padding

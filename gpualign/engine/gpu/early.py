@@ -10,12 +10,11 @@ import os
 import re
 from collections.abc import Sequence
 
+from gpualign.engine import tuning
 from gpualign.errors import GpualignError
 
 #: NVIDIA's driver
 LIBRARY = "libcuda.so.1"
-#: bytes of input from which "auto" will choose a GPU
-_MUCH = 32 << 20
 
 
 def begin(arguments: Sequence[str]) -> None:
@@ -38,7 +37,7 @@ def _wanted(arguments: Sequence[str]) -> list[int] | None:
     if device == ["auto"]:
         paths = [path for word in words for path in word.split(",")]
         sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
-        return [] if sum(sizes) >= _MUCH or "--samples" in words else None
+        return [] if sum(sizes) >= tuning.EARLY_BYTES or "--samples" in words else None
     match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(?:,cpu)?", "".join(device))
     if match is None:
         return None

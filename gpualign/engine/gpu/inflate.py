@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import Nvcomp
+from gpualign.engine import tuning
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.streaming.pinned import Allocate, pinned_or_pageable
 
 _ALIGNMENT = 16
-_THREADS = 256
 #: uint64 arrays with a value per block: addresses and sizes of payload and text
 _NUMBERS = 4
 
@@ -126,7 +126,7 @@ class InflateKernel:
             damaged=damaged,
             count=item.count,
         )
-        slot.launch(self.device.function("bgzf", "check_texts"), item.count, _THREADS, batch)
+        slot.launch(self.device.function("bgzf", "check_texts"), item.count, tuning.BGZF_THREADS, batch)
         slot.download("damaged", 1, np.uint32)
         slot.download("inflated", item.text_bytes, np.uint8)
 

@@ -15,17 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine import tuning
 from gpualign.engine.buffer_pool import BufferPool, PoolBuffer, rounded
 from gpualign.params import available_memory
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
-
-#: bytes pinned at a time; small buffers are cut from such a chunk
-CHUNK = 32 << 20
-#: limit of :meth:`PinnedPool.allocate`: bytes, and share of the free host memory
-_MAX_PINNED, _MAX_PINNED_SHARE = 4 << 30, 1 / 8
-#: size from which pinning a buffer takes long enough to be done ahead
-_LARGE = 16 << 20
 
 
 class PinnedBuffer(PoolBuffer):
@@ -46,10 +40,12 @@ class PinnedPool(BufferPool):
         ahead: number of further large buffers of a size to pin ahead, for commands that stream many batches.
     """
 
-    def __init__(self, pinned: Any, chunk: int = CHUNK, limit: int | None = None) -> None:
+    def __init__(self, pinned: Any, chunk: int = tuning.PINNED_CHUNK, limit: int | None = None) -> None:
         super().__init__(PinnedBuffer)
         self._pinned, self._chunk = pinned, chunk
-        self._limit = min(_MAX_PINNED, int(_MAX_PINNED_SHARE * available_memory())) if limit is None else limit
+        self._limit = (
+            min(tuning.MAX_PINNED, int(tuning.MAX_PINNED_SHARE * available_memory())) if limit is None else limit
+        )
         self._rest = np.zeros(0, np.uint8)
         self._cutting = threading.Lock()  # guards the chunk
         self.ahead = 0
@@ -80,7 +76,7 @@ class PinnedPool(BufferPool):
         """Pin further large buffers in the background, so that the next request, mostly from the device's thread, need
         not wait.
         """
-        for _ in range(self.ahead if size >= _LARGE else 0):
+        for _ in range(self.ahead if size >= tuning.LARGE_PINNED else 0):
             with contextlib.suppress(RuntimeError):  # closed
                 self._lockers.submit(self._pin_ahead, size)
 

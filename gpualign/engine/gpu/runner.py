@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.work_queue import WorkQueue
@@ -25,13 +26,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _KernelItem = TypeVar("_KernelItem", contravariant=True)
 _KernelResult = TypeVar("_KernelResult", covariant=True)
-
-#: batches in flight on a device: one computes, one copies
-SLOTS = 2
-#: seconds after which a device's thread polls its batches: after an error the driver makes no callback
-_POLL_S = 0.1
-#: seconds that a short call spins before it sleeps
-_SPIN_S = 5e-3
 
 
 class Kernel(Protocol[_KernelItem, _KernelResult]):
@@ -57,7 +51,10 @@ class DevicePool(Generic[Item, Result]):
     """
 
     def __init__(
-        self, make_kernel: Callable[[Device], Kernel[Item, Result]], devices: Sequence[Device], slots: int = SLOTS
+        self,
+        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        devices: Sequence[Device],
+        slots: int = tuning.SLOTS,
     ) -> None:
         self._queue: WorkQueue[Item, Result] = WorkQueue(devices)
         self._loops: list[Future[None]] = [
@@ -92,7 +89,7 @@ def run_on_devices(
     items: Iterable[Item],
     make_kernel: Callable[[Device], Kernel[Item, Result]],
     devices: Sequence[Device],
-    slots: int = SLOTS,
+    slots: int = tuning.SLOTS,
 ) -> Iterator[Result]:
     """Yield each item's result in the order of ``items``; ``items`` is advanced in the calling thread.
 
@@ -160,7 +157,7 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
         else:
             start = time.perf_counter()
             with STEPS.at(WAIT):
-                device.bell.wait(_POLL_S)
+                device.bell.wait(tuning.POLL_S)
             device.timeline.wait_s += time.perf_counter() - start if busy else 0.0
 
 
@@ -199,7 +196,7 @@ def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Resul
         future: Future[Result] = Future()
         kernel, (slot,) = make_kernel(device), slots_of(device, 1)
         try:
-            future.set_result(_run(kernel, slot, item, _SPIN_S))
+            future.set_result(_run(kernel, slot, item, tuning.SPIN_S))
         except DeviceMemoryExceeded:
             _settle(device, future, _run_in_parts, device, kernel, slot, item)
         except BaseException as error:

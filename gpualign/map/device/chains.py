@@ -44,8 +44,6 @@ ARENA_COUNTERS = len(_ARENAS)
 #: counters of a batch: arenas, the next read to chain, passes, and chains done by earlier rounds
 COUNTERS = ARENA_COUNTERS + 1 + ALIGN_COUNTERS + 1
 Array = Callable[[str, int], int]
-#: share of the device's budget for the DP matrices of one pass
-_WORKSPACE_SHARE = 0.05
 
 
 def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
@@ -208,7 +206,7 @@ class ChainSteps:
 
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
-        budget = int(_WORKSPACE_SHARE * self._device.budget)
+        budget = int(tuning.DP_SHARE * self._device.budget)
         for step in passes:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
@@ -245,8 +243,6 @@ def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
 
 #: arenas that are copied back
 _RESULTS = ("outputs", "output_cigars")
-#: how much of them is copied before their sizes are known, as a multiple of the latest batch's share
-_AHEAD = 1.1
 
 
 @dataclass(frozen=True)
@@ -282,7 +278,10 @@ class LongReadKernel:
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
         self._steps.run(slot, chain_launch(self._target, batch, counters))
-        ahead = {name: self._bytes(name, min(1.0, _AHEAD * self._shares[name]) * capacity[name]) for name in _RESULTS}
+        ahead = {
+            name: self._bytes(name, min(1.0, tuning.CHAINS_COPIED_AHEAD * self._shares[name]) * capacity[name])
+            for name in _RESULTS
+        }
         self._in_flight[id(slot)] = _InFlight(capacity, ahead)
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", item.reads * struct("ChainRead").itemsize, np.uint8)

@@ -17,6 +17,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
+from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.kept_arrays import KeptArrays
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
@@ -24,13 +25,10 @@ from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 #: kernels of ``cuda/map_fastq.cu``, in launch order
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
 _ALIGNMENT = 256
-#: key of the device array of :class:`ReadsLayout`; how many are kept until the records are written; their columns
+#: key of the device array of :class:`ReadsLayout`, and its columns
 READS = "reads in text"
-_KEPT = 8
 _COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
 _ANY_LENGTH = (1 << 32) - 1
-#: warps per block of the kernels other than scans
-_WARPS = 8
 
 
 class ReadsLayout:
@@ -206,7 +204,7 @@ class StagedText:
         """(blocks, threads per block) of each of :data:`KERNELS`."""
         count, scan = self.count, _native.FASTQ_READS_SCANNED
         of_all = (32 * self.tiles, self.records, count, 1, 32 * count)
-        of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
+        of_blocks = (32 * tuning.FASTQ_WARPS, 32 * tuning.FASTQ_WARPS, scan, scan, 32 * tuning.FASTQ_WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
 
 
@@ -243,7 +241,7 @@ def _block_of(
 
 def kept_reads(slot: Slot) -> KeptArrays:
     """Parsed reads of mapped batches, kept until their records are written."""
-    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, _KEPT))
+    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, tuning.KEPT_READS))
 
 
 def _aligned(nbytes: int) -> int:

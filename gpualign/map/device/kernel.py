@@ -33,15 +33,8 @@ _MAX_HITS = 1 << 14
 _MATE_WINDOWS = 12
 #: minimum capacity for hits: windows for both mates
 _MIN_HITS = 32
-#: reads per overflow record of a long CIGAR, and secondary alignments per read, for the initial capacity
-_READS_A_LONG_CIGAR = 32
-_USUAL_SECONDARY = 2
 #: bytes of shared memory per block that the driver reserves
 _BLOCK_SHARED = 1024
-#: share of the device's budget for all warps' workspaces in one batch
-_WORKSPACE_SHARE = 0.1
-#: share of the device's budget for the workspaces of the slow path
-_SLOW_PATH_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class Workspace:
         secondary = params.reporting.secondary
         long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations per base, two bytes each
         of_pair = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
-        return of_pair + reads // _READS_A_LONG_CIGAR + reads * min(secondary, _USUAL_SECONDARY)
+        return of_pair + reads // tuning.READS_PER_LONG_CIGAR + reads * min(secondary, tuning.USUAL_SECONDARY)
 
     @property
     def nbytes(self) -> int:
@@ -226,7 +219,9 @@ class MapKernel:
         """Map the templates that the fast path leaves."""
         slow_path, sizes = self._slow_path, given.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
-        warps = max(1, min(at_once, int(_SLOW_PATH_SHARE * self.device.budget) // sizes.group, 2 * given.templates))
+        warps = max(
+            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.budget) // sizes.group, 2 * given.templates)
+        )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
         workspace = int(slot.device_array("slow path workspace", blocks * block_warps * sizes.group))
@@ -294,7 +289,7 @@ class MapKernel:
     def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
         """The number of blocks that are resident at once and fit the budget for workspaces."""
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
+        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map import tuning
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import (
@@ -46,8 +47,6 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.0, 0),
     "output_cigars": (0.0, 0),
 }
-#: growth of arenas that were too small: large, so that a batch of only slow reads needs few rounds
-_GROWTH = 3
 #: initial capacities: bytes of a DP band, and hits of a read
 _FIRST_BAND = 1 << 30
 _FIRST_HITS = 1 << 17
@@ -58,10 +57,6 @@ _HITS_SHARE, _MAX_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
 _MATE_WINDOWS = 32
 #: capacity for loci of a read besides those of its seeds
 _MORE_LOCI = 256
-#: initial capacity for templates: share of the batch, and minimum
-_SHARE, _MIN_TEMPLATES = 1 / 32, 64
-#: share of the device's budget for the states of templates
-_STATES_SHARE = 0.05
 #: kernels in launch order; the second and the third run twice, with the alignment of chains between them
 KERNELS = ("find_slow", "chain_slow", "rank_slow", "choose_slow", "write_slow", "end_slow")
 #: counters of a launch, after those of the arenas: work counters of its steps and of aligned chains, and others
@@ -109,9 +104,9 @@ class SlowPath:
 
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
-        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, _GROWTH), ArenaSizes()
+        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, tuning.SLOW_PATH_GROWTH), ArenaSizes()
         self._band = _FIRST_BAND
-        self._share = 1.0 if params.seeding.full else _SHARE
+        self._share = 1.0 if params.seeding.full else tuning.SLOW_SHARE
         depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
@@ -146,9 +141,9 @@ class SlowPath:
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """The capacity for a batch within a memory budget in bytes."""
         reads, bases = item.reads, item.bases
-        wanted = min(item.templates, max(_MIN_TEMPLATES, int(self._share * item.templates)))
+        wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
         sizes = self._sizes(item)
-        templates = max(1, int(min(wanted, _STATES_SHARE * budget // sizes.template)))
+        templates = max(1, int(min(wanted, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
         return Capacity(
             self._arenas.items(bases, reads),
             self._long_arenas.items(bases, reads),

@@ -29,14 +29,9 @@ from gpualign.streaming.timeline import STEPS
 
 #: alignment of the arrays in a block
 _ALIGNMENT = 16
-#: first guess of a record's bytes besides bases, qualities and names; and growth beyond a text that was too long
+#: first guess of a record's bytes besides bases, qualities and names
 _USUAL_FIELDS = 192
-_GROWTH = 1.25
-#: bytes that are copied before the length is known, as a multiple of the prediction from the latest batch
-_AHEAD = 1.02
 _MIN_BYTES = 1 << 12
-#: warps per block of ``cuda/map_text.cu``; each takes a read
-_WARPS = 4
 
 
 @dataclass(frozen=True)
@@ -177,12 +172,12 @@ class TextKernel:
             capacity=capacity,
             **columns,
         )
-        defines, warps = tuning.text_defines(item.bam), -(-reads // _WARPS)
+        defines, warps = tuning.text_defines(item.bam), -(-reads // tuning.TEXT_WARPS)
         for name, blocks, threads in (
-            ("measure_records", warps, 32 * _WARPS),
+            ("measure_records", warps, 32 * tuning.TEXT_WARPS),
             ("scan_reads", scanned, scan),
             ("scan_blocks", 1, scan),
-            ("write_records", warps, 32 * _WARPS),
+            ("write_records", warps, 32 * tuning.TEXT_WARPS),
         ):
             slot.launch(self.device.function("map_text", name, defines), blocks, threads, batch)
         if deflater is not None:
@@ -193,7 +188,7 @@ class TextKernel:
                 raise
         # mostly all of it, which saves the wait for a second copy
         key = "text" if deflater is None else "blocks"
-        ahead = min(capacity, int(_AHEAD * self._shares[key] * item.usual_bytes))
+        ahead = min(capacity, int(tuning.TEXT_COPIED_AHEAD * self._shares[key] * item.usual_bytes))
         ahead = min(ahead, len(item.space)) or ahead
         slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned(key, ahead, np.uint8), key)
         slot.download("totals", 3, np.uint64)
@@ -213,7 +208,7 @@ class TextKernel:
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.detach_pinned("text block")  # the staging buffer, if there was one
         if size > capacity:
-            self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # for later batches
+            self._scale = max(self._scale, tuning.TEXT_GROWTH * size / item.usual_bytes)  # for later batches
             raise DeviceMemoryExceeded("the records are longer than there was space for")
         nbytes = blocks if key == "blocks" else size
         self._shares[key] = nbytes / max(1, item.usual_bytes)

@@ -12,9 +12,9 @@ import click
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(sequences: str, output: str, quiet: bool, json: str | None, debug: bool) -> None:
-    """Prepare a database for `pairwise --top`: parsed once, checked by checksums, read faster than FASTA.
+    """Prepare a database for `pairwise --top`, which is read faster than FASTA.
 
-    It holds residues and names, and serves any matrix.
+    It holds residues and names, with checksums, and works with any matrix.
 
     \b
     Examples:
