@@ -164,7 +164,7 @@ def open_alignments(
                     if isinstance(sink, BgzfWriter):
                         _write_bam(held, sink, index, layout.bgzf_level, codec)
                     else:
-                        _write_as(held, sink, _form(layout, reference))
+                        _write_as(held, sink, layout, reference)
     for made in (index, crai):
         if path is not None and made is not None:  # written last: readers take an index older than its file for stale
             _remove_former_indexes(path, _INDEXES[str(layout.format)], made.save(path))
@@ -219,14 +219,9 @@ def _write_bam(
             sink.write_cut(cut)
 
 
-def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records]) -> None:
-    for text in held.written(lambda records, _: form(records)):
+def _write_as(held: HeldRecords, sink: Sink, layout: AlignmentLayout, reference: Reference) -> None:
+    """Write the records after the header, as lines of SAM or as BAM for samtools."""
+    names, binary = reference.shown_name_bytes, layout.written == "bam"
+    for text in held.written(lambda records, _: records.copy() if binary else _native.sam_lines(records, *names)):
         if len(text):
             sink.write(text.data)
-
-
-def _form(layout: AlignmentLayout, reference: Reference) -> Callable[[Records], Records]:
-    """BAM records -> the output's bytes."""
-    if layout.written == "bam":
-        return np.copy
-    return lambda records: _native.sam_lines(records, *reference.shown_name_bytes)

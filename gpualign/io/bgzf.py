@@ -30,7 +30,7 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
-#: of the blocks that one thread compresses at a time
+#: content that a thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 
 

@@ -94,9 +94,7 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
         with contextlib.suppress(OSError), open(path, "rb") as file:
             if file.read(1) == b">":
                 named = os.path.abspath(path)
-                uri = (
-                    f"\tUR:{named}" if named.isprintable() else ""
-                )  # a header holds neither tabs nor what is not UTF-8
+                uri = f"\tUR:{named}" if named.isprintable() else ""  # a header holds neither tabs nor invalid UTF-8
     return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 

@@ -232,7 +232,7 @@ class InputFile:
             InputError: damaged compression.
         """
         pieces = cast("BgzfReader", self._stream).pieces()
-        while (piece := self._checked(_next_piece, pieces)) is not None:
+        while (piece := self._checked(lambda _, each: next(each, None), pieces)) is not None:
             yield piece
 
     def marked_end(self) -> bool:
@@ -304,10 +304,6 @@ class InputFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _next_piece(_: Any, pieces: Iterator[Inflated]) -> Inflated | None:
-    return next(pieces, None)
 
 
 def _raw_standard_input() -> Any:

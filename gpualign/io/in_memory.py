@@ -118,11 +118,9 @@ def _symbols(sequences: Sequences) -> float | None:
         return symbols_in_files(os.fspath(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
-    return (
-        float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
-        if isinstance(sequences, list | tuple)
-        else None
-    )
+    if not isinstance(sequences, list | tuple):
+        return None
+    return float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
 
 
 def is_path(given: object) -> TypeGuard[str | os.PathLike[str]]:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 from gpualign.errors import InputError, counted, shown_input
@@ -66,11 +67,7 @@ def _records(
     """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
     if unparsed and source.header is None:
         return run_ordered(source.chunks(batch_bases), to_text, threads)
-    return run_ordered(source.reads(batch_bases), _columns, threads)
-
-
-def _columns(records: Records) -> SequenceBatch:
-    return records.columns()
+    return run_ordered(source.reads(batch_bases), methodcaller("columns"), threads)
 
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
@@ -181,7 +178,7 @@ def _interleaved_batches(
 ) -> Iterator[Reads]:
     """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
     rest: SequenceBatch | None = None
-    for batch in run_ordered(items, _columns, threads):
+    for batch in run_ordered(items, methodcaller("columns"), threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = pair_neighbours(whole, path, all_dots)
         assert paired.mates is not None

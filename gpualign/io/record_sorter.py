@@ -38,9 +38,9 @@ Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
-#: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
+#: limits of a block of a temporary file: bytes, minimum, and blocks per memory, as a range needs some of each run
 _BLOCK_BYTES, _MIN_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
-#: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
+#: limit of a range: bytes, or blocks of each run, as those at its ends are inflated for the next range, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
 #: one in so many threads writes runs; the others map
 _PART_OF_THREADS = 2

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.io.reads import Reads
+from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
@@ -115,3 +116,23 @@ class Found:
         """Reads ``start`` to ``end``, and their records."""
         part = Found.of(self.columns().part(start, end), self.alignments.part(start, end))
         return replace(part, wanted=None if self.wanted is None else self.wanted[start:end], options=self.options)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The output of a batch, for each of a run's files.
+
+    Attributes:
+        records: uint8, formatted records; empty if they are held.
+        held: sorted records to hold until all are known.
+        count: number of records.
+        deflated: ``records`` are whole BGZF blocks.
+        unmapped_reads, mapped_reads: see :class:`Found`.
+    """
+
+    records: NDArray[np.uint8]
+    count: int
+    deflated: bool = False
+    held: RecordBatch | None = None
+    unmapped_reads: bytes | NDArray[np.uint8] = b""
+    mapped_reads: bytes | NDArray[np.uint8] = b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,16 +18,14 @@ from gpualign.io.alignment import dropped_tags, parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.held_records import Observer
-from gpualign.io.output_file import Sink
+from gpualign.io.output_file import Sink, open_output
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.alt import with_alt_records
-from gpualign.map.fastq_output import open_reads_output
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.written import Written
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -186,9 +185,10 @@ class MapOutputs:
         with ExitStack() as stack:
             alignments = open_alignments(options.output, layout, reference, options.threads, observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
-            self._sinks: list[Sink] = []
-            for path in (files.unmapped_reads, files.mapped_reads):
-                self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
+            self._sinks: list[Sink] = [
+                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
+                for path in (files.unmapped_reads, files.mapped_reads)
+            ]
             self._stack = stack.pop_all()
 
     def begin(self, header: bytes) -> None:

@@ -25,11 +25,10 @@ from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.output import RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
-from gpualign.map.written import Written
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
 

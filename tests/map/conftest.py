@@ -21,9 +21,8 @@ from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.output import RecordFormatter
-from gpualign.map.written import Written
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq

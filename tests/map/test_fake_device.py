@@ -20,11 +20,11 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.device.text_batch import TextMapBatch
+from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
-from gpualign.map.written import Written
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES

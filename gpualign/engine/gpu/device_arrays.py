@@ -104,7 +104,7 @@ class DeviceArrays:
 
     def _copy(self, address: int, source: Computed | _Given) -> None:
         driver, pool = self._device.driver, self._device.pinned_pool
-        buffers = []  # as many as run_ordered has in flight
+        buffers = []  # for each part that run_ordered has in flight
         if source.nbytes >= tuning.STAGED_BYTES:
             with contextlib.suppress(MemoryError):
                 buffers = [pool.make(tuning.PART_BYTES) for _ in range(2 * tuning.COPIERS)]

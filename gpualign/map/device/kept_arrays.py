@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from gpualign.engine.gpu.buffers import Slot
@@ -46,12 +47,5 @@ class KeptArrays:
 
     def free(self) -> None:
         """Free all arrays; no kernel may be running."""
-        for pointer, size in (
-            *self._kept.values(),
-            *self._spare,
-            *(each for of in self._in_use.values() for each in of),
-        ):
+        for pointer, size in itertools.chain(self._kept.values(), self._spare, *self._in_use.values()):
             self._device.free(pointer, size)
-        self._kept.clear()
-        self._spare.clear()
-        self._in_use.clear()

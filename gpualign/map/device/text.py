@@ -21,8 +21,7 @@ from gpualign.map import tuning
 from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
-from gpualign.map.found import Found
-from gpualign.map.written import Written
+from gpualign.map.found import Found, Written
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS

@@ -8,7 +8,7 @@ import click
 @click.command("makedb", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("sequences", metavar="SEQUENCES")
 @click.option("-o", "--output", metavar="FILE.gpdb", required=True, help="Where to save the database.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(sequences: str, output: str, quiet: bool, json: str | None, debug: bool) -> None:
