@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint bench report clean
+.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint lint-native bench report clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -28,9 +28,12 @@ $(VENV)/installed: $(NATIVE) | $(BIN)/python
 # the oldest instruction set as well, which gives the same bytes.
 LEVELS ?= native
 TESTS ?= not gpu and not slow
+# ON: warnings of the compiler are errors, and make lint needs no build of its own to see them
+WERROR ?= OFF
 $(VENV)/developing: $(NATIVE) | $(BIN)/python
 	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON \
-	    --config-settings='cmake.define.GPUALIGN_ISA_LEVELS=$(LEVELS)' --editable '.[dev]'
+	    --config-settings='cmake.define.GPUALIGN_ISA_LEVELS=$(LEVELS)' \
+	    --config-settings=cmake.define.GPUALIGN_WERROR=$(WERROR) --editable '.[dev]'
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
@@ -141,12 +144,15 @@ man: $(VENV)/installed
 kernels:
 	$(PYTHON) -m gpualign.cli.prebuild $(if $(WHEEL),--wheel $(WHEEL))
 
-lint: $(VENV)/developing
+lint: $(VENV)/developing $(if $(filter ON,$(WERROR)),,lint-native)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $$(git ls-files "*.[ch]pp" "*.cu" "*.cuh")
 	$(BIN)/mypy
 	$(BIN)/mypy examples/*.py
 	$(BIN)/lint-imports
+
+lint-native: $(VENV)/developing
 	$(PIP_INSTALL) nanobind cmake ninja
 	$(BIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON -DGPUALIGN_TESTS=ON > /dev/null

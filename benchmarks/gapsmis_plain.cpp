@@ -11,8 +11,8 @@
 
 template <int K>
 static void plain(const uint8_t* patterns, const int64_t* pattern_offsets, const uint8_t* texts,
-                              const int64_t* text_offsets, const int32_t* pattern_ids, const int32_t* text_ids,
-                              int64_t pairs, int match, int mismatch, int open, int extend, int32_t* scores) {
+    const int64_t* text_offsets, const int32_t* pattern_ids, const int32_t* text_ids, int64_t pairs, int match,
+    int mismatch, int open, int extend, int32_t* scores) {
     constexpr int32_t low = -(1 << 28);
     std::vector<int32_t> above, current, inserted;
     int32_t deleted[K + 1];
@@ -55,19 +55,20 @@ static void plain(const uint8_t* patterns, const int64_t* pattern_offsets, const
 }
 
 extern "C" int plain_gapsmis(const uint8_t* patterns, const int64_t* pattern_offsets, const uint8_t* texts,
-                             const int64_t* text_offsets, const int32_t* pattern_ids, const int32_t* text_ids,
-                             int64_t pairs, int K, int match, int mismatch, int open, int extend, int32_t* scores) {
+    const int64_t* text_offsets, const int32_t* pattern_ids, const int32_t* text_ids, int64_t pairs, int K, int match,
+    int mismatch, int open, int extend, int32_t* scores) {
     const auto run = K == 0 ? plain<0> : K == 1 ? plain<1> : K == 2 ? plain<2> : K == 3 ? plain<3> : nullptr;
     if (!run) return 1;
-    run(patterns, pattern_offsets, texts, text_offsets, pattern_ids, text_ids, pairs, match, mismatch, open, extend, scores);
+    run(patterns, pattern_offsets, texts, text_offsets, pattern_ids, text_ids, pairs, match, mismatch, open, extend,
+        scores);
     return 0;
 }
 
 // Walks back pairs first..last-1 of a launch's order through directions as the thread-per-pair kernel leaves them,
 // every warp's at its own offset: (passes, band, 32 lanes, words).
-extern "C" void walk_back(const uint32_t* directions, int64_t stride, int band, int words, int width, int cell_bits, int K,
-                          const int32_t* order, int64_t first, int64_t last, const int32_t* rows, const int32_t* gaps,
-                          const int32_t* ends, int32_t* gap_list, int32_t* starts) {
+extern "C" void walk_back(const uint32_t* directions, int64_t stride, int band, int words, int width, int cell_bits,
+    int K, const int32_t* order, int64_t first, int64_t last, const int32_t* rows, const int32_t* gaps,
+    const int32_t* ends, int32_t* gap_list, int32_t* starts) {
     using namespace gpualign::gapsmis;
     const Model model{K, 0, 0, text_end_free, 0};
     for (int64_t rank = first; rank < last; rank++) {

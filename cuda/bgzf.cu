@@ -1,4 +1,5 @@
-// Text to BGZF blocks, but for the deflating, which nvCOMP does between set_tasks and the other two (algo/text/bgzf.hpp).
+// Text to BGZF blocks, but for the deflating, which nvCOMP does between set_tasks and the other two
+// (algo/text/bgzf.hpp).
 #include "algo/text/bgzf.hpp"
 #include "device/block_scan.cuh"
 

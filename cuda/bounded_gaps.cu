@@ -1,8 +1,8 @@
 // Bounded-gap alignment kernels: scores of two pairs a thread in 16 bits, and of a pair per thread or per warp in 32
 // bits with or without the traceback. Launched by gpualign/pairwise/bounded_gaps/device.py.
 //
-// GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_WARP, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend > open.
-// THREADS a block, at least BLOCKS of them on a multiprocessor.
+// GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_WARP, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend >
+// open. THREADS a block, at least BLOCKS of them on a multiprocessor.
 #include <cstdint>
 
 #ifndef GAPS
@@ -48,7 +48,7 @@ __device__ __forceinline__ Model model_of(const Launch& launch) {
 __device__ __forceinline__ Workspace workspace_of(const Launch& launch) {
     const int64_t warp = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
     return Workspace{launch.edges + warp * launch.edges_stride, launch.checkpoints + warp * launch.checkpoints_stride,
-                     launch.directions + warp * launch.directions_stride, launch.band};
+        launch.directions + warp * launch.directions_stride, launch.band};
 }
 
 // Warps take tasks in turn; pairs are sorted, so neighbours in time are of like length.
@@ -67,8 +67,7 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
     }
 }
 
-template <int width, int lanes, bool Trace>
-__device__ __forceinline__ void run_single(const Launch& launch) {
+template <int width, int lanes, bool Trace> __device__ __forceinline__ void run_single(const Launch& launch) {
     extern __shared__ int32_t table[];
     for (int k = threadIdx.x; k < launch.symbols * launch.symbols; k += blockDim.x) table[k] = launch.table[k];
     __syncthreads();
@@ -78,8 +77,7 @@ __device__ __forceinline__ void run_single(const Launch& launch) {
     run<Single<width>, width, lanes, Trace>(launch, scoring);
 }
 
-template <bool Other>
-__device__ __forceinline__ void run_packed(const Launch& launch) {
+template <bool Other> __device__ __forceinline__ void run_packed(const Launch& launch) {
     Packed<WIDTH_PACKED, Other> scoring;
     scoring.table = reinterpret_cast<const uint32_t*>(launch.table);
     scoring.other = uint32_t(launch.other);
@@ -97,7 +95,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_trace_warp(const Laun
 }
 #else
 __global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_packed(const Launch launch) { run_packed<false>(launch); }
-__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_packed_other(const Launch launch) { run_packed<true>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_packed_other(const Launch launch) {
+    run_packed<true>(launch);
+}
 __global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_scores_thread(const Launch launch) {
     run_single<WIDTH_SCORES, 1, false>(launch);
 }

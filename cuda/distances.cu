@@ -1,9 +1,9 @@
-// All pairs of two sets: edit distances, or lengths of longest common subsequences, one query a block, one target a thread.
-// No spills but for some bytes on compute capability 7.5.
+// All pairs of two sets: edit distances, or lengths of longest common subsequences, one query a block, one target a
+// thread. No spills but for some bytes on compute capability 7.5.
 //
 // The block keeps the query's profile in shared memory, each thread the column of its target in WORDS registers (two of
-// them for edit distances). A query of more than 32 * WORDS symbols takes several strips; what leaves the last row of one,
-// two bits a column, waits in global memory for the next.
+// them for edit distances). A query of more than 32 * WORDS symbols takes several strips; what leaves the last row of
+// one, two bits a column, waits in global memory for the next.
 //
 // Macros: WORDS; MODE: 0 infix, 1 prefix, 2 global, 3 indel (as the host numbers them).
 #include "abi/verify.hpp"
@@ -23,14 +23,14 @@ namespace distances {
 
 constexpr int kThreads = 128;
 constexpr bool kIndel = MODE == 3;
-constexpr bool kFollowed = MODE < 2;                     // the best of the last row counts
+constexpr bool kFollowed = MODE < 2;  // the best of the last row counts
 constexpr uint32_t kAbove = MODE == 0 || kIndel ? 0 : 1;  // the row above the first rises
 constexpr int kQuads = (WORDS + 3) / 4;
 constexpr int kQuartersAtOnce = WORDS > 8 ? 1 : 4;  // of a chunk: long columns fill the instruction cache
 
 // The query's rows [first, first + 32 * WORDS) as a profile: word w of code c at (w / 4 * codes + c) * 4 + w % 4.
-__device__ __forceinline__ void build_profile(uint32_t* profile, const uint8_t* query, const uint8_t* table, int32_t length,
-                                              int32_t first, int codes) {
+__device__ __forceinline__ void build_profile(
+    uint32_t* profile, const uint8_t* query, const uint8_t* table, int32_t length, int32_t first, int codes) {
     __syncthreads();
     for (int i = threadIdx.x; i < kQuads * codes * 4; i += kThreads) {
         const int w = i / (codes * 4) * 4 + i % 4;
@@ -100,12 +100,12 @@ struct Strip {
 };
 #endif
 
-// One strip of a thread's pair. `boundary`: what enters each chunk's columns, and then what leaves them; null for a query of
-// one strip. +1 in the high half and -1 in the low one (LCS: the carries in the high one), the first column highest. In one piece,
-// as the pair's column stays in registers.
+// One strip of a thread's pair. `boundary`: what enters each chunk's columns, and then what leaves them; null for a
+// query of one strip. +1 in the high half and -1 in the low one (LCS: the carries in the high one), the first column
+// highest. In one piece, as the pair's column stays in registers.
 template <bool Several>
-__device__ __forceinline__ void run_strip(Pair& pair, const uint4* text, int32_t length, const uint4* profile, int codes,
-                                          int32_t pad, uint32_t* boundary, bool first, bool last) {
+__device__ __forceinline__ void run_strip(Pair& pair, const uint4* text, int32_t length, const uint4* profile,
+    int codes, int32_t pad, uint32_t* boundary, bool first, bool last) {
     Strip strip;
     strip.start(pad);
     const int32_t chunks = (length + kChunk - 1) / kChunk;
@@ -175,8 +175,8 @@ extern "C" __global__ void mark_symbols(const uint8_t* symbols, int64_t count, u
 }
 
 // Interleaves the targets of one warp each; symbols become their codes, `absent` after the end.
-extern "C" __global__ void interleave(const uint8_t* symbols, const int64_t* offsets, const int32_t* order, const uint8_t* table,
-                                      const uint32_t* start, int32_t count, uint32_t absent, uint4* text) {
+extern "C" __global__ void interleave(const uint8_t* symbols, const int64_t* offsets, const int32_t* order,
+    const uint8_t* table, const uint32_t* start, int32_t count, uint32_t absent, uint4* text) {
     const uint32_t warp = blockIdx.x, total = start[warp + 1] - start[warp];
     for (uint32_t i = threadIdx.x; i < total; i += blockDim.x) {
         const uint32_t target = warp * kWarp + i % kWarp;
@@ -194,13 +194,12 @@ extern "C" __global__ void interleave(const uint8_t* symbols, const int64_t* off
     }
 }
 
-// Queries query_order[first + blockIdx.x] against all targets, in blocks of targets by blockIdx.y. The value of pair (q, t)
-// goes to out[blockIdx.x * columns + t]. limits: by length, or null; a value beyond is -1.
-extern "C" __global__ void __launch_bounds__(128)
-    distances(const uint8_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint8_t* table,
-              const uint4* text, const uint32_t* start, const int32_t* target_order, const int64_t* target_offsets,
-              const int32_t* limits, uint32_t* boundary, int32_t* out, int64_t columns, int32_t targets, int32_t first,
-              int32_t codes, int32_t boundary_chunks) {
+// Queries query_order[first + blockIdx.x] against all targets, in blocks of targets by blockIdx.y. The value of pair
+// (q, t) goes to out[blockIdx.x * columns + t]. limits: by length, or null; a value beyond is -1.
+extern "C" __global__ void __launch_bounds__(128) distances(const uint8_t* queries, const int64_t* query_offsets,
+    const int32_t* query_order, const uint8_t* table, const uint4* text, const uint32_t* start,
+    const int32_t* target_order, const int64_t* target_offsets, const int32_t* limits, uint32_t* boundary, int32_t* out,
+    int64_t columns, int32_t targets, int32_t first, int32_t codes, int32_t boundary_chunks) {
     extern __shared__ uint4 shared[];
     uint32_t* profile = reinterpret_cast<uint32_t*>(shared);
     const Texts texts{text, start, target_order, target_offsets, targets};
@@ -210,7 +209,8 @@ extern "C" __global__ void __launch_bounds__(128)
     const int32_t strips = max(1, (n + 32 * WORDS - 1) / (32 * WORDS));
     const int32_t pad = kIndel ? 0 : strips * 32 * WORDS - n;
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    uint32_t* mine = boundary + (int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * (kThreads / kWarp) * boundary_chunks * kWarp +
+    uint32_t* mine = boundary +
+                     (int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * (kThreads / kWarp) * boundary_chunks * kWarp +
                      warp * boundary_chunks * kWarp + lane;
     if (strips == 1) build_profile(profile, symbols, table, n, -pad, codes);
     const int32_t batches = (targets + kThreads - 1) / kThreads;
@@ -225,7 +225,8 @@ extern "C" __global__ void __launch_bounds__(128)
         } else {
             for (int32_t strip = 0; strip < strips; strip++) {
                 build_profile(profile, symbols, table, n, strip * 32 * WORDS - pad, codes);
-                run_strip<true>(pair, here, m, shared, codes, pad - strip * 32 * WORDS, mine, strip == 0, strip == strips - 1);
+                run_strip<true>(
+                    pair, here, m, shared, codes, pad - strip * 32 * WORDS, mine, strip == 0, strip == strips - 1);
             }
         }
         if (at >= targets) continue;

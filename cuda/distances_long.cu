@@ -1,5 +1,5 @@
-// Distances of long pairs without a limit known before (algo/distances/reach.hpp): the tiles of a pair's diagonals are handed out
-// to blocks by tickets, so that whoever waits for a tile waits for a block that runs already.
+// Distances of long pairs without a limit known before (algo/distances/reach.hpp): the tiles of a pair's diagonals are
+// handed out to blocks by tickets, so that whoever waits for a tile waits for a block that runs already.
 //
 // Macros: BITS of a symbol, 2 or 8; WIDTH and STEPS of a tile, THREADS that share it.
 #include "algo/distances/reach.hpp"
@@ -17,12 +17,10 @@
 namespace gpualign {
 namespace reach {
 
-template <uint32_t Threads>
-struct Group {
+template <uint32_t Threads> struct Group {
     using Type = Block<Threads>;
 };
-template <>
-struct Group<Warp::kLanes> {
+template <> struct Group<Warp::kLanes> {
     using Type = Warp;
 };
 using Tile = Shape<WIDTH, STEPS>;
@@ -36,9 +34,10 @@ struct Rows {
     __device__ __forceinline__ void put(int32_t k, int32_t row) const { __stcg(after + k, row); }
 };
 
-// Symbols of a set as codes of BITS each, and reversed `back` words later; one sequence a blockIdx.x, its words shared out over
-// blockIdx.y.
-extern "C" __global__ void pack(const uint8_t* symbols, const int64_t* offsets, const uint8_t* table, uint32_t* words, int64_t back) {
+// Symbols of a set as codes of BITS each, and reversed `back` words later; one sequence a blockIdx.x, its words shared
+// out over blockIdx.y.
+extern "C" __global__ void pack(
+    const uint8_t* symbols, const int64_t* offsets, const uint8_t* table, uint32_t* words, int64_t back) {
     constexpr int32_t each = int32_t(Packed<BITS>::kPerWord);
     const int64_t begin = offsets[blockIdx.x], length = offsets[blockIdx.x + 1] - begin;
     uint32_t* const out = words + first_word<BITS>(begin, blockIdx.x);
@@ -61,8 +60,11 @@ struct Progress {
     uint32_t* result;
 
     // Whether sums of that many errors and more need not be tried.
-    __device__ __forceinline__ bool settled(int32_t sum) const { return *reinterpret_cast<volatile uint32_t*>(result) <= uint32_t(sum); }
-    __device__ __forceinline__ bool wait_for(bool from_end, int32_t first, int32_t last, int32_t phase, int32_t sum) const {
+    __device__ __forceinline__ bool settled(int32_t sum) const {
+        return *reinterpret_cast<volatile uint32_t*>(result) <= uint32_t(sum);
+    }
+    __device__ __forceinline__ bool wait_for(
+        bool from_end, int32_t first, int32_t last, int32_t phase, int32_t sum) const {
         for (int32_t tile = first; tile <= last; tile++) {
             if (!tiles.has(phase - 1, tile)) continue;
             while (*reinterpret_cast<const volatile int32_t*>(done[from_end] + tile) < phase)
@@ -70,23 +72,24 @@ struct Progress {
         }
         return true;
     }
-    // Waits until what a tile reads of the phase before is there, and nobody reads any more what it overwrites; false where it is
-    // not needed.
+    // Waits until what a tile reads of the phase before is there, and nobody reads any more what it overwrites; false
+    // where it is not needed.
     __device__ __forceinline__ bool ready(Direction direction, int32_t phase, int32_t tile) const {
         const int32_t sum = direction.least_sum(phase, Tile::kSteps);
         return wait_for(direction.from_end, tile - 1, tile + 1, phase, sum) &&
-               wait_for(!direction.from_end, tiles.first_opposite(tile), tiles.last_opposite(tile), phase, sum) && !settled(sum);
+               wait_for(!direction.from_end, tiles.first_opposite(tile), tiles.last_opposite(tile), phase, sum) &&
+               !settled(sum);
     }
 };
 
-// Pairs [first_pair, ...) of rows of queries query_order[first + row] and all targets, `blocks_each` blocks a pair; matrix[pair]
-// holds kNone before. Reversed texts are query_back and target_back words later. reached: 2 kKept times `diagonals` a pair,
-// progress: twice `tiles_each` a pair, zeros, and a ticket a pair, zeros.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    long_pairs(const uint32_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint32_t* targets,
-               const int64_t* target_offsets, const int32_t* limits, int32_t* reached, int32_t* progress, uint32_t* tickets,
-               int32_t* matrix, int64_t query_back, int64_t target_back, int64_t diagonals, int64_t first_pair, int32_t tiles_each,
-               int32_t first, int32_t columns, int32_t blocks_each, int32_t substitutions) {
+// Pairs [first_pair, ...) of rows of queries query_order[first + row] and all targets, `blocks_each` blocks a pair;
+// matrix[pair] holds kNone before. Reversed texts are query_back and target_back words later. reached: 2 kKept times
+// `diagonals` a pair, progress: twice `tiles_each` a pair, zeros, and a ticket a pair, zeros.
+extern "C" __global__ void __launch_bounds__(THREADS) long_pairs(const uint32_t* queries, const int64_t* query_offsets,
+    const int32_t* query_order, const uint32_t* targets, const int64_t* target_offsets, const int32_t* limits,
+    int32_t* reached, int32_t* progress, uint32_t* tickets, int32_t* matrix, int64_t query_back, int64_t target_back,
+    int64_t diagonals, int64_t first_pair, int32_t tiles_each, int32_t first, int32_t columns, int32_t blocks_each,
+    int32_t substitutions) {
     __shared__ Shared<Tile> shared;
     __shared__ int64_t ticket;
     __shared__ bool go_on;
@@ -94,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int32_t query = query_order[first + at / columns], target = int32_t(at % columns);
     const int64_t q = query_offsets[query], t = target_offsets[target];
     const int32_t n = int32_t(query_offsets[query + 1] - q), m = int32_t(target_offsets[target + 1] - t);
-    const uint32_t *query_words = queries + first_word<BITS>(q, query), *target_words = targets + first_word<BITS>(t, target);
+    const uint32_t *query_words = queries + first_word<BITS>(q, query),
+                   *target_words = targets + first_word<BITS>(t, target);
     const int32_t limit = limits ? limits[n > m ? n : m] : INT32_MAX;
     int32_t* const rows = reached + local * 2 * kKept * diagonals + n;
     Turn<Tile> turn(Tiles<Tile>{n, m});
@@ -114,15 +118,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (!go_on && direction.from_end) return;  // those that follow try larger sums
         if (!go_on) continue;
         const bool from_end = direction.from_end;
-        const auto kept = [&](bool of_end, int32_t of_phase) { return rows + (of_end * kKept + (of_phase + kKept) % kKept) * diagonals; };
+        const auto kept = [&](bool of_end, int32_t of_phase) {
+            return rows + (of_end * kKept + (of_phase + kKept) % kKept) * diagonals;
+        };
         const Rows mine{kept(from_end, phase - 1), kept(!from_end, direction.met(phase)), kept(from_end, phase)};
-        const reach::Pair<BITS> pair{{query_words + (from_end ? query_back : 0)}, {target_words + (from_end ? target_back : 0)}, n, m,
-                                     substitutions != 0};
+        const reach::Pair<BITS> pair{{query_words + (from_end ? query_back : 0)},
+            {target_words + (from_end ? target_back : 0)}, n, m, substitutions != 0};
         const int32_t found = run_tile(Group<THREADS>::Type(), pair, direction, phase, tile, limit, mine, shared);
         if (threadIdx.x == 0 && found != kNone) atomicMin(all.result, uint32_t(found));
         __threadfence();
         __syncthreads();
-        if (threadIdx.x == 0 && found == kNone) *reinterpret_cast<volatile int32_t*>(done + (from_end ? tiles_each : 0) + tile) = phase + 1;
+        if (threadIdx.x == 0 && found == kNone)
+            *reinterpret_cast<volatile int32_t*>(done + (from_end ? tiles_each : 0) + tile) = phase + 1;
     }
 }
 

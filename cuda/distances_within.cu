@@ -1,10 +1,11 @@
-// Pairs of two sets within limits, as a list (algo/pairwise/edit_band.hpp): one query a block, one target a thread, in bands of
-// up to 32 diagonals (64 with WIDE), and the best of each row of a matrix.
-// gpualign: registers only (no spills, checked by the tests).
+// Pairs of two sets within limits, as a list (algo/pairwise/edit_band.hpp): one query a block, one target a thread, in
+// bands of up to 32 diagonals (64 with WIDE), and the best of each row of a matrix. gpualign: registers only (no
+// spills, checked by the tests).
 //
 // The block keeps the words of the band in shared memory: bit b of word x of a code tells whether the query's symbol
-// x - top + b is that one, top being a word's highest bit. So a thread whose lowest diagonal is `above` reads word j + above in
-// column j, and that diagonal is always the highest bit: the steps that cost nothing are shifted into a word and counted.
+// x - top + b is that one, top being a word's highest bit. So a thread whose lowest diagonal is `above` reads word j +
+// above in column j, and that diagonal is always the highest bit: the steps that cost nothing are shifted into a word
+// and counted.
 #include "algo/pairwise/edit_band.hpp"
 #include "device/distances/columns.cuh"
 
@@ -26,8 +27,8 @@ constexpr int kTop = int(sizeof(Bits)) * 8 - 1;
 constexpr int kBandThreads = 256;
 
 // Words x in [0, columns) for each code: rows[x * codes + c].
-__device__ __forceinline__ void build_rows(Bits* rows, const uint8_t* query, const uint8_t* table, int32_t n, int codes,
-                                           int32_t columns) {
+__device__ __forceinline__ void build_rows(
+    Bits* rows, const uint8_t* query, const uint8_t* table, int32_t n, int codes, int32_t columns) {
     for (int32_t i = threadIdx.x; i < columns * codes; i += kBandThreads) rows[i] = 0;
     __syncthreads();
     // each word gathers its own symbols: bit b of word x is symbol x - top + b
@@ -40,8 +41,8 @@ __device__ __forceinline__ void build_rows(Bits* rows, const uint8_t* query, con
 }
 
 // The distance where it is within the limit, else -1.
-__device__ __forceinline__ int32_t distance_within(const Bits* rows, int codes, const uint4* text, int32_t n, int32_t m,
-                                                   int32_t limit, bool wanted) {
+__device__ __forceinline__ int32_t distance_within(
+    const Bits* rows, int codes, const uint4* text, int32_t n, int32_t m, int32_t limit, bool wanted) {
     const nw::EditBand band = nw::edit_band(n, m, limit);
     wanted = wanted && band.fits;
     if (!__any_sync(0xffffffffu, wanted)) return -1;
@@ -90,14 +91,13 @@ __device__ __forceinline__ int32_t distance_within(const Bits* rows, int codes, 
 }
 
 // Queries query_order[first + blockIdx.x] against the targets numbered [from[blockIdx.x], to[blockIdx.x]), which may be
-// within the limit by their lengths. found: (smaller << 32 | larger) with `half`, else (query << 32 | target); found_count
-// goes on beyond `maximum`.
-extern "C" __global__ void __launch_bounds__(256)
-    distances_within(const uint8_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint8_t* table,
-                     const uint4* text, const uint32_t* start, const int32_t* target_order, const int64_t* target_offsets,
-                     const int32_t* limits, const int32_t* from, const int32_t* to, uint64_t* found, int32_t* values,
-                     unsigned long long* found_count, uint64_t maximum, int32_t first, int32_t codes, int32_t columns,
-                     int32_t with_itself) {
+// within the limit by their lengths. found: (smaller << 32 | larger) with `half`, else (query << 32 | target);
+// found_count goes on beyond `maximum`.
+extern "C" __global__ void __launch_bounds__(256) distances_within(const uint8_t* queries, const int64_t* query_offsets,
+    const int32_t* query_order, const uint8_t* table, const uint4* text, const uint32_t* start,
+    const int32_t* target_order, const int64_t* target_offsets, const int32_t* limits, const int32_t* from,
+    const int32_t* to, uint64_t* found, int32_t* values, unsigned long long* found_count, uint64_t maximum,
+    int32_t first, int32_t codes, int32_t columns, int32_t with_itself) {
     extern __shared__ uint4 shared[];
     Bits* rows = reinterpret_cast<Bits*>(shared);
     const int32_t index = first + int32_t(blockIdx.x), query = query_order[index];
@@ -110,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(256)
         const bool there = at < end && at >= from[blockIdx.x];
         const int32_t target = there ? target_order[at] : 0;
         const int32_t m = there ? int32_t(target_offsets[target + 1] - target_offsets[target]) : 0;
-        const int32_t value = distance_within(rows, codes, text + (there ? start[at / kWarp] + at % kWarp : 0), n, m,
-                                              limits[max(n, m)], there);
+        const int32_t value = distance_within(
+            rows, codes, text + (there ? start[at / kWarp] + at % kWarp : 0), n, m, limits[max(n, m)], there);
         const bool kept = value >= 0;
         const uint32_t mask = __ballot_sync(0xffffffffu, kept);
         if (!mask) continue;
@@ -125,11 +125,11 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Values of a matrix (rows, columns) that are at least `minimum`, as a list like that of distances_within; row r is query number
-// query_order[first + r]. With `half` only those beyond the diagonal, by number.
-extern "C" __global__ void collect_values(const int32_t* matrix, const int32_t* query_order, uint64_t* found, int32_t* values,
-                                          unsigned long long* found_count, uint64_t maximum, int64_t columns, int32_t first,
-                                          int32_t with_itself, int32_t half, int32_t minimum) {
+// Values of a matrix (rows, columns) that are at least `minimum`, as a list like that of distances_within; row r is
+// query number query_order[first + r]. With `half` only those beyond the diagonal, by number.
+extern "C" __global__ void collect_values(const int32_t* matrix, const int32_t* query_order, uint64_t* found,
+    int32_t* values, unsigned long long* found_count, uint64_t maximum, int64_t columns, int32_t first,
+    int32_t with_itself, int32_t half, int32_t minimum) {
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
     const int32_t* row = matrix + int64_t(blockIdx.x) * columns;
     for (int64_t base = int64_t(blockIdx.y) * blockDim.x; base < columns; base += int64_t(gridDim.y) * blockDim.x) {
@@ -148,11 +148,11 @@ extern "C" __global__ void collect_values(const int32_t* matrix, const int32_t* 
     }
 }
 
-// The best `maximum` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer. Values
-// below `minimum` do not count. One block a row; each round finds the next best.
-extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_order, int32_t* best_targets, int32_t* best_values,
-                                   int64_t columns, int32_t first, int32_t maximum, int32_t with_itself, int32_t minimum,
-                                   int32_t largest) {
+// The best `maximum` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer.
+// Values below `minimum` do not count. One block a row; each round finds the next best.
+extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_order, int32_t* best_targets,
+    int32_t* best_values, int64_t columns, int32_t first, int32_t maximum, int32_t with_itself, int32_t minimum,
+    int32_t largest) {
     __shared__ uint64_t warps[32];
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
     const int32_t* row = matrix + int64_t(blockIdx.x) * columns;

@@ -1,12 +1,13 @@
 // LCS lengths of one query against many subjects.
 //
-// LANES threads share a subject: thread r of them keeps words [r * TILE, (r + 1) * TILE) of the query's row in registers
-// and works r subject symbols behind thread 0; symbol and carry reach the next thread by one shuffle. LANES = 1 is the
-// thread per subject. A query of more than LANES * TILE words takes several passes over the subjects, the carries of the
-// columns kept as packed bits between them.
+// LANES threads share a subject: thread r of them keeps words [r * TILE, (r + 1) * TILE) of the query's row in
+// registers and works r subject symbols behind thread 0; symbol and carry reach the next thread by one shuffle. LANES =
+// 1 is the thread per subject. A query of more than LANES * TILE words takes several passes over the subjects, the
+// carries of the columns kept as packed bits between them.
 //
-// The profile of a pass lies in shared memory so that the eight threads that a 128-bit load serves at once never meet in
-// a bank, whatever their symbols: each thread has a slot of 16 bytes in every 128 (docs: lcs/device/lengths.py lays it out).
+// The profile of a pass lies in shared memory so that the eight threads that a 128-bit load serves at once never meet
+// in a bank, whatever their symbols: each thread has a slot of 16 bytes in every 128 (docs: lcs/device/lengths.py lays
+// it out).
 //
 // Macros: LCS_TILE (words a thread, a multiple of 4), LCS_LANES (1, 2, 4, 8, 16, 32), LCS_THREADS (that must
 // fit a multiprocessor, in blocks of any size, which bounds the registers), LCS_FORMULATION (Crochemore or AllisonDix).
@@ -34,36 +35,34 @@ constexpr int warp_lanes = 32;
 
 // Subjects in the order of their lengths, the groups of a warp interleaved in chunks.
 struct LcsBatch {
-    const uint4* text;            // codes; chunk c of subject s of warp w at warp_start[w] + c * subjects a warp + s
-    const uint32_t* warp_start;   // in chunks
+    const uint4* text;  // codes; chunk c of subject s of warp w at warp_start[w] + c * subjects a warp + s
+    const uint32_t* warp_start;  // in chunks
     const uint32_t* warp_chunks;  // chunks of the warp's longest subject
-    uint16_t* carries;            // at the index of the text's chunk, or with LANES > 1 further back (see below)
-    const uint32_t* order;        // index in the batch of each sorted subject
-    int32_t* lengths;             // result, in the batch's order
+    uint16_t* carries;  // at the index of the text's chunk, or with LANES > 1 further back (see below)
+    const uint32_t* order;  // index in the batch of each sorted subject
+    int32_t* lengths;  // result, in the batch's order
     uint32_t subjects;
 };
 
 // Where a thread finds the masks of a symbol: bytes code * row_stride + its slot, then one `step` on for every 4 words.
 struct LcsProfile {
     const uint4* passes;  // the shared-memory image of every pass
-    uint32_t image;       // 128-bit units of an image
-    uint32_t count;       // passes
+    uint32_t image;  // 128-bit units of an image
+    uint32_t count;  // passes
     uint32_t row_stride;  // bytes, a multiple of 16
-    uint32_t slot_stride; // bytes from one thread's slot to the next: 16, or 0 where all threads read the same words
-    uint32_t absent;      // the code whose masks are zero
+    uint32_t slot_stride;  // bytes from one thread's slot to the next: 16, or 0 where all threads read the same words
+    uint32_t absent;  // the code whose masks are zero
 };
 
-template <int LANES>
-struct LcsShape {
+template <int LANES> struct LcsShape {
     static constexpr int slots = LANES < 8 ? 8 : LANES;
     static constexpr int step = 16 * slots;
     static constexpr int subjects = warp_lanes / LANES;  // a warp
-    static constexpr int delay = LANES - 1;              // columns that the last thread is behind the first
+    static constexpr int delay = LANES - 1;  // columns that the last thread is behind the first
 };
 
 // The masks of one symbol, four words a load.
-template <int STEP>
-struct MaskRow {
+template <int STEP> struct MaskRow {
     const char* at;
     uint4 four;
     __device__ __forceinline__ uint32_t operator()(int w) {
@@ -77,7 +76,7 @@ __device__ __forceinline__ uint32_t symbol(uint32_t four, int i) { return __byte
 // One subject a thread.
 template <class Policy, int TILE>
 __device__ __forceinline__ void run_alone(uint32_t (&row)[TILE], const uint4* text, uint16_t* carries, uint32_t chunks,
-                                          const char* slot, uint32_t row_stride, bool first, bool last) {
+    const char* slot, uint32_t row_stride, bool first, bool last) {
     uint4 next = chunks ? text[0] : uint4{};
     for (uint32_t c = 0; c < chunks; c++) {
         uint4 codes = next;
@@ -88,7 +87,8 @@ __device__ __forceinline__ void run_alone(uint32_t (&row)[TILE], const uint4* te
         for (int part = 0; part < chunk / 4; part++) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                lcs_column<Policy>(row, MaskRow<LcsShape<1>::step>{slot + symbol(codes.x, i) * row_stride, {}}, in, out);
+                lcs_column<Policy>(
+                    row, MaskRow<LcsShape<1>::step>{slot + symbol(codes.x, i) * row_stride, {}}, in, out);
             codes = uint4{codes.y, codes.z, codes.w, 0};
         }
         if (!last) carries[c * warp_lanes] = uint16_t(out);
@@ -100,8 +100,7 @@ __device__ __forceinline__ void run_alone(uint32_t (&row)[TILE], const uint4* te
 // The last thread's carries come `delay` columns late, so carries[c] holds those of columns c * 16 - delay onwards.
 template <class Policy, int TILE, int LANES>
 __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4* text, uint16_t* carries,
-                                             uint32_t chunks, const char* slot, const LcsProfile& profile, bool first,
-                                             bool last) {
+    uint32_t chunks, const char* slot, const LcsProfile& profile, bool first, bool last) {
     using Shape = LcsShape<LANES>;
     const int lane = threadIdx.x % LANES;
     constexpr uint32_t late = (Shape::delay + chunk - 1) / chunk;  // chunks
@@ -173,8 +172,8 @@ __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProf
         if constexpr (LANES == 1) {
             run_alone<Policy>(row, batch.text + start + inside, carries, chunks, slot, profile.row_stride, first, last);
         } else {
-            run_together<Policy, TILE, LANES>(row, batch.text + start + inside, carries, chunks, slot, profile, first,
-                                              last);
+            run_together<Policy, TILE, LANES>(
+                row, batch.text + start + inside, carries, chunks, slot, profile, first, last);
         }
 #pragma unroll
         for (int w = 0; w < TILE; w++) total += __popc(Policy::grows(row[w]));
@@ -187,21 +186,20 @@ __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProf
 
 }  // namespace gpualign
 
-extern "C" __global__ void __launch_bounds__(LCS_THREADS)
-    lcs_lengths(const uint4* text, const uint32_t* warp_start, const uint32_t* warp_chunks, uint16_t* carries,
-                const uint32_t* order, int32_t* lengths, uint32_t subjects, const uint4* passes, uint32_t image,
-                uint32_t count, uint32_t row_stride, uint32_t slot_stride, uint32_t absent) {
+extern "C" __global__ void __launch_bounds__(LCS_THREADS) lcs_lengths(const uint4* text, const uint32_t* warp_start,
+    const uint32_t* warp_chunks, uint16_t* carries, const uint32_t* order, int32_t* lengths, uint32_t subjects,
+    const uint4* passes, uint32_t image, uint32_t count, uint32_t row_stride, uint32_t slot_stride, uint32_t absent) {
     extern __shared__ uint4 lcs_shared[];
     const gpualign::LcsBatch batch{text, warp_start, warp_chunks, carries, order, lengths, subjects};
     const gpualign::LcsProfile profile{passes, image, count, row_stride, slot_stride, absent};
-    gpualign::lcs_lengths<gpualign::LCS_FORMULATION, LCS_TILE, LCS_LANES>(batch, profile,
-                                                                         reinterpret_cast<char*>(lcs_shared));
+    gpualign::lcs_lengths<gpualign::LCS_FORMULATION, LCS_TILE, LCS_LANES>(
+        batch, profile, reinterpret_cast<char*>(lcs_shared));
 }
 
 // Translates the subjects' bytes to codes and interleaves them for lcs_lengths; one block a warp of subjects.
 extern "C" __global__ void lcs_encode(const uint32_t* bases, const int64_t* offsets, const uint32_t* order,
-                                      const uint8_t* table, const uint32_t* warp_start, const uint32_t* warp_chunks,
-                                      uint32_t subjects, uint32_t absent, uint4* text) {
+    const uint8_t* table, const uint32_t* warp_start, const uint32_t* warp_chunks, uint32_t subjects, uint32_t absent,
+    uint4* text) {
     using namespace gpualign;
     constexpr uint32_t width = LcsShape<LCS_LANES>::subjects;
     __shared__ uint8_t code[256];

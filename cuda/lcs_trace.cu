@@ -9,9 +9,8 @@
 //   counts    lengths found
 extern "C" __global__ void __launch_bounds__(32)
     lcs_trace(const gpualign::LcsFour* masks, const uint8_t* code, const uint8_t* query, const uint8_t* bases,
-              const int64_t* offsets, const int64_t* blocks, const int64_t* ends, uint32_t* codes,
-              gpualign::LcsFour* kept, uint32_t* carries, uint8_t* text, int32_t* counts, uint32_t query_length,
-              uint32_t absent, uint32_t tiles) {
+        const int64_t* offsets, const int64_t* blocks, const int64_t* ends, uint32_t* codes, gpualign::LcsFour* kept,
+        uint32_t* carries, uint8_t* text, int32_t* counts, uint32_t query_length, uint32_t absent, uint32_t tiles) {
     using namespace gpualign;
     extern __shared__ LcsFour fast[];
     const uint32_t s = blockIdx.x;

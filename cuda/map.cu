@@ -1,9 +1,10 @@
-// Reads to alignments, in steps over the batch, a kernel each: the loci of every read (a warp a read), which of them a template is
-// reported at, and the records. Lanes take what is plain in the last two, and warps what they leave; templates that their seeds
-// do not explain are left to map_slow_path.cu.
+// Reads to alignments, in steps over the batch, a kernel each: the loci of every read (a warp a read), which of them a
+// template is reported at, and the records. Lanes take what is plain in the last two, and warps what they leave;
+// templates that their seeds do not explain are left to map_slow_path.cu.
 //
-// WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch reads until there are none left, as repeats take a hundred
-// times as long as other reads. A kernel by itself is little code: where warps do different things, instructions come from afar.
+// WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch reads until there are none left, as repeats take a
+// hundred times as long as other reads. A kernel by itself is little code: where warps do different things,
+// instructions come from afar.
 #include "algo/map/choose_step.hpp"
 #include "algo/map/find_step.hpp"
 #include "algo/map/report_step.hpp"
@@ -29,8 +30,8 @@ __device__ void for_each_turn(const Warp& group, const MapBatch& batch, uint32_t
     extern __shared__ uint4 memory[];
     MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[threadIdx.x / Warp::kLanes];
     const uint64_t bytes = MapWorkspace::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
-    const MapWorkspace workspace = MapWorkspace::at(batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci,
-                                                    batch.workspace_trace);
+    const MapWorkspace workspace = MapWorkspace::at(
+        batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
     while (true) {
         const uint32_t item = group.take_together(turn, 1);
         if (item >= count) return;
@@ -43,13 +44,15 @@ __device__ uint32_t thread_number() { return blockIdx.x * blockDim.x + threadIdx
 
 }  // namespace
 
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ MapBatch batch)
+#define KERNEL(name) \
+    extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ MapBatch batch)
 
 KERNEL(find_loci) {
     const Warp group;
-    for_each_turn(group, batch, &batch.counters->found, batch.read_count, [&](uint32_t r, const auto& workspace, auto& shared) {
-        FindStep<WORDS, Warp>(group, batch, workspace, shared).find(r);
-    });
+    for_each_turn(
+        group, batch, &batch.counters->found, batch.read_count, [&](uint32_t r, const auto& workspace, auto& shared) {
+            FindStep<WORDS, Warp>(group, batch, workspace, shared).find(r);
+        });
 }
 
 KERNEL(choose_loci) {
@@ -59,9 +62,10 @@ KERNEL(choose_loci) {
 KERNEL(rescue_mates) {
     const Warp group;
     const uint32_t* const templates = ReadStates<WORDS>::of(batch).templates;
-    for_each_turn(group, batch, &batch.counters->rescued, batch.counters->templates, [&](uint32_t i, const auto& workspace, auto& shared) {
-        ChooseStep<WORDS, Warp>(group, batch, templates[i]).rescue(workspace, shared);
-    });
+    for_each_turn(group, batch, &batch.counters->rescued, batch.counters->templates,
+        [&](uint32_t i, const auto& workspace, auto& shared) {
+            ChooseStep<WORDS, Warp>(group, batch, templates[i]).rescue(workspace, shared);
+        });
 }
 
 KERNEL(report_loci) {
@@ -71,7 +75,8 @@ KERNEL(report_loci) {
 KERNEL(align_loci) {
     const Warp group;
     const uint32_t* const reads = ReadStates<WORDS>::of(batch).reads;
-    for_each_turn(group, batch, &batch.counters->aligned, batch.counters->reads, [&](uint32_t i, const auto& workspace, auto& shared) {
-        ReportStep<WORDS, Warp>(group, batch, reads[i]).align(workspace, shared);
-    });
+    for_each_turn(group, batch, &batch.counters->aligned, batch.counters->reads,
+        [&](uint32_t i, const auto& workspace, auto& shared) {
+            ReportStep<WORDS, Warp>(group, batch, reads[i]).align(workspace, shared);
+        });
 }

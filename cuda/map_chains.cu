@@ -1,5 +1,5 @@
-// Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part of one, a
-// warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
+// Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
+// of one, a warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
 //
 // LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one stretch.
 #include "algo/map/chain/band.hpp"
@@ -21,18 +21,16 @@ using namespace gpualign;
 
 namespace {
 
-// Calls step(i) for i in [from, to), each in a warp of its own, as no two of them take the same way: side by side in one warp
-// they would wait for each other.
-template <class Step>
-__device__ void one_lane_each(uint32_t from, uint32_t to, Step&& step) {
+// Calls step(i) for i in [from, to), each in a warp of its own, as no two of them take the same way: side by side in
+// one warp they would wait for each other.
+template <class Step> __device__ void one_lane_each(uint32_t from, uint32_t to, Step&& step) {
     if (Warp().lane() != 0) return;
     for (uint32_t i = from + warp_number(); i < to; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
 }
 
-// Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those that have a
-// better alignment elsewhere are left to the next passes.
-template <int32_t Band>
-__device__ void align_narrow(const ChainLaunch& launch) {
+// Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
+// that have a better alignment elsewhere are left to the next passes.
+template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) {
     using Part = PartOfWarp<Band / 2>;
     using Aligner = BandAligner<LONG_GAPS != 0, true, Part, TargetText>;
     constexpr uint32_t kParts = Warp::kLanes / Part::kLanes;
@@ -45,7 +43,8 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used, number = warp.lane() / Part::kLanes;
     const TargetText text{launch.target};
-    uint8_t* const memory = launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
+    uint8_t* const memory =
+        launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
     while (true) {
         const uint32_t first = warp.take_together(launch.next, Warp::kLanes);
         if (first >= count) return;
@@ -74,8 +73,8 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     }
 }
 
-// Tasks in turns for a warp each: neighbours, of which many may be slow, are in different turns, and where there are few tasks a turn
-// is of fewer, so that every group has some.
+// Tasks in turns for a warp each: neighbours, of which many may be slow, are in different turns, and where there are
+// few tasks a turn is of fewer, so that every group has some.
 struct Turns {
     __device__ Turns(uint32_t tasks, uint32_t groups, uint32_t fewest, uint32_t most)
         : width(max(fewest, min((tasks + groups - 1) / groups, most))), count((tasks + width - 1) / width) {}
@@ -87,8 +86,7 @@ struct Turns {
 };
 
 // Small intervals, as many at a time as a warp has parts; those of equally many steps together.
-template <uint32_t Lanes>
-__device__ void align_in_parts_of(const ChainLaunch& launch) {
+template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Part = PartOfWarp<Lanes>;
     using Aligner = BandAligner<LONG_GAPS != 0, false, Part, TargetText>;
     using Layout = typename Aligner::Layout;
@@ -109,12 +107,14 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
     workspace.trace = reinterpret_cast<uint32_t*>(launch.workspace + (warp_number() * kParts + number) * kBytes);
     workspace.operations = workspace.trace + kTrace / 4;
     workspace.codes = codes[threadIdx.x / Lanes];
-    for (uint32_t turn = warp.take_together(launch.next, 1); turn < turns.count; turn = warp.take_together(launch.next, 1)) {
+    for (uint32_t turn = warp.take_together(launch.next, 1); turn < turns.count;
+        turn = warp.take_together(launch.next, 1)) {
         const uint32_t mine = turns.task(turn, warp.lane());
         uint32_t steps = ~0u;
         if (mine < count && !tasks.items[mine].operations) {
             const BandTask& task = tasks.items[mine];
-            const uint64_t needed = task.rows <= kRows && task.band <= kBand ? Layout::steps(task.rows, task.band) : kTrace;
+            const uint64_t needed =
+                task.rows <= kRows && task.band <= kBand ? Layout::steps(task.rows, task.band) : kTrace;
             if (needed * Lanes <= kTrace) steps = uint32_t(needed);
         }
         uint32_t rank = 0;  // by steps
@@ -144,7 +144,8 @@ __device__ void align_in_parts_of(const ChainLaunch& launch) {
 
 // Calls align(task) for the tasks that are not done yet and take so much memory on a warp.
 template <class Group, class Next, class Align>
-__device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
+__device__ void for_each_of_class(
+    const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used;
@@ -160,12 +161,14 @@ __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch,
 }
 
 template <class Group, class Finish>
-__device__ void align_whole(const Group& group, const ChainLaunch& launch, const BandTask& task, uint32_t number, Finish&& finish) {
+__device__ void align_whole(
+    const Group& group, const ChainLaunch& launch, const BandTask& task, uint32_t number, Finish&& finish) {
     using Aligner = BandAligner<LONG_GAPS != 0, false, Group, TargetText>;
     uint8_t* const memory = launch.workspace + number * launch.workspace_bytes;
     if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.workspace_bytes) return;
     const TargetText text{launch.target};
-    Aligner aligner(group, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+    Aligner aligner(
+        group, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
     aligner.load();
     const BandEnd end = aligner.sweep(aligner.steps());
     group.sync();
@@ -173,8 +176,7 @@ __device__ void align_whole(const Group& group, const ChainLaunch& launch, const
     group.sync();
 }
 
-template <uint32_t Lanes>
-__device__ void align_by_block(const ChainLaunch& launch) {
+template <uint32_t Lanes> __device__ void align_by_block(const ChainLaunch& launch) {
     __shared__ BlockExchange<Lanes> exchange;
     ExchangingBlock<Lanes> group(exchange);
     if (__syncthreads_or(overflowed(launch.batch))) return;
@@ -193,7 +195,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_reads(const __grid_const
     constexpr int64_t kLevels[] = {INT64_MAX, 20000, 10000, -1};
     const Warp group;
     while (true) {
-        const uint32_t n = group.take_together(launch.next, 1), level = n / launch.batch.reads, r = n % launch.batch.reads;
+        const uint32_t n = group.take_together(launch.next, 1), level = n / launch.batch.reads,
+                       r = n % launch.batch.reads;
         if (level > 2) return;
         const int64_t length = launch.batch.offsets[r + 1] - launch.batch.offsets[r];
         if (length > kLevels[level] || length <= kLevels[level + 1]) continue;
@@ -218,9 +221,12 @@ extern "C" __global__ void __launch_bounds__(128) align_segments(const __grid_co
     const Warp group;
     if (group.sync_any(overflowed(launch.batch))) return;
     const uint32_t warp = warp_number();
-    for_each_of_class(group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return group.take_together(launch.next, 1); }, [&](BandTask& task) {
-        align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
-    });
+    for_each_of_class(
+        group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return group.take_together(launch.next, 1); },
+        [&](BandTask& task) {
+            align_whole(group, launch, task, warp,
+                [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
+        });
 }
 
 extern "C" __global__ void __launch_bounds__(WIDE_LANES) align_wide(const __grid_constant__ ChainLaunch launch) {
@@ -239,7 +245,8 @@ extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch
 extern "C" __global__ void finish_chains(const __grid_constant__ ChainLaunch launch) {
     if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
-    one_lane_each(*launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
+    one_lane_each(
+        *launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
 }
 
 extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch launch) {

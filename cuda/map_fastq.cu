@@ -1,5 +1,5 @@
-// FASTQ text to the reads of a batch (algo/text/fastq_reads.hpp): a warp finds the lines that end in a tile, a thread measures what
-// has one number in its files, a scan says where each read goes, and a warp copies it.
+// FASTQ text to the reads of a batch (algo/text/fastq_reads.hpp): a warp finds the lines that end in a tile, a thread
+// measures what has one number in its files, a scan says where each read goes, and a warp copies it.
 #include "algo/text/fastq_reads.hpp"
 #include "device/block_scan.cuh"
 #include "device/warp.cuh"
@@ -17,16 +17,19 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) find_fastq_lines(const
     else if (tile - of_first < tiles(batch.second)) find_lines(Warp(), batch.second, lines, tile - of_first);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * kWarps) measure_fastq_reads(const __grid_constant__ FastqBatch batch) {
+extern "C" __global__ void __launch_bounds__(32 * kWarps)
+    measure_fastq_reads(const __grid_constant__ FastqBatch batch) {
     const uint32_t number = blockIdx.x * blockDim.x + threadIdx.x;
     if (number >= batch.reads / batch.mates_each) return;
     const FastqFound found = measure_reads(batch, number);
     if (found.odd) batch.facts->odd = 1;
-    if (found.longest > *const_cast<volatile uint32_t*>(&batch.facts->longest)) atomicMax(&batch.facts->longest, found.longest);
+    if (found.longest > *const_cast<volatile uint32_t*>(&batch.facts->longest))
+        atomicMax(&batch.facts->longest, found.longest);
 }
 
 // Sizes to where each read goes among those of its block, and the blocks' sums.
-extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned) place_fastq_reads(const __grid_constant__ FastqBatch batch) {
+extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned)
+    place_fastq_reads(const __grid_constant__ FastqBatch batch) {
     const uint32_t read = blockIdx.x * FastqBatch::kScanned + threadIdx.x;
     uint64_t total;
     const uint64_t before = sum_before_in_block(read < batch.reads ? size_of_read(batch, read) : 0, total);
@@ -35,7 +38,8 @@ extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned) place_fastq_r
 }
 
 // The blocks' sums to where each begins; one block of threads.
-extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned) place_fastq_blocks(const __grid_constant__ FastqBatch batch) {
+extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned)
+    place_fastq_blocks(const __grid_constant__ FastqBatch batch) {
     sums_before(batch.block_sums, (batch.reads + FastqBatch::kScanned - 1) / FastqBatch::kScanned);
 }
 

@@ -1,5 +1,5 @@
-// Templates that map.cu leaves: the steps of algo/map/slow_path/mapper.hpp, a kernel each, in which a warp takes a template or a mate.
-// Between chaining and ranking the kernels of map_chains.cu align the chains.
+// Templates that map.cu leaves: the steps of algo/map/slow_path/mapper.hpp, a kernel each, in which a warp takes a
+// template or a mate. Between chaining and ranking the kernels of map_chains.cu align the chains.
 //
 // LONG_GAPS: 1 where gaps have a second price.
 #include "algo/map/slow_path/mapper.hpp"
@@ -24,12 +24,11 @@ using Mapper = SlowPathMapper<LONG_GAPS != 0, Warp>;
 constexpr uint32_t kWriters = 16;  // warps that share the records of a template
 
 // Calls step(mapper, part) for so many parts of each template, one after the other.
-template <class Step>
-__device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step&& step) {
+template <class Step> __device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step&& step) {
     const Warp group;
     uint8_t* end;
-    const SlowPathMemory memory = slow_path_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest, launch.max_seeds,
-                                                  launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
+    const SlowPathMemory memory = slow_path_memory(launch.workspace + warp_number() * launch.workspace_bytes,
+        launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
         const uint32_t turn = group.take_together(launch.next, 1);
@@ -42,7 +41,8 @@ __device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step
 
 }  // namespace
 
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ SlowPathLaunch launch)
+#define KERNEL(name) \
+    extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ SlowPathLaunch launch)
 
 KERNEL(find_slow) {
     if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.slow_count;

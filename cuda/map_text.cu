@@ -1,5 +1,5 @@
-// The records of reads as SAM lines or BAM's bytes: a warp a read measures them, a scan says where each goes, and a warp a read
-// writes them (algo/text/record_writer.hpp).
+// The records of reads as SAM lines or BAM's bytes: a warp a read measures them, a scan says where each goes, and a
+// warp a read writes them (algo/text/record_writer.hpp).
 //
 // FORM: SamForm or BamForm.
 #include "algo/text/bam_form.hpp"

@@ -1,5 +1,5 @@
-// A piece's matches as text: a thread a line measures it, `mems_sum` and `mems_number` say where each goes, and a thread writes it
-// (algo/text/mem_lines.hpp).
+// A piece's matches as text: a thread a line measures it, `mems_sum` and `mems_number` say where each goes, and a
+// thread writes it (algo/text/mem_lines.hpp).
 #include "algo/text/group_text.hpp"
 #include "algo/text/mem_lines.hpp"
 

@@ -6,7 +6,8 @@
 #include "device/pairwise/trace_scan.cuh"
 #include "device/pairwise/window_walk.cuh"
 
-#ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to compile
+#ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to
+                // compile
 #define AFFINE 1
 #endif
 
@@ -18,8 +19,8 @@ namespace {
 // The sweep of RScan. Lanes hold pairs of any queries and targets.
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
-                                      const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs,
-                                      uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h, uint32_t* rows_f) {
+    const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs, uint32_t* column_h,
+    uint32_t* column_e, uint32_t* rows_h, uint32_t* rows_f) {
     extern __shared__ uint4 shared[];
     using W = WordOf<Word>;
     const int lane = threadIdx.x % warp_size;
@@ -43,7 +44,7 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
         for (int strip = 0; strip < task.strips; strip++) {
             const auto go = [&](const auto& row_scores) {
                 trace_strip<Word, K, Affine>(task, strip, rows, scheme, row_scores, column_h + task.column_at,
-                                             column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane);
+                    column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane);
             };
             const auto symbol_at = [&](int half, int row) { return row < length[half] ? query[half][row] : 0; };
             if constexpr (W::lanes == 2) {
@@ -69,12 +70,12 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
 
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const LazyScheme& scheme,
-                                      const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs,
-                                      const uint32_t* column_h, const uint32_t* column_e, const uint32_t* rows_h,
-                                      const uint32_t* rows_f, int identical, TraceResult* results, uint32_t* runs,
-                                      const int64_t* runs_at) {
+    const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs, const uint32_t* column_h,
+    const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, int identical, TraceResult* results,
+    uint32_t* runs, const int64_t* runs_at) {
     using W = WordOf<Word>;
-    const int warp = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size), lane = threadIdx.x % warp_size;
+    const int warp = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size),
+              lane = threadIdx.x % warp_size;
     if (warp >= count * W::lanes) return;
     const TraceTask task = tasks[warp / W::lanes];
     const int half = warp % W::lanes, at = lane + half * warp_size;
@@ -85,26 +86,26 @@ __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const L
         const int o = pairs.query[task.first + other];
         rows = max(rows, int(queries.offsets[o + 1] - queries.offsets[o]));
     }
-    const Kept<Word> kept{column_h + task.column_at, column_e + task.column_at, rows_h + task.kept_at,
-                          rows_f + task.kept_at, lane, half};
+    const Kept<Word> kept{
+        column_h + task.column_at, column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane, half};
     results[pair] = trace_pair<Word, K, Affine>(task, kept, scheme, queries.codes + queries.offsets[q],
-                                                int(queries.offsets[q + 1] - queries.offsets[q]),
-                                                targets.codes + targets.offsets[t],
-                                                int(targets.offsets[t + 1] - targets.offsets[t]), rows, identical,
-                                                runs + runs_at[pair]);
+        int(queries.offsets[q + 1] - queries.offsets[q]), targets.codes + targets.offsets[t],
+        int(targets.offsets[t + 1] - targets.offsets[t]), rows, identical, runs + runs_at[pair]);
 }
 
 constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
 
 // A query as bits, `words` of 64 rows a symbol; called by all lanes of a warp.
-__device__ __forceinline__ void query_bits(const uint8_t* query, int n, int symbols, int words, int lane, uint64_t* bits) {
+__device__ __forceinline__ void query_bits(
+    const uint8_t* query, int n, int symbols, int words, int lane, uint64_t* bits) {
     __syncwarp();
     for (int w = lane; w < symbols * words; w += warp_size) bits[w] = 0;
     __syncwarp();
     for (int i0 = 0; i0 < n; i0 += 64) {
         const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
         for (int symbol = 0; symbol < symbols; symbol++) {
-            const uint32_t a = __ballot_sync(0xffffffffu, low == symbol), b = __ballot_sync(0xffffffffu, high == symbol);
+            const uint32_t a = __ballot_sync(0xffffffffu, low == symbol),
+                           b = __ballot_sync(0xffffffffu, high == symbol);
             if (lane == 0) bits[symbol * words + (i0 + filter_margin) / 64] = a | uint64_t(b) << 32;
         }
     }
@@ -112,12 +113,12 @@ __device__ __forceinline__ void query_bits(const uint8_t* query, int n, int symb
 }
 
 // A warp per task: the edit distances of one query and up to 32 targets that lie within their limits, appended in any
-// order as (pair, distance); without `pair_target` the targets follow each other. The query's bits are in shared memory.
+// order as (pair, distance); without `pair_target` the targets follow each other. The query's bits are in shared
+// memory.
 template <int W>
 __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
-                                            const DeviceSequences& queries, const DeviceSequences& targets,
-                                            const int32_t* pair_target, const EditLimits& limits, int symbols, int words,
-                                            int2* found, unsigned* found_count) {
+    const DeviceSequences& queries, const DeviceSequences& targets, const int32_t* pair_target,
+    const EditLimits& limits, int symbols, int words, int2* found, unsigned* found_count) {
     extern __shared__ uint64_t bits[];
     constexpr int check_every = 64;
     const int lane = threadIdx.x % warp_size;
@@ -169,20 +170,19 @@ LAZY_KERNELS(lazy, affine, true, Corners)
 LAZY_KERNELS(lazy, linear, false, Corners)
 #endif
 
-#define RSCAN(name, Word, Affine)                                                                                       \
-    extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(                                           \
-        const TraceTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,                \
-        DeviceSequences targets, PairList pairs, uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h,              \
-        uint32_t* rows_f) {                                                                                             \
-        sweep<Word, 16, Affine>(tasks, count, ticket, scheme, queries, targets, pairs, column_h, column_e, rows_h,      \
-                                rows_f);                                                                                \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(block_threads) trace_##name(                                           \
-        const TraceTask* tasks, LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, PairList pairs,    \
-        const uint32_t* column_h, const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f,             \
-        TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, int identical) {                       \
-        trace<Word, 16, Affine>(tasks, count, scheme, queries, targets, pairs, column_h, column_e, rows_h, rows_f,      \
-                                identical, results, runs, runs_at);                                                     \
+#define RSCAN(name, Word, Affine) \
+    extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(const TraceTask* tasks, int count, \
+        unsigned* ticket, LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, PairList pairs, \
+        uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h, uint32_t* rows_f) { \
+        sweep<Word, 16, Affine>( \
+            tasks, count, ticket, scheme, queries, targets, pairs, column_h, column_e, rows_h, rows_f); \
+    } \
+    extern "C" __global__ void __launch_bounds__(block_threads) trace_##name(const TraceTask* tasks, \
+        LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, PairList pairs, const uint32_t* column_h, \
+        const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, TraceResult* results, \
+        uint32_t* runs, const int64_t* runs_at, int count, int identical) { \
+        trace<Word, 16, Affine>(tasks, count, scheme, queries, targets, pairs, column_h, column_e, rows_h, rows_f, \
+            identical, results, runs, runs_at); \
     }
 
 #if AFFINE
@@ -193,13 +193,12 @@ RSCAN(linear, int16x2, false)
 RSCAN(linear_wide, int32_t, false)
 #endif
 
-#define DIAGONALS(name, Affine, Keep, Columns)                                                                          \
-    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
-        name(const StripTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,           \
-             DeviceSequences targets, int2* borders, int ring, int rows, int* progress, uint32_t* directions,           \
-             int32_t* scores) {                                                                                         \
-        diagonals<CornerStrips, Affine, Keep, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, \
-                                         directions, scores);                                                           \
+#define DIAGONALS(name, Affine, Keep, Columns) \
+    extern "C" __global__ void __launch_bounds__(block_threads) name(const StripTask* tasks, int count, \
+        unsigned* ticket, LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, int2* borders, \
+        int ring, int rows, int* progress, uint32_t* directions, int32_t* scores) { \
+        diagonals<CornerStrips, Affine, Keep, Columns>( \
+            tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, directions, scores); \
     }
 
 #if AFFINE
@@ -215,16 +214,16 @@ DIAGONALS(dscan_linear_symbols, false, true, TableColumns<kept_columns>)
 #endif
 
 // The traceback through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
-extern "C" __global__ void __launch_bounds__(block_threads)
-    dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs, const int32_t* scores,
-               const uint32_t* directions, const int64_t* directions_at, TraceResult* results, uint32_t* runs,
-               const int64_t* runs_at, int count, int identical) {
+extern "C" __global__ void __launch_bounds__(block_threads) dscan_walk(DeviceSequences queries, DeviceSequences targets,
+    PairList pairs, const int32_t* scores, const uint32_t* directions, const int64_t* directions_at,
+    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, int identical) {
     __shared__ __align__(16) Window windows[block_threads / warp_size];
     const int pair = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size);
     if (pair >= count) return;
     const int q = pairs.query[pair], t = pairs.target[pair];
     const uint8_t *query = queries.codes + queries.offsets[q], *target = targets.codes + targets.offsets[t];
-    const int n = int(queries.offsets[q + 1] - queries.offsets[q]), m = int(targets.offsets[t + 1] - targets.offsets[t]);
+    const int n = int(queries.offsets[q + 1] - queries.offsets[q]),
+              m = int(targets.offsets[t + 1] - targets.offsets[t]);
     Path path(runs + runs_at[pair]);
     Walk walk = path.begin({scores[pair], n, m}, n, m, 0);
     WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], identical)
@@ -233,12 +232,12 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     if (threadIdx.x % warp_size == 0) results[pair] = path.result;
 }
 
-#define FILTER(name, W)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
-        name(const LazyTask* tasks, int count, unsigned* ticket, DeviceSequences queries, DeviceSequences targets,      \
-             const int32_t* pair_target, EditLimits limits, int symbols, int words, int2* found,                        \
-             unsigned* found_count) {                                                                                   \
-        edit_filter<W>(tasks, count, ticket, queries, targets, pair_target, limits, symbols, words, found, found_count); \
+#define FILTER(name, W) \
+    extern "C" __global__ void __launch_bounds__(block_threads) name(const LazyTask* tasks, int count, \
+        unsigned* ticket, DeviceSequences queries, DeviceSequences targets, const int32_t* pair_target, \
+        EditLimits limits, int symbols, int words, int2* found, unsigned* found_count) { \
+        edit_filter<W>( \
+            tasks, count, ticket, queries, targets, pair_target, limits, symbols, words, found, found_count); \
     }
 
 FILTER(edit_filter_64, 1)
@@ -247,8 +246,8 @@ FILTER(edit_filter_256, 4)
 
 // The pairs of LazyRScan's tasks whose scores reach the least, in no order as (pair, score).
 extern "C" __global__ void keep_scores(const LazyTask* tasks, DeviceSequences queries, DeviceSequences targets,
-                                       const int32_t* pair_target, const int32_t* scores, ScoreLines lines, int2* found,
-                                       unsigned* found_count, int count) {
+    const int32_t* pair_target, const int32_t* scores, ScoreLines lines, int2* found, unsigned* found_count,
+    int count) {
     const int at = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size), lane = threadIdx.x % warp_size;
     if (at >= count) return;
     const LazyTask task = tasks[at];
@@ -272,8 +271,8 @@ extern "C" __global__ void keep_scores(const LazyTask* tasks, DeviceSequences qu
 }
 
 // Moves each pair's path to its offset in the joined output, from start to end.
-extern "C" __global__ void gather_runs(const uint32_t* runs, const int64_t* runs_at, const int64_t* joined_at, int count,
-                                       uint32_t* joined) {
+extern "C" __global__ void gather_runs(
+    const uint32_t* runs, const int64_t* runs_at, const int64_t* joined_at, int count, uint32_t* joined) {
     const int pair = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size);
     if (pair >= count) return;
     const int64_t begin = joined_at[pair], length = joined_at[pair + 1] - begin;

@@ -2,7 +2,8 @@
 #include "device/pairwise/lazy_ends.cuh"
 #include "device/pairwise/lazy_kernel.cuh"
 
-#ifndef OPENING  // o' of cuda/algo/pairwise/nw.hpp: 0 of linear gaps, -1 where it is known only at run time or alignment is local
+#ifndef OPENING  // o' of cuda/algo/pairwise/nw.hpp: 0 of linear gaps, -1 where it is known only at run time or
+                 // alignment is local
 #define OPENING 9
 #endif
 
@@ -18,12 +19,12 @@ __device__ __forceinline__ LazyScheme with_opening(LazyScheme scheme) {
 
 }  // namespace
 
-#define FEW(name, Word, Ends)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(block_threads)                                                           \
-        name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,              \
-             DeviceSequences targets, const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) {          \
-        lazy<Word, 32, OPENING != 0, Ends, words>(tasks, count, ticket, with_opening(scheme), queries, targets, pair_target, \
-                                                  column, rows, scores);                                                  \
+#define FEW(name, Word, Ends) \
+    extern "C" __global__ void __launch_bounds__(block_threads) \
+        name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries, \
+            DeviceSequences targets, const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) { \
+        lazy<Word, 32, OPENING != 0, Ends, words>( \
+            tasks, count, ticket, with_opening(scheme), queries, targets, pair_target, column, rows, scores); \
     }
 
 FEW(few_lazy, uint16x2, Corners)

@@ -9,25 +9,25 @@
 namespace gpualign {
 namespace nw {
 
-#define PART(name, Ends, Found, Affine, Columns)                                                                         \
-    extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
-        name(BorderedPart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress, Found* found) { \
-        part_strips<Ends, Affine, Columns>(part, scheme, ticket, borders, ring, progress, found);                        \
+#define PART(name, Ends, Found, Affine, Columns) \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(BorderedPart part, LazyScheme scheme, \
+        unsigned* ticket, int2* borders, int ring, int* progress, Found* found) { \
+        part_strips<Ends, Affine, Columns>(part, scheme, ticket, borders, ring, progress, found); \
     }
-#define DIRECTIONS(name, Ends, Found, Affine, Columns)                                                                   \
-    extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
-        name(const TablePart* parts, int count, int strips, LazyScheme scheme, unsigned* ticket, int2* borders,          \
-             int* progress, uint32_t* directions, Found* ends) {                                                         \
-        part_directions<Ends, Affine, Columns>(parts, count, strips, scheme, ticket, borders, progress, directions, ends); \
+#define DIRECTIONS(name, Ends, Found, Affine, Columns) \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(const TablePart* parts, int count, int strips, \
+        LazyScheme scheme, unsigned* ticket, int2* borders, int* progress, uint32_t* directions, Found* ends) { \
+        part_directions<Ends, Affine, Columns>( \
+            parts, count, strips, scheme, ticket, borders, progress, directions, ends); \
     }
 
 // The whole table, with borders kept, of each mode; then parts, where it matters only whether they are local.
-#define PARTS(gaps, Affine, kind, Scored, Kept)                                                                          \
-    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, Scored)                                            \
-    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, Scored)                                   \
+#define PARTS(gaps, Affine, kind, Scored, Kept) \
+    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, Scored) \
+    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, Scored) \
     DIRECTIONS(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, Kept)
-#define LOCAL_PARTS(kind, Scored, Kept)                                                                                  \
-    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, Scored)                                       \
+#define LOCAL_PARTS(kind, Scored, Kept) \
+    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, Scored) \
     DIRECTIONS(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, Kept)
 
 #if AFFINE
@@ -40,11 +40,10 @@ PARTS(linear, false, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_co
 PARTS(linear, false, symbols, TableColumns<scored_columns>, TableColumns<kept_columns>)
 #endif
 
-// A warp: the traceback from part to part, until it comes to one that is not there. Where the whole table ends, or a local
-// alignment, so does the path. free_ends: EndBit, where symbols are left out.
-extern "C" __global__ void __launch_bounds__(warp_size)
-    part_walk(const TablePart* parts, int count, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical,
-              uint32_t free_ends) {
+// A warp: the traceback from part to part, until it comes to one that is not there. Where the whole table ends, or a
+// local alignment, so does the path. free_ends: EndBit, where symbols are left out.
+extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const TablePart* parts, int count,
+    const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical, uint32_t free_ends) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
     Path path(runs);

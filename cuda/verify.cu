@@ -40,7 +40,8 @@ constexpr uint32_t kRowShift = kLoad == 1 ? 9 : kLoad == 2 ? 10 : 11;
 static_assert((kThreads * kLoad * 4) == (1 << kRowShift), "rows of the profile are interleaved by thread");
 
 // The profile of this lane's WORDS words: for each base (and 4 for none) the rows that match it.
-__device__ __forceinline__ void load_profile(uint32_t* shared, const uint32_t* planes, const uint32_t* rows, bool infix, bool runs) {
+__device__ __forceinline__ void load_profile(
+    uint32_t* shared, const uint32_t* planes, const uint32_t* rows, bool infix, bool runs) {
     const int codes = runs ? 5 : 4;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
@@ -82,7 +83,7 @@ enum Above { kLevel = 0, kRising = 1, kGiven = 2 };
 // highest; returns the same of the last row.
 template <bool Runs, Above Enters>
 __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t codes,
-                                              uint32_t known, uint32_t in, uint32_t count) {
+    uint32_t known, uint32_t in, uint32_t count) {
     uint32_t ups = 0, downs = 0, done = 0;
     uint32_t in_up = in, in_down = in << 16;
 #pragma unroll
@@ -112,7 +113,8 @@ __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& co
 struct Range {
     uint32_t first, last;  // blocks
 };
-__device__ __forceinline__ Range strip_range(const VerifyTask& task, int32_t length, int32_t pad, int strip, int strips, VerifyMode mode) {
+__device__ __forceinline__ Range strip_range(
+    const VerifyTask& task, int32_t length, int32_t pad, int strip, int strips, VerifyMode mode) {
     constexpr int32_t kRows = 32 * LANES * WORDS;
     const int32_t limit = min(task.limit, length);
     const int32_t top = max(0, strip * kRows - pad), bottom = (strip + 1) * kRows - pad;
@@ -124,18 +126,19 @@ __device__ __forceinline__ Range strip_range(const VerifyTask& task, int32_t len
     return {first / kBlock, (last + kBlock - 1) / kBlock};
 }
 
-// One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane. In one piece, as the
-// column, the tracker and what lanes hand on stay in registers from block to block.
+// One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane. In one piece,
+// as the column, the tracker and what lanes hand on stay in registers from block to block.
 template <bool Backward, bool Runs, bool Infix>
-__device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, VerifyMode mode, uint32_t* shared, uint32_t* boundary) {
+__device__ __forceinline__ Tracker verify_pair(
+    const VerifyArrays& batch, const VerifyTask& task, VerifyMode mode, uint32_t* shared, uint32_t* boundary) {
     constexpr int32_t kRows = 32 * LANES * WORDS;
     const int lane = LANES == 1 ? 0 : int(threadIdx.x % LANES);
     const uint32_t group_mask = LANES == 32 ? ~0u : ((1u << LANES) - 1) << (threadIdx.x % 32 / LANES * LANES);
     const int32_t length = batch.lengths[task.profile / 2];
     const int strips = LANES == 1 ? 1 : (length + kRows - 1) / kRows;
     const int32_t pad = strips * kRows - length;
-    const uint32_t* planes = batch.planes + batch.plane_offsets[task.profile / 2] +
-                             size_t(task.profile & 1) * strips * LANES * WORDS * 3;
+    const uint32_t* planes =
+        batch.planes + batch.plane_offsets[task.profile / 2] + size_t(task.profile & 1) * strips * LANES * WORDS * 3;
     constexpr Above kEnters = LANES > 1 ? kGiven : Infix ? kLevel : kRising;
     const char* mine = reinterpret_cast<const char*>(shared + threadIdx.x * kLoad);
 
@@ -165,7 +168,8 @@ __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const 
                 for (uint32_t b = above.first + lane; b < range.first; b += LANES)
                     change += __popc(boundary[b] >> 16) - __popc(boundary[b] & 0xFFFFu);
 #pragma unroll
-                for (int offset = LANES / 2; offset > 0; offset /= 2) change += __shfl_xor_sync(group_mask, change, offset);
+                for (int offset = LANES / 2; offset > 0; offset /= 2)
+                    change += __shfl_xor_sync(group_mask, change, offset);
             }
             bottom += change + min(kRows, (strip + 1) * kRows - pad);
             tracker.score = bottom;
@@ -205,7 +209,8 @@ __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const 
 }
 
 template <bool Backward, bool Runs, bool Infix>
-__device__ __forceinline__ void verify_batch(const VerifyArrays& batch, VerifyMode mode, uint32_t first, uint32_t count) {
+__device__ __forceinline__ void verify_batch(
+    const VerifyArrays& batch, VerifyMode mode, uint32_t first, uint32_t count) {
     extern __shared__ uint4 profile[];
     uint32_t* shared = reinterpret_cast<uint32_t*>(profile);
     if (Backward) count = *batch.hit_count;
@@ -222,7 +227,8 @@ __device__ __forceinline__ void verify_batch(const VerifyArrays& batch, VerifyMo
             task.begin += end - task.columns;
             task.profile ^= 1;
         }
-        const Tracker tracker = verify_pair<Backward, Runs, Infix>(batch, task, Backward ? VerifyMode::prefix : mode, shared, boundary);
+        const Tracker tracker =
+            verify_pair<Backward, Runs, Infix>(batch, task, Backward ? VerifyMode::prefix : mode, shared, boundary);
         if (LANES > 1 && threadIdx.x % LANES != LANES - 1) continue;
         if (Backward) {
             batch.starts[at] = batch.ends[at] - int32_t(tracker.end);

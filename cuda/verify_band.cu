@@ -1,5 +1,5 @@
-// Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode, windows
-// of A, C, G and T alone. gpualign: registers only (no spills, checked by the tests).
+// Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode,
+// windows of A, C, G and T alone. gpualign: registers only (no spills, checked by the tests).
 #include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
 #include "algo/verify/myers_band.hpp"
@@ -60,8 +60,8 @@ __device__ __forceinline__ void load_row(const char* row, uint32_t* eq) {
 }
 
 // One base. `up`: 1 where the row above the window rises.
-__device__ __forceinline__ void step(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t row, uint32_t up,
-                                     uint32_t& ups, uint32_t& downs) {
+__device__ __forceinline__ void step(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t row,
+    uint32_t up, uint32_t& ups, uint32_t& downs) {
     uint32_t eq[WORDS], last_up, last_down;
     load_row(mine + row, eq);
     column.step(eq, up, 0u, last_up, last_down);
@@ -76,9 +76,10 @@ __device__ __forceinline__ int32_t differences(const StripedColumn<uint32_t, WOR
     return sum;
 }
 
-// `profile`: a block's rows for each base, WORDS words a base, block after block. In one piece, as the column stays in registers
-// while the band slides.
-__device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, const uint32_t* profile, uint32_t* shared) {
+// `profile`: a block's rows for each base, WORDS words a base, block after block. In one piece, as the column stays in
+// registers while the band slides.
+__device__ __forceinline__ Tracker verify_pair(
+    const VerifyArrays& batch, const VerifyTask& task, const uint32_t* profile, uint32_t* shared) {
     const int32_t length = batch.lengths[task.profile / 2];
     const Plan plan(length, task.limit);
     StripedColumn<uint32_t, WORDS> column;
@@ -154,8 +155,7 @@ __global__ void __launch_bounds__(128) verify_band(gpualign::VerifyArrays batch,
     const uint32_t query = task.profile / 2;
     const int32_t blocks = Plan(batch.lengths[query], task.limit).slides + 1;
     const uint32_t* profile = batch.band_profiles + batch.band_offsets[query] + (task.profile & 1) * blocks * 4 * WORDS;
-    const gpualign::Tracker tracker =
-        gpualign::verify_pair(batch, task, profile, reinterpret_cast<uint32_t*>(shared));
+    const gpualign::Tracker tracker = gpualign::verify_pair(batch, task, profile, reinterpret_cast<uint32_t*>(shared));
     batch.distances[at] = tracker.best;
     batch.ends[at] = int32_t(tracker.end);
     batch.starts[at] = 0;
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(128) verify_band(gpualign::VerifyArrays batch,
 
 // Every block's profile of each wanted query (its limit is below its length) on both strands: a warp per query.
 __global__ void __launch_bounds__(32) build_band(const uint8_t* bases, const int64_t* offsets, const int32_t* limits,
-                                                 const uint32_t* band_offsets, const uint8_t* wanted, uint32_t* profiles) {
+    const uint32_t* band_offsets, const uint8_t* wanted, uint32_t* profiles) {
     // planes of a piece of the pattern: rows from the window's first on, in words of 32
     __shared__ uint32_t planes[3][gpualign::kRows / 32 + 18];
     const uint32_t query = blockIdx.x;
@@ -195,7 +195,8 @@ __global__ void __launch_bounds__(32) build_band(const uint8_t* bases, const int
             uint32_t* out = profiles + band_offsets[query] + size_t(strand * (plan.slides + 1) + block) * 4 * WORDS;
             for (int i = threadIdx.x; i < blocks * WORDS; i += 32) {
                 const int at = i / WORDS * gpualign::kBlock, w = i % WORDS;
-                const uint32_t low = gpualign::striped_at(planes[0], at, w), high = gpualign::striped_at(planes[1], at, w);
+                const uint32_t low = gpualign::striped_at(planes[0], at, w),
+                               high = gpualign::striped_at(planes[1], at, w);
                 const uint32_t known = gpualign::striped_at(planes[2], at, w);
                 const uint32_t free = ~gpualign::striped_rows<uint32_t>(w, WORDS, -(first_row + at));
                 uint32_t* rows = out + i / WORDS * 4 * WORDS + w;

@@ -4,8 +4,7 @@
 
 // Planes of every query on both strands: a block per query; words of a tile by query (0: none wanted), tiles by query.
 extern "C" __global__ void __launch_bounds__(64) build_planes(const uint8_t* bases, const int64_t* offsets,
-                                                              const uint32_t* plane_offsets, const int32_t* tile_words,
-                                                              const int32_t* tiles, uint32_t* planes) {
+    const uint32_t* plane_offsets, const int32_t* tile_words, const int32_t* tiles, uint32_t* planes) {
     const uint32_t query = blockIdx.x;
     const int words = tile_words[query], all_words = words * tiles[query];
     const uint8_t* sequence = bases + offsets[query];

@@ -1,5 +1,5 @@
-// libFuzzer on the parser of candidate lines: no read outside the text, columns of one length, intervals in order, and a
-// group border that lies at the start of a line.
+// libFuzzer on the parser of candidate lines: no read outside the text, columns of one length, intervals in order, and
+// a group border that lies at the start of a line.
 //
 // The first byte chooses TSV, BED or PAF.
 #include "verify/candidate_text.hpp"
@@ -16,7 +16,9 @@ void expect(bool holds) {
 }
 
 struct Names {
-    int32_t find(std::string_view name) const { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd' ? name[0] - 'a' : -1; }
+    int32_t find(std::string_view name) const {
+        return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd' ? name[0] - 'a' : -1;
+    }
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// libFuzzer on the FASTA and FASTQ parser: no read outside the text, offsets that fit, and chunks that add up: cut at any
-// border that the reader may take, the parts hold the records of the whole.
+// libFuzzer on the FASTA and FASTQ parser: no read outside the text, offsets that fit, and chunks that add up: cut at
+// any border that the reader may take, the parts hold the records of the whole.
 //
-// The first byte chooses format, alphabet, comments and whether lines are wrapped, the second where the reader's block ends.
+// The first byte chooses format, alphabet, comments and whether lines are wrapped, the second where the reader's block
+// ends.
 #include "text/wrapped_fastq.hpp"
 
 #include <cstdlib>
@@ -27,7 +28,8 @@ void check(const Records& r, bool fastq) {
 }
 
 // False where the text is refused, with a message that has its line.
-bool parse(const char* begin, const char* end, bool fastq, bool wrapped, bool nucleotides, bool comments, Records& out) {
+bool parse(
+    const char* begin, const char* end, bool fastq, bool wrapped, bool nucleotides, bool comments, Records& out) {
     Lines lines(begin, end);
     try {
         if (wrapped) parse_wrapped_fastq(lines, out, nucleotides, comments);

@@ -1,5 +1,5 @@
-// libFuzzer on the formatters of SAM and PAF: no write beyond the space that was reserved, one line a record, columns that agree
-// with each other, and CIGAR and MD that give back the reference's bases.
+// libFuzzer on the formatters of SAM and PAF: no write beyond the space that was reserved, one line a record, columns
+// that agree with each other, and CIGAR and MD that give back the reference's bases.
 //
 // The bytes choose a reference with runs of other characters, reads with any names, and records that lie within both.
 #include <fuzzer/FuzzedDataProvider.h>
@@ -58,18 +58,18 @@ public:
 
     size_t reads() const { return reads_; }
     ReferenceView reference() const {
-        return {words_.data(), uint64_t(contigs_.back()), contigs_.data(), contigs_.size() - 1,
-                run_starts_.data(), run_ends_.data(), run_letters_.data(), run_starts_.size()};
+        return {words_.data(), uint64_t(contigs_.back()), contigs_.data(), contigs_.size() - 1, run_starts_.data(),
+            run_ends_.data(), run_letters_.data(), run_starts_.size()};
     }
     ContigNames contig_names() const { return {contig_names_.data(), contig_names_.offsets()}; }
     ReadsView view_of_reads() const {
         return {names_.data(), read_bases_.data(), with_qualities_ ? qualities_.data() : nullptr,
-                with_comments_ ? comments_.data() : nullptr, mates_.empty() ? nullptr : mates_.data(),
-                names_.offsets(), read_bases_.offsets(), with_comments_ ? comments_.offsets() : nullptr};
+            with_comments_ ? comments_.data() : nullptr, mates_.empty() ? nullptr : mates_.data(), names_.offsets(),
+            read_bases_.offsets(), with_comments_ ? comments_.offsets() : nullptr};
     }
     RecordsView view_of_records() const {
         return {flag_.data(), contig_.data(), position_.data(), mapq_.data(), score_.data(), distance_.data(),
-                cigar_.data(), cigar_offsets_.data(), records_offsets_.data()};
+            cigar_.data(), cigar_offsets_.data(), records_offsets_.data()};
     }
 
 private:
@@ -87,9 +87,11 @@ private:
         }
         const auto bases = uint32_t(contigs_.back());
         words_.resize(bases / 32 + 2);
-        for (uint32_t at = 0; at < bases; at++) words_[at / 32] |= uint64_t(bytes_.ConsumeIntegralInRange(0, 3)) << (2 * (at % 32));
+        for (uint32_t at = 0; at < bases; at++)
+            words_[at / 32] |= uint64_t(bytes_.ConsumeIntegralInRange(0, 3)) << (2 * (at % 32));
         for (uint32_t at = 0; bytes_.ConsumeBool();) {
-            const uint32_t begin = at + bytes_.ConsumeIntegralInRange(0u, 40u), end = begin + bytes_.ConsumeIntegralInRange(1u, 9u);
+            const uint32_t begin = at + bytes_.ConsumeIntegralInRange(0u, 40u),
+                           end = begin + bytes_.ConsumeIntegralInRange(1u, 9u);
             if (end > bases) break;
             run_starts_.push_back(begin);
             run_ends_.push_back(at = end);
@@ -142,7 +144,9 @@ private:
         contig_.push_back(mapped ? int32_t(contig) : -1);
         position_.push_back(position);
         int64_t free = bases - position;
-        const auto up_to = [&](int64_t maximum) { return maximum < 1 ? 0 : bytes_.ConsumeIntegralInRange<int64_t>(0, maximum); };
+        const auto up_to = [&](int64_t maximum) {
+            return maximum < 1 ? 0 : bytes_.ConsumeIntegralInRange<int64_t>(0, maximum);
+        };
         const auto push = [&](uint32_t op, int64_t n) {
             if (!n) return;
             cigar_.push_back(uint32_t(n) << 4 | op);
@@ -284,7 +288,8 @@ void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FuzzedDataProvider bytes(data, size);
     SamOptions options;
-    options.eqx = bytes.ConsumeBool(), options.soft_supplementary = bytes.ConsumeBool(), options.secondary_sequence = bytes.ConsumeBool();
+    options.eqx = bytes.ConsumeBool(), options.soft_supplementary = bytes.ConsumeBool(),
+    options.secondary_sequence = bytes.ConsumeBool();
     options.read_group = "group", options.read_group_size = bytes.ConsumeBool() ? 5 : 0;
     options.suboptimal_score = options.hits = options.mate_qualities = bytes.ConsumeBool();
     options.cs = CsForm(bytes.ConsumeIntegralInRange(0, 2));
@@ -304,7 +309,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         one_by_one += text;
         const std::vector<std::string> lines = split(text, '\n');
         expect(lines.size() == records.primary(read + 1) - records.primary(read) + 1 && lines.back().empty());
-        for (size_t r = 0; r + 1 < lines.size(); r++) check_line(batch, lines[r], read, records.primary(read) + r, options);
+        for (size_t r = 0; r + 1 < lines.size(); r++)
+            check_line(batch, lines[r], read, records.primary(read) + r, options);
     }
     expect(one_by_one == std::string(all.text().data(), all.text().size()));
     check_binary(batch, split(one_by_one, '\n'));

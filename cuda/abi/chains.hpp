@@ -12,8 +12,7 @@ constexpr uint32_t kNoItem = ~0u;
 
 // `used` may exceed the capacity: then an item did not fit, and the host repeats all steps with more space or fewer
 // reads.
-template <class Item>
-struct Arena {
+template <class Item> struct Arena {
     Item* items;
     uint32_t* used;
     uint64_t capacity;
@@ -22,20 +21,25 @@ struct Arena {
 struct ChainRules {
     int32_t k, w;
     int32_t stretch, max_hits;  // hits followed per `stretch` bases of a read, those of the rarest seeds first
-    int32_t max_gap, max_difference;  // between neighbouring anchors: bases on the shorter side, and the difference between both sides
+    int32_t max_gap,
+        max_difference;  // between neighbouring anchors: bases on the shorter side, and the difference between both
+                         // sides
     int32_t min_chain_score, min_anchors;
-    int32_t max_suboptimal, suboptimal_percent;  // suboptimal chains of one interval of the read that are aligned, and their minimum share of the best score in %
-    int32_t query_gap;                     // bases between anchors from which on a chain does not cover them
+    int32_t max_suboptimal,
+        suboptimal_percent;  // suboptimal chains of one interval of the read that are aligned, and their minimum share
+                             // of the best score in %
+    int32_t query_gap;  // bases between anchors from which on a chain does not cover them
     AffineScores scores;
-    int32_t step, reach;                   // bases between points of an alignment; longest extension at its ends
+    int32_t step, reach;  // bases between points of an alignment; longest extension at its ends
     int32_t zdrop, min_score, min_split;
-    int32_t doubt;  // a gap that gains no more than this is doubtful: both sides are aligned separately as well; 0: no gap is
-    int64_t max_cells;                     // of one DP matrix between two points, a byte a cell
+    int32_t doubt;  // a gap that gains no more than this is doubtful: both sides are aligned separately as well; 0: no
+                    // gap is
+    int64_t max_cells;  // of one DP matrix between two points, a byte a cell
 };
 
 struct ChainSeed {
     uint32_t first, hits;  // entries of the index, and the number of them that is followed
-    uint32_t at;           // position << 1 | 1 where the canonical k-mer is the reverse strand's
+    uint32_t at;  // position << 1 | 1 where the canonical k-mer is the reverse strand's
 };
 
 struct ReadInterval {
@@ -47,10 +51,11 @@ struct AnchorChain {
     int32_t score;
     uint32_t first, last;  // indices among the chained anchors of the read
     uint32_t contig;
-    int32_t intervals, covered;     // intervals of the read that it covers, and their bases
-    int32_t aligned, unaligned;  // suboptimal chains of the same interval: how many are aligned, and the best score of the others
+    int32_t intervals, covered;  // intervals of the read that it covers, and their bases
+    int32_t aligned,
+        unaligned;  // suboptimal chains of the same interval: how many are aligned, and the best score of the others
     uint8_t reverse, chosen, secondary;
-    uint8_t jumps;                  // it contains a long gap, so its alignment may be split
+    uint8_t jumps;  // it contains a long gap, so its alignment may be split
 };
 
 // A chain that is aligned.
@@ -60,11 +65,11 @@ struct ChosenChain {
     uint32_t contig;
     int32_t score, unaligned;
     uint32_t first_point, points;
-    uint32_t left, right;           // tasks that extend both ends
+    uint32_t left, right;  // tasks that extend both ends
     uint32_t first_run, runs;
     uint32_t first_alignment, alignments;
     uint8_t reverse;
-    uint8_t alone;                  // no other chain of the same interval of the read has a quarter of its score
+    uint8_t alone;  // no other chain of the same interval of the read has a quarter of its score
 };
 
 // The alignment between two points: a diagonal without gaps, the result of a task, or broken.
@@ -100,15 +105,15 @@ struct ChainRun {
     uint32_t first_point, last_point;
     uint32_t left, right;  // tasks
     uint32_t left_round, right_round;  // which array of tasks they are in: 0, or 1 for those of cut chains
-    uint32_t side;         // 1: one side of the doubtful gap of the last run with `side` 0
+    uint32_t side;  // 1: one side of the doubtful gap of the last run with `side` 0
 };
 
 struct ChainAlignment {
-    int64_t begin, end;                  // score for choosing, and how much of the cost of very long gaps it leaves out
-    int32_t query_begin, query_end;      // on the strand of the chain
-    int32_t score, forgiven;             // by which it is chosen, and what that makes less of very long gaps
+    int64_t begin, end;  // score for choosing, and how much of the cost of very long gaps it leaves out
+    int32_t query_begin, query_end;  // on the strand of the chain
+    int32_t score, forgiven;  // by which it is chosen, and what that makes less of very long gaps
     int32_t matches, columns;
-    int32_t anchors;                     // anchors of the chain within the alignment
+    int32_t anchors;  // anchors of the chain within the alignment
     uint32_t chain;
     uint32_t cigar, operations;
 };
@@ -118,12 +123,13 @@ enum class ChainKind : uint8_t { primary, supplementary, secondary };
 // A local alignment, ranked among those of its read.
 struct RankedAlignment {
     uint32_t alignment;
-    int32_t begin, end;        // on the read
-    uint32_t parent;           // the best alignment of this interval of the read
-    int32_t second, suboptimal;  // best score of the suboptimal alignments of the interval, and how many come close to it
+    int32_t begin, end;  // on the read
+    uint32_t parent;  // the best alignment of this interval of the read
+    int32_t second,
+        suboptimal;  // best score of the suboptimal alignments of the interval, and how many come close to it
     ChainKind kind;
     uint8_t mapq;
-    int32_t rank;              // its score, or less than that of a split alignment that together scores more
+    int32_t rank;  // its score, or less than that of a split alignment that together scores more
 };
 
 // A reported alignment.
@@ -140,20 +146,20 @@ struct ChainRead {
     uint32_t first_ranked, ranked;
     uint32_t first_output, outputs;
     uint32_t flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T
-    uint32_t tie_break;     // tie-break hash (algo/map/tie_break.hpp)
+    uint32_t tie_break;  // tie-break hash (algo/map/tie_break.hpp)
 };
 
 struct ChainBatch {
     ChainRules rules;
     const uint8_t* bases;
     const int64_t* offsets;  // where each read begins in `bases`
-    const uint32_t* tie_breaks;   // tie-break hash of each read
+    const uint32_t* tie_breaks;  // tie-break hash of each read
     uint32_t reads;
-    int32_t max_secondary;   // secondary alignments reported per read
-    int64_t min_length;      // shorter reads are not mapped by these rules
-    uint64_t* words;         // packed reads
+    int32_t max_secondary;  // secondary alignments reported per read
+    int64_t min_length;  // shorter reads are not mapped by these rules
+    uint64_t* words;  // packed reads
     uint32_t* not_acgt;
-    ChainRead* state;        // of each read
+    ChainRead* state;  // of each read
     Arena<uint64_t> hashes;
     Arena<ChainSeed> seeds;
     Arena<uint64_t> anchors;  // kAnchorWords words per anchor (algo/map/chain/chains.hpp)
@@ -176,12 +182,13 @@ struct ChainLaunch {
     uint8_t* workspace;  // workspace_bytes for each warp or block that aligns
     uint64_t workspace_bytes;
     uint64_t min_bytes, max_bytes;  // a warp takes DP matrices of more than min_bytes and at most max_bytes
-    uint32_t* next;      // next read or task to take
+    uint32_t* next;  // next read or task to take
     const uint32_t* done_chains;  // chains that are finished
-    int64_t round;       // index into ChainBatch::tasks
+    int64_t round;  // index into ChainBatch::tasks
 };
 
-static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 104 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
-              "laid out as the host writes them");
+static_assert(
+    sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 104 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
+    "laid out as the host writes them");
 
 }  // namespace gpualign

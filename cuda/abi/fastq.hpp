@@ -47,6 +47,7 @@ struct FastqBatch {
     uint32_t reserved;
 };
 
-static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 200, "laid out as the host writes them");
+static_assert(sizeof(FastqText) == 32 && sizeof(FastqFacts) == 16 && sizeof(FastqBatch) == 200,
+    "laid out as the host writes them");
 
 }  // namespace gpualign

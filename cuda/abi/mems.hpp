@@ -51,12 +51,13 @@ struct MemLines {
     const uint64_t* offsets;      // where each line begins in `out`
     char* out;
     uint64_t from, to;            // text positions whose matches are printed
-    uint32_t records, contigs, width, strands;  // width: of the longest contig name; bit 0 of strands: forward, bit 1: reverse
+    uint32_t records, contigs, width,
+        strands;  // width: of the longest contig name; bit 0 of strands: forward, bit 1: reverse
     uint32_t matches, first_header, headers;    // headers: of the strands of records that are printed
     MemStyle style;
 };
 
 static_assert(sizeof(FoundMem) == 20 && sizeof(LeftOverHead) == 24 && sizeof(LeftOver) == 24 + 8 * kMaxParts,
-              "laid out without padding");
+    "laid out without padding");
 
 }  // namespace gpualign

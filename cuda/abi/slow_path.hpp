@@ -9,28 +9,29 @@ constexpr int kWantedBandBits = 20;
 
 struct SlowPathLaunch {
     MapBatch batch;
-    ChainBatch chains[2];  // short reads chained by minimizers, and by all k-mers: they share arenas and have separate states
-    ChainBatch long_chains;       // reads that are mapped as long ones and are already chained
-    uint8_t* states;              // of each template: algo/map/slow_path/state.hpp
-    uint32_t* statuses;              // of each template: 0, or the flag for its records if it is not mapped here
-    uint8_t* workspace;           // of each group of lanes
+    // short reads chained by minimizers, and by all k-mers: they share arenas and have separate states
+    ChainBatch chains[2];
+    ChainBatch long_chains;  // reads that are mapped as long ones and are already chained
+    uint8_t* states;  // of each template: algo/map/slow_path/state.hpp
+    uint32_t* statuses;  // of each template: 0, or the flag for its records if it is not mapped here
+    uint8_t* workspace;  // of each group of lanes
     uint64_t state_bytes, workspace_bytes;
-    uint64_t band_bytes;          // workspace for one banded DP matrix, per group
-    uint64_t max_band_bytes;     // the host maps reads that need more
-    uint32_t* next;               // work counter of the groups
-    uint32_t* done_chains;        // chains reported by an earlier round
-    uint32_t* wanted_loci;        // maximum loci of a read; if they exceed the space, the host repeats the batch
-    uint32_t* wanted_hits;        // maximum hits of a read at once, likewise
-    uint32_t* wanted_band;        // maximum bytes of a DP matrix, likewise, in units of 1 << kWantedBandBits
-    uint32_t* wanted_templates;   // number of templates
-    uint32_t first, templates;    // the templates of this launch
-    uint32_t round;               // of chaining
-    uint32_t longest;             // bases of the longest read
+    uint64_t band_bytes;  // workspace for one banded DP matrix, per group
+    uint64_t max_band_bytes;  // the host maps reads that need more
+    uint32_t* next;  // work counter of the groups
+    uint32_t* done_chains;  // chains reported by an earlier round
+    uint32_t* wanted_loci;  // maximum loci of a read; if they exceed the space, the host repeats the batch
+    uint32_t* wanted_hits;  // maximum hits of a read at once, likewise
+    uint32_t* wanted_band;  // maximum bytes of a DP matrix, likewise, in units of 1 << kWantedBandBits
+    uint32_t* wanted_templates;  // number of templates
+    uint32_t first, templates;  // the templates of this launch
+    uint32_t round;  // of chaining
+    uint32_t longest;  // bases of the longest read
     uint32_t max_hits, max_loci;  // powers of two
-    uint32_t hit_limit;           // the host maps reads with more hits
-    uint32_t mates;               // per template, at most
-    uint32_t full;                // 1: find every locus within the limit
-    uint32_t max_seeds;           // per read, at least as many as it has bases
+    uint32_t hit_limit;  // the host maps reads with more hits
+    uint32_t mates;  // per template, at most
+    uint32_t full;  // 1: find every locus within the limit
+    uint32_t max_seeds;  // per read, at least as many as it has bases
 };
 
 }  // namespace gpualign

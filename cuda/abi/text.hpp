@@ -116,8 +116,9 @@ struct InflateBatch {
     uint32_t count, reserved;
 };
 
-static_assert(sizeof(SamOptions) == 80 && sizeof(ReadColumns) == 64 && sizeof(RecordColumns) == 72 && sizeof(TextTarget) == 72 &&
-                  sizeof(TextBatch) == 352 && sizeof(BgzfBatch) == 112 && sizeof(InflateBatch) == 72,
-              "laid out as the host writes them");
+static_assert(sizeof(SamOptions) == 80 && sizeof(ReadColumns) == 64 && sizeof(RecordColumns) == 72 &&
+                  sizeof(TextTarget) == 72 && sizeof(TextBatch) == 352 && sizeof(BgzfBatch) == 112 &&
+                  sizeof(InflateBatch) == 72,
+    "laid out as the host writes them");
 
 }  // namespace gpualign

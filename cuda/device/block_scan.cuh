@@ -4,7 +4,8 @@
 
 namespace gpualign {
 
-// The sum of the values of the threads before this one; `total` is that of all. Called by all of up to 1,024 threads, full warps.
+// The sum of the values of the threads before this one; `total` is that of all. Called by all of up to 1,024 threads,
+// full warps.
 __device__ __forceinline__ uint64_t sum_before_in_block(uint64_t value, uint64_t& total) {
     __shared__ uint64_t sums[32];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;

@@ -1,6 +1,6 @@
-// Two 16-bit values in one 32-bit register: a word type for algorithm headers that aligns two pairs a thread. Sums stand
-// with the kernels (device/pairwise/lazy_scan.cuh, device/pairwise/bounded_gaps/pairs.cuh), which use different instructions for
-// them. From compute capability 9.0 on each is one instruction; CUDA emulates them before.
+// Two 16-bit values in one 32-bit register: a word type for algorithm headers that aligns two pairs a thread. Sums
+// stand with the kernels (device/pairwise/lazy_scan.cuh, device/pairwise/bounded_gaps/pairs.cuh), which use different
+// instructions for them. From compute capability 9.0 on each is one instruction; CUDA emulates them before.
 #pragma once
 #include <cstdint>
 
@@ -32,7 +32,9 @@ struct uint16x2 {
 
     uint16x2() = default;
     __device__ __forceinline__ explicit uint16x2(uint32_t bits) : bits(bits) {}
-    static __device__ __forceinline__ uint16x2 both(int32_t value) { return uint16x2((uint32_t(value) & 0xffffu) * 0x10001u); }
+    static __device__ __forceinline__ uint16x2 both(int32_t value) {
+        return uint16x2((uint32_t(value) & 0xffffu) * 0x10001u);
+    }
     // A negative low value borrows one from the high half; the next addition returns it.
     static __device__ __forceinline__ uint16x2 of(int32_t low, int32_t high) {
         return uint16x2(uint32_t(low) + (uint32_t(high) << 16));
@@ -48,7 +50,8 @@ __device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
 #else
     for (int i = 0; i < 4; i++) {
-        const uint32_t pick = selector >> (4 * i) & 15, byte = uint32_t((uint64_t(b) << 32 | a) >> (8 * (pick & 7))) & 0xffu;
+        const uint32_t pick = selector >> (4 * i) & 15,
+                       byte = uint32_t((uint64_t(b) << 32 | a) >> (8 * (pick & 7))) & 0xffu;
         result |= (pick & 8 ? byte >> 7 ? 0xffu : 0u : byte) << (8 * i);
     }
 #endif

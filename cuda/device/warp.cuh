@@ -14,8 +14,7 @@ __device__ __forceinline__ int32_t warp_max(int32_t value) {
 __device__ __forceinline__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / 32; }
 
 // A record of T::kWords words, each as `shuffle` hands it from lane to lane.
-template <class T, class Shuffle>
-__device__ __forceinline__ T shuffled(const T& value, Shuffle&& shuffle) {
+template <class T, class Shuffle> __device__ __forceinline__ T shuffled(const T& value, Shuffle&& shuffle) {
     T other{};
     const int32_t* in = reinterpret_cast<const int32_t*>(&value);
     int32_t* out = reinterpret_cast<int32_t*>(&other);
@@ -56,8 +55,7 @@ struct Warp {
         return total;
 #endif
     }
-    template <class T>
-    __device__ __forceinline__ T largest(T value) const {
+    template <class T> __device__ __forceinline__ T largest(T value) const {
 #if __CUDA_ARCH__ >= 800
         if constexpr (sizeof(T) == 4) return __reduce_max_sync(kAll, value);
         else return largest_by_halves(value);
@@ -73,26 +71,21 @@ struct Warp {
         }
         return value;
     }
-    template <class T>
-    __device__ __forceinline__ T from(T value, uint32_t source) const {
+    template <class T> __device__ __forceinline__ T from(T value, uint32_t source) const {
         return __shfl_sync(kAll, value, source);
     }
-    template <class T>
-    __device__ __forceinline__ T across(T value, uint32_t bits) const {
+    template <class T> __device__ __forceinline__ T across(T value, uint32_t bits) const {
         return __shfl_xor_sync(kAll, value, bits);
     }
-    template <class T>
-    __device__ __forceinline__ T from_before(T value, T first) const {
+    template <class T> __device__ __forceinline__ T from_before(T value, T first) const {
         const T other = __shfl_up_sync(kAll, value, 1);
         return lane() == 0 ? first : other;
     }
-    template <class T>
-    __device__ __forceinline__ T record_before(const T& value, const T& first) const {
+    template <class T> __device__ __forceinline__ T record_before(const T& value, const T& first) const {
         const T other = shuffled(value, [](int32_t word) { return __shfl_up_sync(kAll, word, 1); });
         return lane() == 0 ? first : other;
     }
-    template <class T>
-    __device__ __forceinline__ T from_after(T value, T last) const {
+    template <class T> __device__ __forceinline__ T from_after(T value, T last) const {
         const T other = __shfl_down_sync(kAll, value, 1);
         return lane() == kLanes - 1 ? last : other;
     }
@@ -104,8 +97,7 @@ struct Warp {
     }
 
 private:
-    template <class T>
-    __device__ __forceinline__ T largest_by_halves(T value) const {
+    template <class T> __device__ __forceinline__ T largest_by_halves(T value) const {
 #pragma unroll
         for (int step = 16; step > 0; step /= 2) {
             const T other = __shfl_xor_sync(kAll, value, step);
@@ -118,7 +110,9 @@ private:
 // A lane by itself.
 struct Lane : OneLane {
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
-    __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const { return atomicAdd(counter, n); }
+    __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const {
+        return atomicAdd(counter, n);
+    }
 };
 
 }  // namespace gpualign

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from gpualign.engine.cluster import open_cluster
@@ -19,20 +18,15 @@ class Opening:
 
     Attributes:
         remote: stages may run on other machines.
-        workers_see: path -> whether stages can read that file themselves: threads can, and workers of a cluster that
-            see the same file.
     """
 
     def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
         self.remote = options.cluster is not None
-        self.workers_see: Callable[[str], bool] = lambda path: True
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
         if self.remote:
-            cluster = open_cluster(options, command)
-            self.workers_see = cluster.sees
-            self._future.set_result(cluster)
+            self._future.set_result(open_cluster(options, command))
         elif request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
             self._future = thread.submit(open_backend, options, command, work)

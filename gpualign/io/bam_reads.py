@@ -82,8 +82,6 @@ class BamReads:
         InputError: its header is damaged.
     """
 
-    plain = False
-
     def __init__(self, file: BamStream, dropped: str) -> None:
         import pysam  # slow to import
 

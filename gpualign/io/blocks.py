@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 
 class TextStream(Protocol):
-    """A source of text, such as an InputFile.
-
-    Attributes:
-        plain: its bytes can be read again from the file.
-    """
+    """A source of text, such as an InputFile."""
 
     path: str
-    plain: bool
 
     def readinto(self, view: memoryview, /) -> int:
         """Fill ``view``; returns the number of bytes, fewer only at the end."""
@@ -55,8 +50,6 @@ def fill(stream: Any, view: memoryview) -> int:
 
 class TextOfPieces:
     """Pieces of a file's text as a :class:`TextStream`."""
-
-    plain = False
 
     def __init__(self, path: str, pieces: Iterable[NDArray[np.uint8]]) -> None:
         self.path, self._text = path, Pieces(pieces)

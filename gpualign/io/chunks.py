@@ -96,10 +96,10 @@ def read_chunks(
                     yield record
                     whole.after(record)
                     continue
-                blank, line, offset = _is_blank(source, cut), source.line, source.offset
+                blank, line = _is_blank(source, cut), source.line
                 data = source.take(cut)
                 if not blank:
-                    yield Chunk(data, kind, source.path, line, paired=source.paired, offset=offset, wrapped=wrapped)
+                    yield Chunk(data, kind, source.path, line, paired=source.paired, wrapped=wrapped)
             if not source.broken:
                 return
             source = source.streamed(stack)

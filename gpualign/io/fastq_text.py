@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
-from gpualign.io.text import HeldText, between
+from gpualign.io.text import between
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
@@ -109,8 +109,7 @@ class FastqText:
             return self.chunk
         chunk, begin, end = self.chunk, self._begin_of(self.records.start), self._begin_of(self.records.stop)
         line = None if chunk.line is None else chunk.line + 4 * self.records.start
-        offset = None if chunk.offset is None else chunk.offset + begin
-        return replace(chunk, data=chunk.data.part(begin, end), line=line, offset=offset)
+        return replace(chunk, data=chunk.data.part(begin, end), line=line)
 
     def _tiles_until(self, line: int) -> int:
         """Number of tiles that begin before a line."""
@@ -134,7 +133,7 @@ def head_of(chunk: Chunk) -> Chunk:
         return chunk
     text = chunk.data.part(0, _HEAD).joined(chunk.path)
     cut = _native.last_record_border(text, chunk.kind == "fastq")
-    return replace(chunk, data=HeldText((text[:cut],))) if cut else chunk
+    return replace(chunk, data=chunk.data.part(0, int(cut))) if cut else chunk
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:

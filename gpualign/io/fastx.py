@@ -29,13 +29,11 @@ class Chunk:
         data: text that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
-        line: 1-based number of the first line; None: count it from ``offset`` if it is needed.
+        line: 1-based number of the first line; None: count it on demand.
         comments: keep what follows the names.
         alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
         paired: neighbours of one name are mates, and no pair is split between chunks.
         wrapped: it is FASTQ with sequences and qualities of several lines.
-        offset: offset of the text in its file; None: it cannot be read again.
-        stored_at: the file's absolute path, if ``path`` may mean another file (on another machine).
     """
 
     data: Text
@@ -45,8 +43,6 @@ class Chunk:
     comments: bool = False
     alphabet: SequenceAlphabet = "nucleotide"
     paired: bool = False
-    offset: int | None = None
-    stored_at: str | None = None
     wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8]:
@@ -74,7 +70,7 @@ class Chunk:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        return self.data.first_line(self.stored_at or self.path, self.offset or 0)
+        return self.data.first_line(self.path)
 
     def error(self, what: str, lines: int) -> InputError:
         """An error in the line after ``lines`` lines of the chunk."""

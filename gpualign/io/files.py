@@ -53,13 +53,16 @@ class StoredFile:
     """An open plain file, closed with its last reference.
 
     Attributes:
-        path, stamp: see :class:`InputFile`.
+        path: the file, for messages.
         descriptor: the file descriptor.
     """
 
-    def __init__(self, descriptor: int, path: str, stamp: tuple[int, int] | None) -> None:
-        self.path, self.stamp = path, stamp
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.path = path
         self.descriptor = os.dup(descriptor)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self.path} is open in this process: send its text")
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Read bytes at an offset; from any thread.
@@ -149,9 +152,8 @@ class InputFile:
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
         regular: a file on disk, which can be opened again, unlike pipes and devices.
-        plain: an uncompressed regular file, whose bytes can be read again.
+        plain: an uncompressed regular file, whose bytes can be read in any order.
         size: bytes of a plain file; else 0.
-        stamp: the file's stamp when it was opened; None for standard input.
         bgzf: gzip in blocks, like BAM.
         in_pieces: BGZF inflated by threads; :meth:`pieces` can be used.
         one_stream: other gzip on disk, large enough for :meth:`inflated`.
@@ -175,7 +177,6 @@ class InputFile:
         self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
-        self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
@@ -256,7 +257,7 @@ class InputFile:
 
     def stored(self) -> StoredFile:
         """The plain file as an object that stays open when this one is closed."""
-        return StoredFile(self._file.fileno(), self.path, self.stamp)
+        return StoredFile(self._file.fileno(), self.path)
 
     def inflated(self, threads: int) -> Iterator[NDArray[np.uint8]]:
         """The text of a gzip file on disk in pieces, inflated by several threads; instead of :meth:`read`.

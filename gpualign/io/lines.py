@@ -23,17 +23,18 @@ def after_last_line(text: NDArray[np.uint8], from_line: bool) -> int:
 
 
 def read_line_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line
+    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line, remote: bool = False
 ) -> Iterator[Chunk]:
     """Chunks of whole lines of about ``chunk_bytes`` (more when one line is longer).
 
     Args:
         head: bytes of the file that have been read.
+        remote: parsers are on other machines.
     """
-    source: Source = Stored(file) if file.size > MIN_READ else Streamed(file, head)
+    source: Source = Streamed(file, head) if remote or file.size <= MIN_READ else Stored(file)
     for cut in cuts(source, border, chunk_bytes):
-        line, offset = source.line, source.offset
-        yield Chunk(source.take(cut), "fasta", file.path, line, offset=offset)
+        line = source.line
+        yield Chunk(source.take(cut), "fasta", file.path, line)
 
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:

@@ -30,7 +30,6 @@ class Packed:
     """
 
     line: int | None = None
-    offset: int | None = None
     at_end = broken = False
 
     def __init__(self, file: InputFile, paired: bool = False) -> None:

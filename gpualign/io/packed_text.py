@@ -60,7 +60,7 @@ class PackedText(Text):
     def inflated(self, path: str) -> PackedText:
         return replace(self, content=self.joined(path))
 
-    def first_line(self, path: str, offset: int) -> int:
+    def first_line(self, path: str) -> int:
         with InputFile(path) as file:
             return lines_before(file, self.before)
 

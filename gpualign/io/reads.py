@@ -45,7 +45,6 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 def read_file(
     file: InputFile,
     chunk_bytes: int,
-    by_parser: bool,
     remote: bool = False,
     interleaved: bool = False,
     inflaters: int = 1,
@@ -58,10 +57,10 @@ def read_file(
     source: Source
     if remote and file.regular and file.bgzf:
         source = Packed(file, interleaved)
-    elif by_parser and file.size > _HELD:
+    elif not remote and file.size > _HELD:
         source = Stored(file)
     else:
-        source = InPieces(file) if by_parser and file.in_pieces else Streamed(file, allocate=allocate)
+        source = InPieces(file) if file.in_pieces else Streamed(file, allocate=allocate)
     yield from read_chunks(source, chunk_bytes)
 
 
@@ -184,8 +183,7 @@ class ReadSource:
         keep_read_groups: see :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: threads that inflate BGZF or decode CRAM.
-        by_parser: the thread that parses text also reads or joins it.
-        remote: parsers are on other machines, which get BGZF unchanged.
+        remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
         interleaved: split no pair of an interleaved file.
         opened: see :class:`InputFile`.
 
@@ -208,12 +206,11 @@ class ReadSource:
         keep_read_groups: bool = True,
         comments: bool = False,
         threads: int = 1,
-        by_parser: bool = False,
         remote: bool = False,
         interleaved: bool = False,
         opened: Any = None,
     ) -> None:
-        self.path, self._comments, self._by_parser = path, comments, by_parser
+        self.path, self._comments = path, comments
         self._remote, self._interleaved = remote, interleaved
         self.inflaters = 1
         self.allocate: Allocate = no_pinned
@@ -247,7 +244,7 @@ class ReadSource:
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
-        how = self._by_parser, self._remote, self._interleaved, self.inflaters, self.allocate
+        how = self._remote, self._interleaved, self.inflaters, self.allocate
         for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
@@ -267,7 +264,7 @@ class ReadSource:
         if self._remote and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
             source = Packed(self._file)  # no long records in FASTQ
         else:
-            stored = self._by_parser and self._file.size > _HELD
+            stored = not self._remote and self._file.size > _HELD
             source = Stored(self._file) if stored else Streamed(self._file)
         yield from read_chunks(source, size, long_records=True)
 

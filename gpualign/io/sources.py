@@ -43,10 +43,6 @@ class Source(Protocol):
     def line(self) -> int | None:
         """Number of the first line held; None: to be counted on demand."""
 
-    @property
-    def offset(self) -> int | None:
-        """Offset of the held text in its file; None: it cannot be read again."""
-
     def hold(self, size: int) -> int:
         """Hold about ``size`` bytes, fewer only at the end; returns their number."""
 
@@ -75,7 +71,6 @@ class Streamed:
         self, file: TextStream, head: bytes = b"", line: int | None = 1, allocate: Allocate = no_pinned
     ) -> None:
         self.path, self.line, self._file, self._allocate = file.path, line, file, allocate
-        self.offset = 0 if file.plain else None
         self.at_end = False
         self._held: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
 
@@ -96,7 +91,6 @@ class Streamed:
         taken, rest = self._held[:size], self._held[size:]
         self._held = rest.copy() if len(rest) <= size else rest  # a small rest must not keep the block alive
         self.line = None if self.line is None else self.line + int(_native.count_newlines(taken))
-        self.offset = None if self.offset is None else self.offset + size
         return HeldText((taken,))
 
     def streamed(self, stack: ExitStack) -> Streamed:
@@ -108,14 +102,13 @@ class Streamed:
 
     def after(self, record: LongRecord) -> None:
         self._held, self.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-        self.line, self.offset = record.line + record.lines_read, None
+        self.line = record.line + record.lines_read
 
 
 class Stored:
     """Text that stays in a plain file until it is parsed; the reader inspects only borders."""
 
     line: int | None = None
-    plain = True
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:
@@ -156,7 +149,6 @@ class Stored:
 class InPieces:
     """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them."""
 
-    offset: int | None = None
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:

@@ -21,12 +21,10 @@ class Text(ABC):
 
     Attributes:
         stored: still in its file; :meth:`read_into` reads it into the caller's memory.
-        stamp: stamp of that file.
         uncounted: bytes of the file before it, if this machine lacks the file and cannot count lines.
     """
 
     stored = False
-    stamp: tuple[int, int] | None = None
     uncounted: int | None = None
 
     @abstractmethod
@@ -65,10 +63,9 @@ class Text(ABC):
         lines, blank = _native.count_fastq_lines(self.pieces(path), lines_before)
         return lines, blank
 
-    def first_line(self, path: str, offset: int) -> int:
-        """Number of the line at an offset of a file; reads the file up to there."""
-        with InputFile(path) as file:
-            return 1 + newlines(file, 0, offset)
+    def first_line(self, path: str) -> int:
+        """Number of the first line in the file; reads the file up to there."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -100,10 +97,6 @@ class StoredText(Text):
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def stamp(self) -> tuple[int, int] | None:  # type: ignore[override]
-        return self.file.stamp
-
     def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
         return (self.file.part(self.offset, self.size),)
 
@@ -112,6 +105,9 @@ class StoredText(Text):
 
     def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
         self.file.read_into(memory, self.offset + begin)
+
+    def first_line(self, path: str) -> int:
+        return 1 + newlines(self.file, 0, self.offset)
 
     def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
         return self.file.count_fastq_lines(self.offset, self.size, lines_before)
@@ -126,7 +122,7 @@ def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iter
         at += len(piece)
 
 
-def newlines(file: InputFile, begin: int, end: int) -> int:
+def newlines(file: InputFile | StoredFile, begin: int, end: int) -> int:
     """Number of newlines in a part of a plain file."""
     starts = range(begin, end, _COUNTED_AT_ONCE)
     return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)

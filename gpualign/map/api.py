@@ -344,7 +344,7 @@ class Mapper:
 
     def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
         """The kernel, which stays on the device for the next call; runs in the device's thread."""
-        kept: dict[bool, Any] = device.resident(f"mapper {id(self)}", dict)
+        kept: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
         paired = pairs is not None
         model, kernel = kept.get(paired, (None, None))
         if kernel is None or model is not pairs:

@@ -59,10 +59,10 @@ def run_map(
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
         ExitStack() as stack,
     ):
-        lanes = Lanes(sample, stack, opening.workers_see, opening.remote)
+        lanes = Lanes(sample, stack, opening.remote)
         if lanes.paired:
             params.check_pairs()
-        index, reads = _index(sample, params, lanes, opening.workers_see, run.note)
+        index, reads = _index(sample, params, lanes, run.note)
         index = _kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
@@ -144,23 +144,21 @@ def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
 
 
-def _seeds_of(
-    sample: Sample, params: MapParams, workers_see: Callable[[str], bool]
-) -> Callable[[int], IndexParams] | None:
+def _seeds_of(sample: Sample, params: MapParams) -> Callable[[int], IndexParams] | None:
     """A function that chooses seeds by the first reads; None if seeds are given or files cannot be read twice."""
     given = params.seeding.k is not None or params.seeding.w is not None
     if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
         return None
     try:
         with ExitStack() as stack:
-            lengths, _ = first_lengths(Lanes(sample, stack, workers_see).items(_SAMPLE_BASES))
+            lengths, _ = first_lengths(Lanes(sample, stack).items(_SAMPLE_BASES))
     except InputError:  # reported when all reads are read
         return None
     return seeds_for_short_reads(lengths)
 
 
 def _index(
-    sample: Sample, params: MapParams, lanes: Lanes, workers_see: Callable[[str], bool], say: Callable[[str], None]
+    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
 ) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """The index, and the reads if the first ones had to be read for it."""
     reference, options = sample.files.reference, sample.options
@@ -169,7 +167,7 @@ def _index(
     if sample.files.keep_index:
         return open_next_to(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
-        choose = _seeds_of(sample, params, workers_see)
+        choose = _seeds_of(sample, params)
         return open_index(reference, *given, options.threads, choose, shared, options), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)

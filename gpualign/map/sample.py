@@ -75,13 +75,10 @@ class Lanes:
     """The reads of a sample, one file or two per lane, open as long as ``stack``.
 
     Args:
-        by_parser: path -> whether the parsing threads read the file themselves (:class:`ReadSource`).
-        remote: parsers may be on other machines.
+        remote: parsers are on other machines.
     """
 
-    def __init__(
-        self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], remote: bool = False
-    ) -> None:
+    def __init__(self, sample: Sample, stack: ExitStack, remote: bool = False) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
         self.remote = remote
@@ -93,7 +90,6 @@ class Lanes:
                 not records.groups,
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
-                by_parser=by_parser(path),
                 remote=remote,
                 interleaved=files.interleaved,
                 opened=opened,

@@ -314,7 +314,7 @@ class SampleMapper:
         fields = {"sample": job.name, "output": job.output}
         try:
             with ExitStack() as stack:
-                lanes = Lanes(sample, stack, lambda path: True)
+                lanes = Lanes(sample, stack)
                 lanes.inflate_by(codec)
                 if lanes.paired:
                     self.params.check_pairs()

@@ -175,13 +175,11 @@ class QueryFiles:
         deferred: tells whether texts are, likewise.
         remote: as for :class:`ReadSource`.
         batch_bases: tells how many bases a batch should have, about.
-        by_parser: tells of a path whether whoever parses its records reads them from the file.
     """
 
     paths: Sequence[str]
     strands: int
     batch_bases: Callable[[], int]
-    by_parser: Callable[[str], bool]
     deferred: Callable[[], bool] = lambda: False
     remote: bool = False
 
@@ -192,7 +190,7 @@ class QueryFiles:
             InputError: a file cannot be read.
         """
         for path in self.paths:
-            with ReadSource(path, by_parser=self.by_parser(path), remote=self.remote) as source:
+            with ReadSource(path, remote=self.remote) as source:
                 maximum = self.batch_bases()
                 for item in source.items(maximum):
                     if isinstance(item, LongRecord):

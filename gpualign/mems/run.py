@@ -101,7 +101,6 @@ def _batches(
         queries,
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
-        by_parser=opening.workers_see,
         remote=opening.remote,
         deferred=lambda: options.cluster is not None or opening.on_gpu(),
     )

@@ -15,8 +15,7 @@ namespace nb = nanobind;
 
 // A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are accepted. An array with
 // unaligned elements, such as a slice of a message from another machine, is copied.
-template <class T>
-class Input : public nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> {
+template <class T> class Input : public nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> {
 public:
     using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     Input() = default;
@@ -25,48 +24,42 @@ public:
     bool is_aligned() const { return reinterpret_cast<uintptr_t>(this->data()) % alignof(T) == 0; }
 };
 
-template <class T>
-using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T> using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // Types that the stub shows. Elements of a tuple keep theirs.
 using Arrays = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Settings = nb::typed<nb::dict, nb::str, nb::any>;
-template <class... T>
-nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... values) {
+template <class... T> nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... values) {
     return nb::make_tuple(std::forward<T>(values)...);
 }
 
 // An array that is modified in place.
-template <class T>
-using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Hands a vector over to NumPy without copying.
-template <class T>
-Output<T> to_numpy(std::vector<T>&& values) {
+template <class T> Output<T> to_numpy(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return Output<T>(owned->data(), {owned->size()}, owner);
 }
 
 // Hands a vector of structs over as an array of their 64-bit words.
-template <class Item>
-Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
+template <class Item> Output<uint64_t> to_numpy_words(std::vector<Item>&& items) {
     auto* owned = new std::vector<Item>(std::move(items));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
-    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
+    return Output<uint64_t>(
+        reinterpret_cast<uint64_t*>(owned->data()), {sizeof(Item) / sizeof(uint64_t) * owned->size()}, owner);
 }
 
 }  // namespace gpualign
 
 namespace nanobind::detail {
 
-template <class T>
-struct type_caster<gpualign::Input<T>> {
+template <class T> struct type_caster<gpualign::Input<T>> {
     using Array = typename gpualign::Input<T>::Array;
     NB_TYPE_CASTER(gpualign::Input<T>, make_caster<Array>::Name + const_name<sizeof(T) == 1>(" | bytes", ""))
 
-    template <class Flags>
-    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+    template <class Flags> bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
         make_caster<Array> caster;
         if (!caster.from_python(source, flags, cleanup)) return false;
         value = caster.operator Array&();

@@ -163,6 +163,22 @@ def test_what_stays_on_the_device_may_not_fit(fake):
         assert device.allocated == 0  # not even the first array
 
 
+def test_what_stays_on_the_device_is_its_owners(fake):
+    """Objects that come and go have the same identity now and then; what stays keeps its owner."""
+
+    class Owner:
+        pass
+
+    with Device(list_devices()[0]) as device:
+        made = [device.resident("number", lambda number=number: [number], Owner()) for number in range(20)]
+        assert made == [[number] for number in range(20)]
+        owner, other = Owner(), Owner()
+        kept = device.resident("number", lambda: [20], owner, other)
+        assert device.resident("number", lambda: [21], owner, other) is kept
+        assert device.resident("number", lambda: [21], owner) == [21]
+        assert device.resident("another", lambda: [22], owner, other) == [22]
+
+
 def test_a_run_ends_at_once(fake):
     """The device's thread wakes up when there are no more items, not when it looks next."""
     with Device(list_devices()[0]) as device:

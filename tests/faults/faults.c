@@ -40,8 +40,8 @@ static int (*real_open)(const char*, int, ...);
 static int (*real_openat)(int, const char*, int, ...);
 
 __attribute__((constructor)) static void start(void) {
-    real_write = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
-    real_read = (ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
+    real_write = (ssize_t (*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
+    real_read = (ssize_t (*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
     real_open = (int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open64");
     real_openat = (int (*)(int, const char*, int, ...))dlsym(RTLD_NEXT, "openat64");
     const char* fault = getenv("FAULT");
@@ -92,18 +92,14 @@ static int opened(const char* path, int file) {
     return file;
 }
 
-#define MODE                             \
-    va_list arguments;                   \
-    va_start(arguments, flags);          \
+#define MODE \
+    va_list arguments; \
+    va_start(arguments, flags); \
     const int mode = va_arg(arguments, int); \
     va_end(arguments);
 
-int open(const char* path, int flags, ...) {
-    MODE return opened(path, real_open(path, flags, mode));
-}
-int open64(const char* path, int flags, ...) {
-    MODE return opened(path, real_open(path, flags, mode));
-}
+int open(const char* path, int flags, ...) { MODE return opened(path, real_open(path, flags, mode)); }
+int open64(const char* path, int flags, ...) { MODE return opened(path, real_open(path, flags, mode)); }
 int openat(int folder, const char* path, int flags, ...) {
     MODE return opened(path, real_openat(folder, path, flags, mode));
 }

@@ -63,7 +63,7 @@ def test_text_is_read_to_pinned_memory(tmp_path: Path, compress: Callable[[bytes
         pinned.append(np.empty(nbytes, np.uint8) if len(pinned) % 3 else None)  # now and then there is none
         return pinned[-1]
 
-    with ReadSource(str(path)) as source:
+    with ReadSource(str(path), remote=True) as source:  # plain text stays in its file otherwise
         source.allocate = allocate
         chunks = list(source.chunks(2000))
     assert b"".join(chunk.text().tobytes() for chunk in chunks) == TEXT

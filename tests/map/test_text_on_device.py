@@ -302,9 +302,12 @@ def test_chunks_that_come_to_a_worker(
     travelled: list[int] = []
 
     def sent(self: Lanes, bases: int, *_: object) -> Iterator[Reads]:
+        if not self.remote:  # the client looks at the first reads
+            yield from items(self, bases)
+            return
         for item in items(self, bases):
             travelled.append(len(pickle.dumps(item, protocol=5)))
-            yield pickle.loads(pickle.dumps(item, protocol=5)) if pack is bgzf else item
+            yield pickle.loads(pickle.dumps(item, protocol=5))
 
     monkeypatch.setattr(Lanes, "items", sent)
     init = Opening.__init__

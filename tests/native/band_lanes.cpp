@@ -1,5 +1,6 @@
-// cuda/algo/map/chain/band.hpp on as many lanes as a device has, without one: each lane is a context of its own, and all of
-// them wait for each other wherever lanes exchange something. Random intervals, against the recurrence row by row.
+// cuda/algo/map/chain/band.hpp on as many lanes as a device has, without one: each lane is a context of its own, and
+// all of them wait for each other wherever lanes exchange something. Random intervals, against the recurrence row by
+// row.
 //
 // Prints how many intervals were alike, how many a narrower band held, and each that was not alike.
 #include <algorithm>
@@ -24,13 +25,11 @@ Fiber fibers[kMaxLanes];
 uint32_t running, turns[kMaxLanes];
 uint8_t slots[2][kMaxLanes][16];  // of this exchange and of the next, which some lanes have reached
 
-template <uint32_t Count>
-struct Lanes {
+template <uint32_t Count> struct Lanes {
     static constexpr uint32_t kLanes = Count;
 
     // All lanes give a value; a lane goes on when every other one has given its own.
-    template <class T>
-    static T exchanged(const T& value, uint32_t source) {
+    template <class T> static T exchanged(const T& value, uint32_t source) {
         static_assert(sizeof(T) <= 16, "a value fits");
         const uint32_t me = running, next = (me + 1) % Count, turn = turns[me]++ % 2;
         std::memcpy(slots[turn][me], &value, sizeof value);
@@ -49,22 +48,17 @@ struct Lanes {
         for (uint32_t i = 0; i < Count; i++) bits |= uint32_t(exchanged(predicate, i)) << i;
         return bits;
     }
-    template <class T>
-    T from(T value, uint32_t source) const {
-        return exchanged(value, source);
-    }
+    template <class T> T from(T value, uint32_t source) const { return exchanged(value, source); }
     int32_t largest(int32_t value) const {
         int32_t best = value;
         for (uint32_t i = 0; i < Count; i++) best = max(best, exchanged(value, i));
         return best;
     }
-    template <class T>
-    T record_before(const T& value, const T& first) const {
+    template <class T> T record_before(const T& value, const T& first) const {
         const T other = exchanged(value, (running + Count - 1) % Count);
         return running ? other : first;
     }
-    template <class T>
-    T record_before_around(const T& value) const {
+    template <class T> T record_before_around(const T& value) const {
         return exchanged(value, (running + Count - 1) % Count);
     }
 };
@@ -98,9 +92,11 @@ Result result_of(const Case& it, const BandTask& task) {
 }
 
 template <bool Ring, class Group>
-bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
+bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory,
+    BandTask& result) {
     using Aligner = BandAligner<true, Ring, Group, Text>;
-    Aligner aligner(group, it.batch, it.text, task, BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
+    Aligner aligner(group, it.batch, it.text, task,
+        BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
     aligner.load();
     const BandEnd end = aligner.sweep(aligner.steps());
     group.sync();
@@ -114,14 +110,12 @@ bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, s
 Case* current;
 std::vector<uint8_t>* capacity;
 
-template <bool Ring, uint32_t Count>
-void one_lane() {
+template <bool Ring, uint32_t Count> void one_lane() {
     align<Ring>(Lanes<Count>(), *current, current->task, INT32_MIN, *capacity, current->task);
     Lanes<Count>().sync();  // the others end first
 }
 
-template <bool Ring, uint32_t Count>
-Result on_lanes(Case it) {
+template <bool Ring, uint32_t Count> Result on_lanes(Case it) {
     std::vector<uint8_t> memory(size_t(BandLayout<Count, Ring>::all_bytes(it.task.rows, it.task.band)), 0xAA);
     it.batch.state = &it.state;
     it.batch.offsets = it.offsets;
@@ -142,7 +136,8 @@ Result expected(const Case& it) {
     const BandTask& task = it.task;
     const AffineScores& s = it.batch.rules.scores;
     constexpr int32_t kLowest = -(1 << 29);
-    const GapCosts<int32_t> costs{s.gap_open + s.gap_extend, s.gap_extend, s.long_gap_open + s.long_gap_extend, s.long_gap_extend};
+    const GapCosts<int32_t> costs{
+        s.gap_open + s.gap_extend, s.gap_extend, s.long_gap_open + s.long_gap_extend, s.long_gap_extend};
     const ChainQuery query = query_of(it.batch, 0);
     std::vector<int32_t> best(size_t(task.band) + 1, kLowest);
     std::vector<GapScores<int32_t>> insertion(size_t(task.band) + 1, {kLowest, kLowest});
@@ -153,20 +148,22 @@ Result expected(const Case& it) {
     std::vector<uint8_t> trace;
     BandEnd end{kLowest, 0, 0};
     for (int32_t i = 0; i < task.rows; i++) {
-        const uint8_t base = task.swapped ? it.text.code(task.row + i) : query.code(int32_t(task.row) + i, task.reverse);
+        const uint8_t base =
+            task.swapped ? it.text.code(task.row + i) : query.code(int32_t(task.row) + i, task.reverse);
         const auto substitution = [&](int32_t b) {
             const int64_t at = task.diagonal + i + b;
-            if (at < 0 || at >= (task.swapped ? query.length() : int64_t(it.text.codes.size()))) return kLowest - s.mismatch;
+            if (at < 0 || at >= (task.swapped ? query.length() : int64_t(it.text.codes.size())))
+                return kLowest - s.mismatch;
             const uint8_t met = task.swapped ? query.code(int32_t(at), task.reverse) : it.text.code(at);
             return met == base && base < kNoBase ? s.match : -s.mismatch;
         };
-        affine_row<true>(substitution, task.band, costs, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest, best.data(),
-                         insertion.data(), [&](int32_t b, int32_t value, int32_t from) {
-                             trace.push_back(uint8_t(from));
-                             const bool last = i == task.rows - 1;
-                             const int32_t worth = value - (last ? 0 : s.clip_penalty);
-                             if (task.end_pin < 0 ? worth > end.value : last && b == task.end_pin) end = {worth, i, b};
-                         });
+        affine_row<true>(substitution, task.band, costs, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest,
+            best.data(), insertion.data(), [&](int32_t b, int32_t value, int32_t from) {
+                trace.push_back(uint8_t(from));
+                const bool last = i == task.rows - 1;
+                const int32_t worth = value - (last ? 0 : s.clip_penalty);
+                if (task.end_pin < 0 ? worth > end.value : last && b == task.end_pin) end = {worth, i, b};
+            });
     }
     std::vector<uint32_t> cigar;
     const auto push = [&](uint32_t operation, uint32_t n) {
@@ -273,11 +270,13 @@ int main(int, char** arguments) {
             Case in_narrow = it;
             in_narrow.task = narrow.task;
             const Result result = expected(in_narrow);
-            check(counts, "in a ring", band == 16 ? on_lanes<true, 8>(in_narrow) : on_lanes<true, 16>(in_narrow), result);
+            check(
+                counts, "in a ring", band == 16 ? on_lanes<true, 8>(in_narrow) : on_lanes<true, 16>(in_narrow), result);
             if (result[0] <= narrow.beyond) continue;
             counts.shown++;
             if (result != whole) check(counts, "in a narrower band", result, whole);
         }
     }
-    std::cout << counts.same << " alike of " << 3 * cases + counts.narrow << ", " << counts.shown << " in a narrower band\n";
+    std::cout << counts.same << " alike of " << 3 * cases + counts.narrow << ", " << counts.shown
+              << " in a narrower band\n";
 }

@@ -24,8 +24,8 @@ void bind_scalar_kernels(nb::module_& m);  // scalar_kernels.cpp
 namespace {
 
 // Affine alignment of each pattern against the text of its diagonals.
-nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int64_t> diagonal,
-                       int band, nb::tuple scores, int begin_pin, int end_pin) {
+nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
+    Input<int64_t> diagonal, int band, nb::tuple scores, int begin_pin, int end_pin) {
     const ReferenceView view = reference.view();
     const size_t n = offsets.size() - 1;
     if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
@@ -33,8 +33,8 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
     for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(bases.data()[i]);
     std::vector<AffineTask> tasks(n);
     for (size_t i = 0; i < n; i++)
-        tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band, diagonal.data()[i],
-                    0, int64_t(view.bases), begin_pin, end_pin};
+        tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band,
+            diagonal.data()[i], 0, int64_t(view.bases), begin_pin, end_pin};
     std::vector<AffineResult> results;
     AffineBatch(view, scores_of(scores)).run(tasks, results);
     std::vector<int32_t> score;
@@ -47,24 +47,25 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
         cigar_offsets.push_back(int64_t(cigar.size()));
     }
     return nb::make_tuple(to_numpy(std::move(score)), to_numpy(std::move(begin)), to_numpy(std::move(cigar)),
-                          to_numpy(std::move(cigar_offsets)));
+        to_numpy(std::move(cigar_offsets)));
 }
 
 // Chains of given anchors.
-nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
-                       Input<int32_t> query_positions, nb::dict chaining) {
+nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse,
+    Input<uint32_t> reference_positions, Input<int32_t> query_positions, nb::dict chaining) {
     const ReferenceView view = reference.view();
     const uint32_t n = uint32_t(reverse.size());
     std::vector<uint64_t> words(kAnchorWords * n);
     const ChainNodes nodes = nodes_at(words.data(), n);
     for (size_t i = 0; i < n; i++)
-        nodes.anchors[i] = make_anchor(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
+        nodes.anchors[i] =
+            make_anchor(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
     std::sort(nodes.anchors, nodes.anchors + n);
     std::vector<AnchorChain> capacity(n);
     uint32_t used = 0, *order = nullptr;
     AnchorChain* chains = nullptr;
-    const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n,
-                                       0, Arena<AnchorChain>{capacity.data(), &used, n}, chains, order);
+    const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n, 0,
+        Arena<AnchorChain>{capacity.data(), &used, n}, chains, order);
     nb::list out;
     for (uint32_t c = 0; c < found; c++) {
         const AnchorChain& chain = chains[order[c]];
@@ -101,17 +102,20 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
 }
 
-// Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as little.
+// Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as
+// little.
 bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, nb::tuple scores) {
     const auto codes_of = [](const Input<uint8_t>& bases, size_t padding) {
         std::vector<uint8_t> codes(bases.size() + padding);
         for (size_t i = 0; i < bases.size(); i++) codes[i] = base_code(bases.data()[i]);
         return codes;
     };
-    if (text.size() < query.size() || (text.size() - query.size()) % 2) throw nb::value_error("as many diagonals on both sides");
+    if (text.size() < query.size() || (text.size() - query.size()) % 2)
+        throw nb::value_error("as many diagonals on both sides");
     const std::vector<uint8_t> codes = codes_of(query, 0), around = codes_of(text, UngappedLanes::kPadding);
     return UngappedLanes(scores_of(scores))
-        .is_best(codes.data(), int32_t(codes.size()), around.data(), int32_t((text.size() - query.size()) / 2), substitutions);
+        .is_best(codes.data(), int32_t(codes.size()), around.data(), int32_t((text.size() - query.size()) / 2),
+            substitutions);
 }
 
 // First and one-past-last entry of each hash.
@@ -132,8 +136,8 @@ nb::tuple hits_together(Input<uint64_t> entries, int length, int k, int limit) {
 }
 
 // Mapping qualities of proper pairs whose other loci by themselves lose nothing that matters, or of single reads.
-Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengths, Input<uint8_t> truncated, Input<int32_t> distances,
-                                  Input<int32_t> seed_hits, Input<int32_t> losses, Input<int32_t> counts, bool paired) {
+Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengths, Input<uint8_t> truncated,
+    Input<int32_t> distances, Input<int32_t> seed_hits, Input<int32_t> losses, Input<int32_t> counts, bool paired) {
     MapRules rules{};
     rules.scores.match = 1;
     rules.scores.mismatch = edit - 1;
@@ -143,13 +147,13 @@ Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengt
     for (size_t i = 0; i < lengths.size(); i++) {
         const Evidence chosen{lengths.data()[i], truncated.data()[i] != 0, distances.data()[i], seed_hits.data()[i]};
         const Suboptimal others{losses.data()[i], uint32_t(counts.data()[i])};
-        out.push_back(paired ? quality.paired(chosen, Evidence{}, nullptr, others, MappingQuality::kManyBits) : quality.single(chosen, others));
+        out.push_back(paired ? quality.paired(chosen, Evidence{}, nullptr, others, MappingQuality::kManyBits)
+                             : quality.single(chosen, others));
     }
     return to_numpy(std::move(out));
 }
 
-template <int Bits>
-std::vector<uint32_t> packed(const Input<uint8_t>& codes, bool reversed) {
+template <int Bits> std::vector<uint32_t> packed(const Input<uint8_t>& codes, bool reversed) {
     constexpr size_t per_word = size_t(reach::Packed<Bits>::kPerWord);
     std::vector<uint32_t> words(codes.size() / per_word + size_t(reach::kSpareWords), 0);
     for (size_t i = 0; i < codes.size(); i++)
@@ -181,10 +185,13 @@ int32_t reach_in_tiles(Input<uint8_t> query, Input<uint8_t> target, int32_t limi
         const int32_t phase = turn.phase, sum = direction.least_sum(phase, Shape::kSteps);
         if ((sum > limit || sum >= least) && direction.from_end) return least == INT32_MAX ? reach::kNone : least;
         if (sum > limit || sum >= least) continue;
-        const auto kept = [&](bool from_end, int32_t of) { return rows[from_end][(of + reach::kKept) % reach::kKept].data() + n; };
+        const auto kept = [&](bool from_end, int32_t of) {
+            return rows[from_end][(of + reach::kKept) % reach::kKept].data() + n;
+        };
         const bool back = direction.from_end;
         const Rows mine{kept(back, phase - 1), kept(!back, direction.met(phase)), kept(back, phase)};
-        const reach::Pair<Bits> pair{{back ? q_back.data() : q.data()}, {back ? t_back.data() : t.data()}, n, m, substitutions};
+        const reach::Pair<Bits> pair{
+            {back ? q_back.data() : q.data()}, {back ? t_back.data() : t.data()}, n, m, substitutions};
         const int32_t found = reach::run_tile(OneLane(), pair, direction, phase, tile, limit, mine, shared);
         if (found != reach::kNone) least = std::min(least, found);
     }
@@ -196,8 +203,7 @@ int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limi
                   : reach_in_tiles<Bits, reach::Shape<512, 64>>(query, target, limit, substitutions);
 }
 
-template <class Batch>
-Batch batch_of(const nb::bytes& bytes) {
+template <class Batch> Batch batch_of(const nb::bytes& bytes) {
     Batch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
     std::memcpy(&batch, bytes.c_str(), sizeof batch);
@@ -218,7 +224,8 @@ void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
         batch.block_offsets[i] = *batch.out_bytes;
         const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
         const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
-        const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
+        const uint32_t crc =
+            crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
         write_bgzf(batch, i, crc, 0, 1);
         *batch.out_bytes += bgzf_bytes(batch, i);
     }
@@ -240,7 +247,8 @@ void read_fastq_in_scalar_code(const nb::bytes& bytes) {
     const uint32_t records = batch.reads / batch.mates_each;
     clear_facts(lane, batch);
     for (const FastqText* file : {&batch.first, &batch.second})
-        for (uint32_t tile = 0; tile * FastqText::kTile < file->bytes; tile++) find_lines(lane, *file, 4 * records, tile);
+        for (uint32_t tile = 0; tile * FastqText::kTile < file->bytes; tile++)
+            find_lines(lane, *file, 4 * records, tile);
     for (uint32_t number = 0; number < records; number++) {
         const FastqFound found = measure_reads(batch, number);
         batch.facts->odd |= found.odd;
@@ -264,7 +272,7 @@ nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t fro
     for (uint64_t s = from; s < to; s++)
         if (unique_mem_at(task, s, mem)) columns.put(&mem, 1);
     return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
-                          to_numpy(std::move(columns.lengths)));
+        to_numpy(std::move(columns.lengths)));
 }
 
 // What cuda/lcs_trace.cu does, in scalar code: so the device's algorithm is tested where there is no device.
@@ -272,7 +280,8 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
     using Tracer = LcsTracer<OneLane>;
     if (written.size() != query.size() || symbols > 255)
         throw nb::value_error("a byte for each symbol of the query, and at most 255 different symbols");
-    const auto tiles = uint32_t(query.size() / Tracer::kColumns + 1), blocks = uint32_t(subject.size() / Tracer::kSymbols + 1);
+    const auto tiles = uint32_t(query.size() / Tracer::kColumns + 1),
+               blocks = uint32_t(subject.size() / Tracer::kSymbols + 1);
     std::vector<LcsFour> masks(size_t(symbols + 1) * tiles), kept(size_t(blocks) * tiles);
     for (size_t i = 0; i < query.size(); i++)
         if (query.data()[i] < symbols)
@@ -307,34 +316,42 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
 NB_MODULE(GPUALIGN_MODULE, m) {
     using namespace gpualign;
     bind_scalar_kernels(m);
-    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("diagonal"),
-          nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1, "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
-          "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
-    m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
-          nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
+        nb::arg("diagonal"), nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1,
+        "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
+        "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, "
+        "clip).");
+    m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"),
+        nb::arg("reference_positions"), nb::arg("query_positions"), nb::arg("chaining"),
+        "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
     m.def("join_long_gaps", &points_beside_long_gaps, nb::arg("queries"), nb::arg("references"), nb::arg("chaining"),
-          "[(query, reference), ...] of a chain's points without those between long gaps that are near each other.");
-    m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"), nb::arg("truncated"),
-          nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
-          "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
-    for (const auto& [name, function] : {std::pair("reach_distance_2", &reach_distance<2>), std::pair("reach_distance_8", &reach_distance<8>)})
-        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"), nb::arg("narrow"),
-              "The distance of a pair of codes, -1 beyond the limit, by wide or narrow tiles of diagonals.");
+        "[(query, reference), ...] of a chain's points without those between long gaps that are near each other.");
+    m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"),
+        nb::arg("truncated"), nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"),
+        nb::arg("paired"),
+        "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
+    for (const auto& [name, function] :
+        {std::pair("reach_distance_2", &reach_distance<2>), std::pair("reach_distance_8", &reach_distance<8>)})
+        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"),
+            nb::arg("narrow"),
+            "The distance of a pair of codes, -1 beyond the limit, by wide or narrow tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
-          "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
-    m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"), nb::arg("scores"),
-          "Whether nothing loses as little as so many substitutions on the middle diagonal.");
-    m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"), nb::arg("hashes"),
-          "(first, last) entries of hashes.");
+        "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+    m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"),
+        nb::arg("scores"), "Whether nothing loses as little as so many substitutions on the middle diagonal.");
+    m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
+        nb::arg("hashes"), "(first, last) entries of hashes.");
     m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),
-          "(hits a cluster that is left out has less of, strand << 61 | (diagonal + 2**27) << 27 | position of the others).");
+        "(hits a cluster that is left out has less of, strand << 61 | (diagonal + 2**27) << 27 | position of the "
+        "others).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
-          nb::kw_only(), nb::arg("min_length"), "As find_mems with a suffix array, as a device's threads do it.");
+        nb::kw_only(), nb::arg("min_length"), "As find_mems with a suffix array, as a device's threads do it.");
     m.def("set_bgzf_tasks", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
-          "What the kernels do with a BgzfBatch before the deflating, on this thread and in this process's memory.");
+        "What the kernels do with a BgzfBatch before the deflating, on this thread and in this process's memory.");
     m.def("write_bgzf", &write_bgzf_in_scalar_code, nb::arg("batch"), "The same after the deflating.");
     m.def("read_fastq", &read_fastq_in_scalar_code, nb::arg("batch"), "The same with a FastqBatch.");
-    m.def("check_texts", &check_texts_in_scalar_code, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
+    m.def("check_texts", &check_texts_in_scalar_code, nb::arg("batch"),
+        "The same with an InflateBatch, after the inflating.");
     m.def(
         "lcs_trace",
         [](Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {

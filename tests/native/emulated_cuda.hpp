@@ -1,5 +1,6 @@
-// Enough of CUDA for g++ to compile a kernel and run it, a block at a time: each thread is a context of its own, and the lanes of
-// a warp wait for each other wherever they exchange something. Lanes that meet in different places end the process.
+// Enough of CUDA for g++ to compile a kernel and run it, a block at a time: each thread is a context of its own, and
+// the lanes of a warp wait for each other wherever they exchange something. Lanes that meet in different places end the
+// process.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -69,8 +70,7 @@ inline const uint64_t* exchanged(Meeting& meeting, uint32_t locus, uint64_t valu
 
 inline Meeting& warp() { return warps[thread.x / 32]; }
 
-template <class T>
-T shuffled(T value, uint32_t source, int line) {
+template <class T> T shuffled(T value, uint32_t source, int line) {
     uint64_t bits = 0;
     static_assert(sizeof(T) <= sizeof bits, "a value fits");
     std::memcpy(&bits, &value, sizeof value);
@@ -93,14 +93,17 @@ inline int any_of_block(int predicate, int line) {
     return found;
 }
 
-inline uint32_t source_within(int source, int width) { return thread.x % 32 / uint32_t(width) * uint32_t(width) + uint32_t(source) % uint32_t(width); }
+inline uint32_t source_within(int source, int width) {
+    return thread.x % 32 / uint32_t(width) * uint32_t(width) + uint32_t(source) % uint32_t(width);
+}
 inline uint32_t source_before(uint32_t lanes, uint32_t width = 32) {
     return thread.x % width < lanes ? thread.x % 32 : thread.x % 32 - lanes;
 }
-inline uint32_t source_after(uint32_t lanes) { return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes; }
+inline uint32_t source_after(uint32_t lanes) {
+    return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes;
+}
 
-template <class Kernel>
-void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
+template <class Kernel> void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
     static Kernel* running;
     running = kernel;
     threads.x = of_each;
@@ -129,10 +132,11 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
     }
 }
 
-// One of several kernels that take a struct of launch parameters, which comes as bytes; not 0 where there is none of the name.
+// One of several kernels that take a struct of launch parameters, which comes as bytes; not 0 where there is none of
+// the name.
 template <class Launch>
-int run_by_name(const std::map<std::string, void (*)(Launch)>& kernels, const char* name, const void* bytes, size_t size, uint32_t grid,
-                uint32_t of_each) {
+int run_by_name(const std::map<std::string, void (*)(Launch)>& kernels, const char* name, const void* bytes,
+    size_t size, uint32_t grid, uint32_t of_each) {
     Launch launch;
     if (size != sizeof launch) return 1;
     std::memcpy(&launch, bytes, size);
@@ -156,11 +160,13 @@ int run_by_name(const std::map<std::string, void (*)(Launch)>& kernels, const ch
 #define __any_sync(mask, predicate) (emulated::ballot(predicate, __LINE__) != 0)
 #define EMULATED_PICK(a, b, c, d, name, ...) name
 #define EMULATED_SHFL3(mask, value, source) emulated::shuffled(value, uint32_t(source), __LINE__)
-#define EMULATED_SHFL4(mask, value, source, width) emulated::shuffled(value, emulated::source_within(source, width), __LINE__)
+#define EMULATED_SHFL4(mask, value, source, width) \
+    emulated::shuffled(value, emulated::source_within(source, width), __LINE__)
 #define __shfl_sync(...) EMULATED_PICK(__VA_ARGS__, EMULATED_SHFL4, EMULATED_SHFL3, )(__VA_ARGS__)
 #define __shfl_xor_sync(mask, value, bits) emulated::shuffled(value, threadIdx.x % 32 ^ uint32_t(bits), __LINE__)
 #define __shfl_up_sync(mask, value, ...) emulated::shuffled(value, emulated::source_before(__VA_ARGS__), __LINE__)
-#define __shfl_down_sync(mask, value, lanes) emulated::shuffled(value, emulated::source_after(uint32_t(lanes)), __LINE__)
+#define __shfl_down_sync(mask, value, lanes) \
+    emulated::shuffled(value, emulated::source_after(uint32_t(lanes)), __LINE__)
 
 inline uint32_t __popc(uint32_t bits) { return uint32_t(__builtin_popcount(bits)); }
 inline uint32_t atomicAdd(uint32_t* counter, uint32_t n) {

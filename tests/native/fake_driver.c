@@ -1,5 +1,5 @@
-/* NVIDIA's driver on no device: its memory is this process's, a kernel is a function of this library, and what is enqueued
-   is done when somebody waits for the stream. */
+/* NVIDIA's driver on no device: its memory is this process's, a kernel is a function of this library, and what is
+   enqueued is done when somebody waits for the stream. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@ typedef void* Handle;
 enum { OUT_OF_MEMORY = 2, NOT_PERMITTED = 800, NOT_SUPPORTED = 801, NOT_READY = 600, LONGEST = 1 << 14 };
 
 /* What tests look at and set. */
-int fake_devices = 2, fake_init = 0, fake_retain = 0, fake_failing_copies = 0, fake_no_pages = 0, fake_no_host_memory = 0;
+int fake_devices = 2, fake_init = 0, fake_retain = 0, fake_failing_copies = 0, fake_no_pages = 0,
+    fake_no_host_memory = 0;
 char fake_calls[LONGEST];
 size_t fake_registered = 0, fake_allocated = 0;
 
@@ -41,7 +42,9 @@ int cuMemHostAlloc(void** address, size_t size, unsigned flags) {
     fake_allocated++;
     return *address = malloc(size), 0;
 }
-int cuMemFreeHost(void* address) { return said("host free in", (size_t)(uintptr_t)current), fake_allocated--, free(address), 0; }
+int cuMemFreeHost(void* address) {
+    return said("host free in", (size_t)(uintptr_t)current), fake_allocated--, free(address), 0;
+}
 int cuMemHostRegister_v2(void* address, size_t size, unsigned flags) {
     said("register in", (size_t)(uintptr_t)current);
     if (fake_no_pages || flags != 1 || (uintptr_t)address % (2 << 20)) return NOT_SUPPORTED;
@@ -110,9 +113,15 @@ static int copied(void* to, const void* from, size_t size, Handle stream) {
     work->to = to, work->from = from, work->size = size;
     return 0;
 }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t size, Handle stream) { return copied((void*)to, from, size, stream); }
-int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t size, Handle stream) { return copied(to, (void*)from, size, stream); }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, Handle stream) { return copied((void*)to, (void*)from, size, stream); }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t size, Handle stream) {
+    return copied((void*)to, from, size, stream);
+}
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t size, Handle stream) {
+    return copied(to, (void*)from, size, stream);
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, Handle stream) {
+    return copied((void*)to, (void*)from, size, stream);
+}
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, Handle stream) {
     struct Work* const work = enqueued(stream, fill);
     work->to = (void*)to, work->value = value, work->size = size;
@@ -135,16 +144,22 @@ static void run(struct Work* work) {
     free(work->argument);
 }
 static int shared_bytes;
-int cuModuleLoadData(Handle* module, const void* image) { return *module = (Handle)image, memcmp(image, "cubin", 5) ? 209 : 0; }
+int cuModuleLoadData(Handle* module, const void* image) {
+    return *module = (Handle)image, memcmp(image, "cubin", 5) ? 209 : 0;
+}
 int cuModuleUnload(Handle module) { return module == NULL; }
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
     (void)module;
     return *function = (Handle)run, strcmp(name, "scale") ? 500 : 0;
 }
-int cuFuncGetAttribute(int* value, int attribute, Handle function) { return *value = attribute == 4 ? 40 : 0, function == NULL; }
-int cuFuncSetAttribute(Handle function, int attribute, int value) { return shared_bytes = value, attribute != 8 || function == NULL; }
-int cuLaunchKernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                   unsigned shared, Handle stream, void** parameters, void** extra) {
+int cuFuncGetAttribute(int* value, int attribute, Handle function) {
+    return *value = attribute == 4 ? 40 : 0, function == NULL;
+}
+int cuFuncSetAttribute(Handle function, int attribute, int value) {
+    return shared_bytes = value, attribute != 8 || function == NULL;
+}
+int cuLaunchKernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+    unsigned block_y, unsigned block_z, unsigned shared, Handle stream, void** parameters, void** extra) {
     if (parameters || extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4]) return 1;
     if (grid_x * grid_y * grid_z != 6 || block_x * block_y * block_z != 64 || (int)shared != shared_bytes) return 1;
     if (*(size_t*)extra[3] != sizeof(struct Arguments)) return 1;

@@ -10,16 +10,25 @@
 #define RESULT 0
 #endif
 
-typedef struct { int algorithm; char reserved[60]; } Options;
-typedef struct { int backend, sorted; char reserved[56]; } InflateOptions;
-typedef struct { uint32_t version, cuda_runtime; } Properties;
+typedef struct {
+    int algorithm;
+    char reserved[60];
+} Options;
+typedef struct {
+    int backend, sorted;
+    char reserved[56];
+} InflateOptions;
+typedef struct {
+    uint32_t version, cuda_runtime;
+} Properties;
 
 int nvcompGetProperties(Properties* properties) {
     properties->version = VERSION;
     return 0;
 }
 
-int nvcompBatchedDeflateCompressGetTempSize(size_t count, size_t largest, Options options, size_t* bytes, size_t total, void* stream) {
+int nvcompBatchedDeflateCompressGetTempSize(
+    size_t count, size_t largest, Options options, size_t* bytes, size_t total, void* stream) {
     *bytes = 16 * count;
     return options.reserved[59] != 0 || total < count * largest || stream != 0;
 }
@@ -29,16 +38,16 @@ int nvcompBatchedDeflateCompressGetMaxOutputChunkSize(size_t largest, Options op
     return options.reserved[0] != 0;
 }
 
-int nvcompBatchedDeflateDecompressGetTempSize(size_t count, size_t largest, InflateOptions options, size_t* bytes, size_t total,
-                                              void* stream) {
+int nvcompBatchedDeflateDecompressGetTempSize(
+    size_t count, size_t largest, InflateOptions options, size_t* bytes, size_t total, void* stream) {
     *bytes = 8;
     return options.backend != 0 || total > count * largest || stream != 0;
 }
 
 // Of what is stored; anything else is more than it can.
-int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const size_t* sizes, const size_t* capacity, size_t* actual, size_t count,
-                                        void* scratch, size_t scratch_bytes, uint8_t* const* texts, InflateOptions options, int* status,
-                                        void* stream) {
+int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const size_t* sizes, const size_t* capacity,
+    size_t* actual, size_t count, void* scratch, size_t scratch_bytes, uint8_t* const* texts, InflateOptions options,
+    int* status, void* stream) {
     if (scratch_bytes < 8 || scratch == 0 || options.backend != 0 || stream == 0) return 10;
     for (size_t i = 0; i < count; i++) {
         uint16_t size;
@@ -51,9 +60,9 @@ int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const si
     return RESULT;
 }
 
-int nvcompBatchedDeflateCompressAsync(const uint8_t* const* texts, const size_t* sizes, size_t largest, size_t count, void* scratch,
-                                      size_t scratch_bytes, uint8_t* const* deflated, size_t* deflated_sizes, Options options, int* status,
-                                      void* stream) {
+int nvcompBatchedDeflateCompressAsync(const uint8_t* const* texts, const size_t* sizes, size_t largest, size_t count,
+    void* scratch, size_t scratch_bytes, uint8_t* const* deflated, size_t* deflated_sizes, Options options, int* status,
+    void* stream) {
     if (scratch_bytes < 16 * count || options.algorithm < 0 || stream == 0) return 10;
     memset(scratch, 0x77, scratch_bytes);
     for (size_t i = 0; i < count; i++) {

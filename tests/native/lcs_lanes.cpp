@@ -43,12 +43,8 @@ struct Lanes {
         return bits;
     }
     uint32_t before(uint32_t mask) const { return count_bits(mask & ((1u << running) - 1)); }
-    template <class T>
-    T from(T value, uint32_t source) const {
-        return T(exchanged(value)[source]);
-    }
-    template <class T>
-    T from_before(T value, T first) const {
+    template <class T> T from(T value, uint32_t source) const { return T(exchanged(value)[source]); }
+    template <class T> T from_before(T value, T first) const {
         const uint64_t* values = exchanged(value);
         return running == 0 ? first : T(values[running - 1]);
     }
@@ -76,9 +72,9 @@ std::string trace(const std::string& query, const std::string& subject) {
     for (size_t i = 0; i < query.size(); i++)
         if (code[uint8_t(query[i])] < symbols)
             masks[code[uint8_t(query[i])] * tiles + i / 128].word[i / 32 % 4] |= 1u << (i % 32);
-    task = {masks.data(), code,  reinterpret_cast<const uint8_t*>(query.data()),
-            reinterpret_cast<const uint8_t*>(subject.data()), uint32_t(query.size()), uint32_t(subject.size()),
-            symbols, tiles, codes.data(), kept.data(), carries.data(), fast.data()};
+    task = {masks.data(), code, reinterpret_cast<const uint8_t*>(query.data()),
+        reinterpret_cast<const uint8_t*>(subject.data()), uint32_t(query.size()), uint32_t(subject.size()), symbols,
+        tiles, codes.data(), kept.data(), carries.data(), fast.data()};
     text.assign(std::min(query.size(), subject.size()), '?');
     for (uint32_t i = 0; i < lanes; i++) {
         turns[i] = 0;
@@ -86,7 +82,8 @@ std::string trace(const std::string& query, const std::string& subject) {
     }
     running = 0;
     fibers[0].run(outside);
-    if (std::any_of(lengths, lengths + lanes, [](uint32_t length) { return length != lengths[0]; })) return "lanes differ";
+    if (std::any_of(lengths, lengths + lanes, [](uint32_t length) { return length != lengths[0]; }))
+        return "lanes differ";
     return std::string(text.end() - lengths[0], text.end());
 }
 

@@ -4,11 +4,9 @@
 #include "map_chains.cu"
 
 extern "C" int run_kernel(const char* name, const void* bytes, size_t size, uint32_t grid, uint32_t threads) {
-    static const std::map<std::string, void (*)(ChainLaunch)> kernels{
-        {"chain_reads", chain_reads}, {"align_in_16", align_in_16},
-        {"align_in_32", align_in_32}, {"align_in_parts", align_in_parts},
-        {"align_segments", align_segments}, {"align_wide", align_wide},
-        {"align_widest", align_widest}, {"cut_chains", cut_chains},
-        {"finish_chains", finish_chains}, {"report_reads", report_reads}};
+    static const std::map<std::string, void (*)(ChainLaunch)> kernels{{"chain_reads", chain_reads},
+        {"align_in_16", align_in_16}, {"align_in_32", align_in_32}, {"align_in_parts", align_in_parts},
+        {"align_segments", align_segments}, {"align_wide", align_wide}, {"align_widest", align_widest},
+        {"cut_chains", cut_chains}, {"finish_chains", finish_chains}, {"report_reads", report_reads}};
     return emulated::run_by_name(kernels, name, bytes, size, grid, threads);
 }

@@ -4,9 +4,8 @@
 #include "map_slow_path.cu"
 
 extern "C" int run_kernel(const char* name, const void* bytes, size_t size, uint32_t grid, uint32_t threads) {
-    static const std::map<std::string, void (*)(SlowPathLaunch)> kernels{
-        {"find_slow", find_slow}, {"chain_slow", chain_slow},
-        {"rank_slow", rank_slow}, {"choose_slow", choose_slow},
-        {"write_slow", write_slow}, {"end_slow", end_slow}};
+    static const std::map<std::string, void (*)(SlowPathLaunch)> kernels{{"find_slow", find_slow},
+        {"chain_slow", chain_slow}, {"rank_slow", rank_slow}, {"choose_slow", choose_slow}, {"write_slow", write_slow},
+        {"end_slow", end_slow}};
     return emulated::run_by_name(kernels, name, bytes, size, grid, threads);
 }

@@ -20,7 +20,9 @@ inline uint32_t fma_halves(uint32_t a, uint32_t b, uint32_t c) {  // b: of 1.0 a
     });
 }
 inline uint32_t add_halves(uint32_t a, uint32_t b) { return fma_halves(a, 0x3c003c00u, b); }
-inline uint32_t same_halves(uint32_t word, bool high) { return high ? word >> 16 | (word & 0xffff0000u) : (word & 0xffffu) | word << 16; }
+inline uint32_t same_halves(uint32_t word, bool high) {
+    return high ? word >> 16 | (word & 0xffff0000u) : (word & 0xffffu) | word << 16;
+}
 
 }  // namespace nw
 }  // namespace gpualign

@@ -1,4 +1,5 @@
-// The scores of cuda/pairwise.cu, cuda/pairwise_ends.cu and cuda/pairwise_few.cu as a library for the host (emulated_cuda.hpp).
+// The scores of cuda/pairwise.cu, cuda/pairwise_ends.cu and cuda/pairwise_few.cu as a library for the host
+// (emulated_cuda.hpp).
 #include <math.h>
 
 #include "pairwise_emulated.hpp"
@@ -15,7 +16,7 @@ namespace {
 #include "pairwise_few.cu"
 
 #define OF_EACH_ALPHABET(kernel) \
-    EMULATED(kernel##_symbols);  \
+    EMULATED(kernel##_symbols); \
     EMULATED(kernel##_wide)
 
 extern "C" int run_named(const char* name, void* const* arguments, int count, uint32_t grid, uint32_t threads) {

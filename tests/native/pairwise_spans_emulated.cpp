@@ -4,8 +4,8 @@
 #include "pairwise_long.cu"
 #include "pairwise_spans.cu"
 
-#define OF_EACH_KIND(kernel)          \
-    EMULATED(kernel##_nucleotides);   \
+#define OF_EACH_KIND(kernel) \
+    EMULATED(kernel##_nucleotides); \
     EMULATED(kernel##_symbols)
 
 extern "C" int run_named(const char* name, void* const* arguments, int count, uint32_t grid, uint32_t threads) {

@@ -20,8 +20,7 @@ namespace gpualign {
 namespace {
 
 // What a kernel takes, whose addresses are the host's.
-template <class Given>
-Given given_in(const nb::bytes& bytes) {
+template <class Given> Given given_in(const nb::bytes& bytes) {
     Given given;
     if (bytes.size() != sizeof given) throw nb::value_error("not what the kernel takes");
     std::memcpy(&given, bytes.c_str(), sizeof given);
@@ -38,7 +37,8 @@ void map_scalar(const nb::bytes& bytes, int words) {
         const MapWorkspace workspace =
             MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
         const ReadStates<kWords> all = ReadStates<kWords>::of(batch);
-        for (uint32_t r = 0; r < batch.read_count; r++) FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
+        for (uint32_t r = 0; r < batch.read_count; r++)
+            FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
         for (uint32_t t = 0; t < batch.template_count; t++) ChooseStep<kWords, OneLane>(group, batch, t).choose();
         for (uint32_t i = 0; i < batch.counters->templates; i++)
             ChooseStep<kWords, OneLane>(group, batch, all.templates[i]).rescue(workspace, shared);
@@ -50,12 +50,14 @@ void map_scalar(const nb::bytes& bytes, int words) {
 
 // A task, or it in a narrower band; returns whether that is shown to be the best.
 template <bool LongGaps>
-bool align(const ChainLaunch& launch, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
+bool align(
+    const ChainLaunch& launch, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
     using Aligner = BandAligner<LongGaps, false, OneLane, TargetText>;
     const TargetText text{launch.target};
     memory.resize(size_t(Aligner::Layout::all_bytes(task.rows, task.band)));
     const OneLane lane;
-    Aligner aligner(lane, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
+    Aligner aligner(lane, launch.batch, text, task,
+        BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
     aligner.load();
     const BandEnd end = aligner.sweep(aligner.steps());
     if (end.value <= beyond) return false;
@@ -63,8 +65,7 @@ bool align(const ChainLaunch& launch, const BandTask& task, int32_t beyond, std:
     return true;
 }
 
-template <bool LongGaps>
-void align_round(const ChainLaunch& launch, int round) {
+template <bool LongGaps> void align_round(const ChainLaunch& launch, int round) {
     const Arena<BandTask>& tasks = launch.batch.tasks[round];
     std::vector<uint8_t> memory;
     for (uint32_t t = 0; t < *tasks.used && !overflowed(launch.batch); t++) {
@@ -72,7 +73,8 @@ void align_round(const ChainLaunch& launch, int round) {
         bool aligned = task.operations != 0;
         for (const int32_t band : kNarrowBands) {
             const NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, band);
-            aligned = aligned || (narrow.task.rows && align<LongGaps>(launch, narrow.task, narrow.beyond, memory, task));
+            aligned =
+                aligned || (narrow.task.rows && align<LongGaps>(launch, narrow.task, narrow.beyond, memory, task));
         }
         if (!aligned) align<LongGaps>(launch, task, INT32_MIN, memory, task);
     }
@@ -85,9 +87,11 @@ void align_chains(const ChainLaunch& launch) {
     for (int round = 0; round < 2 && !overflowed(batch); round++) {
         if (has_long_gaps(batch.rules.scores)) align_round<true>(launch, round);
         else align_round<false>(launch, round);
-        for (uint32_t c = *launch.done_chains; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++) cut_chain(batch, c);
+        for (uint32_t c = *launch.done_chains; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++)
+            cut_chain(batch, c);
     }
-    for (uint32_t c = *launch.done_chains; !overflowed(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
+    for (uint32_t c = *launch.done_chains; !overflowed(batch) && c < *batch.chains.used; c++)
+        finish_chain(batch, text, c);
 }
 
 void map_chains_scalar(const nb::bytes& given) {
@@ -103,13 +107,12 @@ void map_chains_scalar(const nb::bytes& given) {
     }
 }
 
-template <bool LongGaps>
-void map_slow(SlowPathLaunch launch) {
+template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
     using Mapper = SlowPathMapper<LongGaps, OneLane>;
     const OneLane lane;
     uint8_t* end = nullptr;
-    const SlowPathMemory memory =
-        slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, 1, end);
+    const SlowPathMemory memory = slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits,
+        launch.max_loci, launch.band_bytes, 1, end);
     const auto each = [&](auto&& step) {
         for (uint32_t t = 0; t < templates_of(launch); t++) {
             Mapper mapper(lane, launch, memory, t);
@@ -146,9 +149,7 @@ void map_thoroughly_scalar(const nb::bytes& bytes) {
     else map_slow<false>(launch);
 }
 
-
-template <template <class> class Form>
-void write_all(const TextBatch& batch) {
+template <template <class> class Form> void write_all(const TextBatch& batch) {
     const OneLane lane;
     uint32_t records = 0, again = 0;
     uint64_t all = 0;
@@ -168,16 +169,16 @@ void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
     else write_all<SamForm>(batch);
 }
 
-
 }  // namespace
 
 void bind_scalar_kernels(nb::module_& m) {
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"), "The kernels of cuda/map.cu with a MapBatch.");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
-          "Those of cuda/map_slow_path.cu with a SlowPathLaunch: the templates that map_scalar leaves.");
-    m.def("map_chains_scalar", &map_chains_scalar, nb::arg("launch"), "Those of cuda/map_chains.cu with a ChainLaunch.");
+        "Those of cuda/map_slow_path.cu with a SlowPathLaunch: the templates that map_scalar leaves.");
+    m.def(
+        "map_chains_scalar", &map_chains_scalar, nb::arg("launch"), "Those of cuda/map_chains.cu with a ChainLaunch.");
     m.def("write_records", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
-          "Those of cuda/map_text.cu with a TextBatch.");
+        "Those of cuda/map_text.cu with a TextBatch.");
 }
 
 }  // namespace gpualign

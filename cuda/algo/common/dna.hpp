@@ -1,5 +1,5 @@
-// Nucleotides as two bits. A = 0, C = 1, G = 2, T = 3, so that the complement of c is 3 - c; anything else is `kNoBase`,
-// which matches nothing, not even itself.
+// Nucleotides as two bits. A = 0, C = 1, G = 2, T = 3, so that the complement of c is 3 - c; anything else is
+// `kNoBase`, which matches nothing, not even itself.
 //
 // A packed sequence holds 32 bases in a uint64_t, base i in bits 2 * (i % 32) of word i / 32.
 #pragma once

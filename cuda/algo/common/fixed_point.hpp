@@ -6,13 +6,14 @@ namespace gpualign {
 
 constexpr int kLogBits = 16;                           // fractional bits of a logarithm
 constexpr int32_t kLogOne = 1 << kLogBits;
-constexpr int kShareBits = 40;                         // fractional bits of a number from 0 to 1, and of sums of such
+constexpr int kShareBits = 40;  // fractional bits of a number from 0 to 1, and of sums of such
 constexpr uint64_t kShareOne = uint64_t(1) << kShareBits;
 
 // The logarithm to base 2 of x >= 1, rounded down: a bit for each squaring of the mantissa.
 GPUALIGN_HD int32_t log2_fixed(uint64_t x) {
     const int exponent = 63 - leading_zeros(x);
-    uint64_t mantissa = exponent >= 31 ? x >> (exponent - 31) : x << (31 - exponent);  // 1 to 2, 31 bits after the point
+    uint64_t mantissa =
+        exponent >= 31 ? x >> (exponent - 31) : x << (31 - exponent);  // 1 to 2, 31 bits after the point
     int32_t logarithm = exponent;
     for (int bit = 0; bit < kLogBits; bit++) {
         mantissa = mantissa * mantissa >> 31;

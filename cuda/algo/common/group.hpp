@@ -28,37 +28,19 @@ struct OneLane {
         return 0;
     }
     GPUALIGN_HD uint32_t sum(uint32_t value) const { return value; }
-    template <class T>
-    GPUALIGN_HD T largest(T value) const {
-        return value;
-    }
+    template <class T> GPUALIGN_HD T largest(T value) const { return value; }
     // Maximum over the lanes up to this one; differs between lanes.
     GPUALIGN_HD int32_t largest_up_to(int32_t value) const { return value; }
     // The value of one lane.
-    template <class T>
-    GPUALIGN_HD T from(T value, uint32_t) const {
-        return value;
-    }
+    template <class T> GPUALIGN_HD T from(T value, uint32_t) const { return value; }
     // The value of the lane with the bit-reversed number; differs between lanes.
-    template <class T>
-    GPUALIGN_HD T across(T value, uint32_t) const {
-        return value;
-    }
+    template <class T> GPUALIGN_HD T across(T value, uint32_t) const { return value; }
     // The value of the previous lane, `first` in the first lane; differs between lanes.
-    template <class T>
-    GPUALIGN_HD T from_before(T, T first) const {
-        return first;
-    }
+    template <class T> GPUALIGN_HD T from_before(T, T first) const { return first; }
     // The record of T::kWords words of the previous lane, `first` in the first lane.
-    template <class T>
-    GPUALIGN_HD T record_before(const T&, const T& first) const {
-        return first;
-    }
+    template <class T> GPUALIGN_HD T record_before(const T&, const T& first) const { return first; }
     // The value of the next lane, `last` in the last lane; differs between lanes.
-    template <class T>
-    GPUALIGN_HD T from_after(T, T last) const {
-        return last;
-    }
+    template <class T> GPUALIGN_HD T from_after(T, T last) const { return last; }
     // Atomically increments a counter and returns its old value; may be called by some lanes only.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
     // Adds n to a counter once for all lanes; returns its old value.
@@ -97,8 +79,7 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
 }
 
 // Reads an array item by item in all lanes, loading as many at once as there are lanes.
-template <class Group, class Item>
-class InTurn {
+template <class Group, class Item> class InTurn {
 public:
     GPUALIGN_HD InTurn(const Group& group, const Item* items, uint32_t n) : group_(group), items_(items), n_(n) {}
 
@@ -121,8 +102,7 @@ private:
 };
 
 // A block of PerLane * kLanes keys in registers: key r of lane l is element r * kLanes + l.
-template <int PerLane, class Group>
-class KeyBlock {
+template <int PerLane, class Group> class KeyBlock {
 public:
     static constexpr uint32_t kKeys = PerLane * Group::kLanes;
 
@@ -211,8 +191,7 @@ GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) 
     }
 }
 
-template <class Group>
-GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+template <class Group> GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
 #if !defined(__CUDACC__)
     if (Group::kLanes == 1) return std::sort(keys, keys + n);
 #endif
@@ -222,8 +201,7 @@ GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
 
 // sort_keys for thousands of keys: more registers, fewer passes over memory. Not inlined, as it would dominate its
 // callers' code.
-template <class Group>
-GPUALIGN_HD_CALL void sort_many_keys(const Group& group, uint64_t* keys, uint32_t n) {
+template <class Group> GPUALIGN_HD_CALL void sort_many_keys(const Group& group, uint64_t* keys, uint32_t n) {
     if (Group::kLanes == 1 || n <= 512) sort_keys(group, keys, n);
     else sort_by_blocks<8, 8>(group, keys, n);
 }

@@ -55,8 +55,7 @@ GPUALIGN_HD int leading_zeros(uint64_t x) {  // 64 for 0
 }
 
 // The integer type of a lane: the word itself, or the T of a Vec<T>.
-template <class Word>
-struct word_traits {
+template <class Word> struct word_traits {
     using scalar = Word;
 };
 

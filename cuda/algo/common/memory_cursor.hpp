@@ -9,8 +9,7 @@ class MemoryCursor {
 public:
     GPUALIGN_HD explicit MemoryCursor(uint8_t* memory) : at_(memory) {}
 
-    template <class Item>
-    GPUALIGN_HD Item* take(uint64_t count) {
+    template <class Item> GPUALIGN_HD Item* take(uint64_t count) {
         Item* const items = reinterpret_cast<Item*>(at_);
         at_ += (count * sizeof(Item) + 15) / 16 * 16;
         return items;

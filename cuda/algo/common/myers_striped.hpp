@@ -1,10 +1,10 @@
 // Bit-parallel Levenshtein distance with striped rows: no shift and no addition per word.
 //
 // Vertical differences of a column are the bit vectors VP (+1) and VN (-1), horizontal ones HP and HN, and D0 says "the
-// diagonal difference is 0" (Myers 1999, J. ACM 46:395, in Hyyrö's 2003 notation). In the usual layout row i is bit i of
-// a long number, so every word pays for shifting HP and HN by one row and for its part of the addition that carries HN
-// down the column. Here row r of a tile of W words is bit r / W of word r % W: one row down is the next word, and only
-// the step from the last word back to the first is a shift. The carry goes down in two passes over the words:
+// diagonal difference is 0" (Myers 1999, J. ACM 46:395, in Hyyrö's 2003 notation). In the usual layout row i is bit i
+// of a long number, so every word pays for shifting HP and HN by one row and for its part of the addition that carries
+// HN down the column. Here row r of a tile of W words is bit r / W of word r % W: one row down is the next word, and
+// only the step from the last word back to the first is a shift. The carry goes down in two passes over the words:
 //
 //   HN[r] = (eq[r] | HN[r-1]) & VP[r]           (from D0 = eq | VN | HN[r-1] and HN = D0 & VP, as VP and VN exclude
 //                                                each other)
@@ -13,7 +13,8 @@
 //           Then the HN that enters each stripe is the carry of one addition, as in a carry-lookahead adder.
 //   pass 2: the recurrence with the right HN on entry, and the new VP and VN.
 //
-// That is 6.5 three-input logic operations a word and column, where the usual layout takes 10 with shifts and additions.
+// That is 6.5 three-input logic operations a word and column, where the usual layout takes 10 with shifts and
+// additions.
 //
 // Worked example, W = 2 words of 2 bits, rows 0 1 2 3 (word 0 holds rows 0 and 2, word 1 rows 1 and 3), pattern ACGT,
 // first column, symbol C: VP = {11, 11}, eq = {00, 01} (row 1 is bit 0 of word 1).
@@ -30,19 +31,18 @@
 namespace gpualign {
 
 // Bits of word w, of W, that belong to rows >= pad of a tile.
-template <class Scalar, class Row>
-GPUALIGN_HD Scalar striped_rows(int w, int words, Row pad) {
+template <class Scalar, class Row> GPUALIGN_HD Scalar striped_rows(int w, int words, Row pad) {
     const Row below = pad > w ? (pad - w + words - 1) / words : 0;  // rows of this word before `pad`
     return below >= Row(sizeof(Scalar) * 8) ? Scalar(0) : Scalar(~Scalar(0) << below);
 }
 
 // The pattern as bit planes: two bits of each row's base code, and whether it is a base at all.
-template <class Scalar>
-struct StripedPlanes {
+template <class Scalar> struct StripedPlanes {
     Scalar low, high, known;
 };
 
-// Planes of word w of a tile whose local row r holds pattern row r - pad; code(i) gives row i's code, kNoBase (4) for none.
+// Planes of word w of a tile whose local row r holds pattern row r - pad; code(i) gives row i's code, kNoBase (4) for
+// none.
 template <class Scalar, class Code>
 GPUALIGN_HD StripedPlanes<Scalar> striped_planes(int w, int words, int64_t pad, int64_t length, Code&& code) {
     StripedPlanes<Scalar> planes{0, 0, 0};
@@ -58,8 +58,7 @@ GPUALIGN_HD StripedPlanes<Scalar> striped_planes(int w, int words, int64_t pad, 
 }
 
 // One column of one tile. Word is an unsigned integer or a Vec of one.
-template <class Word, int W>
-struct StripedColumn {
+template <class Word, int W> struct StripedColumn {
     Word vp[W], vn[W];
 
     // Column 0: D grows by one a row on `rows[w]`, is level elsewhere.
@@ -70,8 +69,8 @@ struct StripedColumn {
         }
     }
 
-    // Advances by one text symbol. eq[w]: rows that match it. `up` and `down`: the horizontal difference above the first
-    // row, +1 and -1, in bit 0. On return the highest bits of `last_up` and `last_down` are that of the last row.
+    // Advances by one text symbol. eq[w]: rows that match it. `up` and `down`: the horizontal difference above the
+    // first row, +1 and -1, in bit 0. On return the highest bits of `last_up` and `last_down` are that of the last row.
     GPUALIGN_HD void step(const Word* eq, Word up, Word down, Word& last_up, Word& last_down) {
         Word generate = eq[0] & vp[0];
         Word propagate = vp[0];

@@ -2,23 +2,25 @@
 // 1:251), from both ends at once: half as many steps as there are errors, whatever the length, and without a known
 // limit. Without substitutions it is the distance of insertions and deletions alone.
 //
-// Diagonal k = j - i of row i and column j; reached[k] is the last row i with D(i, i + k) <= e. From e - 1 to e errors a path
-// takes over the row of diagonal k - 1 (a symbol of the target more), or one row more than k or k + 1 had; then it follows
-// equal symbols. Rows end with either sequence: D falls or rises by one a step at most, so a path that would leave the matrix
-// may stay where it is. From the end it is the same with both texts reversed, where diagonal k is (m - n) - k.
+// Diagonal k = j - i of row i and column j; reached[k] is the last row i with D(i, i + k) <= e. From e - 1 to e errors
+// a path takes over the row of diagonal k - 1 (a symbol of the target more), or one row more than k or k + 1 had; then
+// it follows equal symbols. Rows end with either sequence: D falls or rises by one a step at most, so a path that would
+// leave the matrix may stay where it is. From the end it is the same with both texts reversed, where diagonal k is (m -
+// n) - k.
 //
-// D does not fall along a diagonal. So the distance is at most e + f exactly if on some diagonal the rows reached with e errors
-// from the start and those reached with f from the end are n together (Myers 1986, section 4b).
+// D does not fall along a diagonal. So the distance is at most e + f exactly if on some diagonal the rows reached with
+// e errors from the start and those reached with f from the end are n together (Myers 1986, section 4b).
 //
-// The diagonals are cut into tiles, and the errors into phases (Shape). A tile of a phase reads what the phase before left of
-// its diagonals and of as many more on either side as a phase has errors, whose rows it computes again as far as they are
-// needed. So tiles of a phase do not depend on each other, and wait for their neighbours once a phase. A phase p of S errors
-// from the start meets the rows that phase p - 1 from the end has left, and one from the end those that phase p - 2 from the
-// start has left, so that together they try every sum: 2pS + 1 to (2p + 1) S, and (2p - 1) S + 1 to 2pS. Before phase 0 row 0 of
-// diagonal 0 is reached. Rows are kept for three phases, as long as somebody may read them.
+// The diagonals are cut into tiles, and the errors into phases (Shape). A tile of a phase reads what the phase before
+// left of its diagonals and of as many more on either side as a phase has errors, whose rows it computes again as far
+// as they are needed. So tiles of a phase do not depend on each other, and wait for their neighbours once a phase. A
+// phase p of S errors from the start meets the rows that phase p - 1 from the end has left, and one from the end those
+// that phase p - 2 from the start has left, so that together they try every sum: 2pS + 1 to (2p + 1) S, and (2p - 1) S
+// + 1 to 2pS. Before phase 0 row 0 of diagonal 0 is reached. Rows are kept for three phases, as long as somebody may
+// read them.
 //
-// Worked example, query GATT, target GCTT: 0 errors reach row 1 on diagonal 0 (G). With 1 error diagonal 0 goes on from row 2
-// and follows TT to row 4, the last, whose diagonal is m - n = 0: the distance is 1.
+// Worked example, query GATT, target GCTT: 0 errors reach row 1 on diagonal 0 (G). With 1 error diagonal 0 goes on from
+// row 2 and follows TT to row 4, the last, whose diagonal is m - n = 0: the distance is 1.
 #pragma once
 #include "algo/common/hd.hpp"
 
@@ -26,13 +28,12 @@ namespace gpualign {
 namespace reach {
 
 // Diagonals that a tile computes, and errors of a phase.
-template <int32_t Width, int32_t Steps>
-struct Shape {
+template <int32_t Width, int32_t Steps> struct Shape {
     static constexpr int32_t kWidth = Width, kSteps = Steps;
     static constexpr int32_t kOwned = Width - 2 * Steps;  // diagonals that a tile keeps
 };
 constexpr int32_t kUnreached = INT32_MIN / 2;
-constexpr int32_t kNone = -1;                       // no distance yet, or beyond the limit
+constexpr int32_t kNone = -1;  // no distance yet, or beyond the limit
 
 // Trailing zeros; 32 for 0.
 GPUALIGN_HD int32_t zeros_below(uint32_t x) {
@@ -54,8 +55,7 @@ GPUALIGN_HD uint32_t joined(uint32_t low, uint32_t high, uint32_t i) {
 
 // Texts of Bits a symbol, packed from the lowest bits of each word; reads go up to kSpareWords beyond the last symbol.
 constexpr int32_t kSpareWords = 3;
-template <int Bits>
-struct Packed {
+template <int Bits> struct Packed {
     static constexpr uint32_t kPerWord = 32 / Bits;
     const uint32_t* words;
 
@@ -70,13 +70,11 @@ struct Packed {
 };
 
 // The word where sequence `number` of a set begins, whose symbols begin at `offset`.
-template <int Bits>
-GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) {
+template <int Bits> GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) {
     return offset / int64_t(Packed<Bits>::kPerWord) + kSpareWords * number;
 }
 
-template <int Bits>
-struct Pair {
+template <int Bits> struct Pair {
     Packed<Bits> query, target;
     int32_t n, m;
     bool substitutions;
@@ -88,14 +86,16 @@ struct Diagonal {
     int32_t errors;  // with which it is reached: as many as it is away from the main one; never, where there is none
 
     GPUALIGN_HD Diagonal(int32_t k_, int32_t n, int32_t m)
-        : k(k_), first_row(k_ < 0 ? -k_ : 0), last_row(min(n, m - k_)), errors(k_ < -n || k_ > m ? INT32_MAX : k_ < 0 ? -k_ : k_) {}
+        : k(k_), first_row(k_ < 0 ? -k_ : 0), last_row(min(n, m - k_)), errors(k_ < -n || k_ > m ? INT32_MAX
+                                                                               : k_ < 0          ? -k_
+                                                                                                 : k_) {}
 
     // The row that a run of equal symbols leads to.
-    template <int Bits>
-    GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
+    template <int Bits> GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
         using Text = Packed<Bits>;
         for (;;) {
-            const typename Text::Three q = pair.query.load(uint32_t(row)), t = pair.target.load(uint32_t(row + k));  // all at once
+            const typename Text::Three q = pair.query.load(uint32_t(row)),
+                                       t = pair.target.load(uint32_t(row + k));  // all at once
             const uint32_t from = uint32_t(row) * Bits, to = uint32_t(row + k) * Bits;
             const uint32_t first = joined(q.low, q.middle, from) ^ joined(t.low, t.middle, to);
             const uint32_t second = joined(q.middle, q.high, from) ^ joined(t.middle, t.high, to);
@@ -107,8 +107,7 @@ struct Diagonal {
 };
 
 // The tiles of a phase: those with diagonals that its errors reach.
-template <class Shape>
-struct Tiles {
+template <class Shape> struct Tiles {
     static constexpr int32_t kOwned = Shape::kOwned, kSteps = Shape::kSteps;
     int32_t n, m;
 
@@ -119,9 +118,13 @@ struct Tiles {
     GPUALIGN_HD int32_t first(int32_t phase) const { return of(-min(n, farthest(phase))); }
     GPUALIGN_HD int32_t last(int32_t phase) const { return of(min(m, farthest(phase))); }
     // The tiles, in the other direction, of the diagonals that a tile keeps.
-    GPUALIGN_HD int32_t first_opposite(int32_t tile) const { return of(m - n - (tile * kOwned - kOwned / 2 + kOwned - 1)); }
+    GPUALIGN_HD int32_t first_opposite(int32_t tile) const {
+        return of(m - n - (tile * kOwned - kOwned / 2 + kOwned - 1));
+    }
     GPUALIGN_HD int32_t last_opposite(int32_t tile) const { return of(m - n - (tile * kOwned - kOwned / 2)); }
-    GPUALIGN_HD bool has(int32_t phase, int32_t tile) const { return phase >= 0 && tile >= first(phase) && tile <= last(phase); }
+    GPUALIGN_HD bool has(int32_t phase, int32_t tile) const {
+        return phase >= 0 && tile >= first(phase) && tile <= last(phase);
+    }
     // Places for all tiles of all phases; that of tile 0 is `before_zero`.
     GPUALIGN_HD int32_t before_zero() const { return -of(-n); }
     GPUALIGN_HD int32_t count() const { return of(m) - of(-n) + 1; }
@@ -148,8 +151,7 @@ struct Direction {
 };
 
 // Tickets in turn are the tiles of phase 0 from the start, of phase 0 from the end, of phase 1 from the start, ...
-template <class Shape>
-struct Turn {
+template <class Shape> struct Turn {
     Tiles<Shape> tiles;
     int32_t phase = 0;
     int64_t before = 0;  // tickets of earlier phases
@@ -172,8 +174,7 @@ private:
 };
 
 // Rows of a tile's diagonals with some number of errors and with one more, in turn; one beyond either end.
-template <class Shape>
-struct Shared {
+template <class Shape> struct Shared {
     int32_t rows[2][Shape::kWidth + 2];
 };
 
@@ -183,12 +184,13 @@ constexpr int32_t kKept = 3;  // phases whose rows are kept
 // one, and rows.met(k) are those of the other direction. Returns the lowest sum of errors that suffices, if the tile
 // has one, else kNone; the same in all lanes.
 template <int Bits, class Shape, class Group, class Rows>
-GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, Direction direction, int32_t phase, int32_t tile, int32_t limit,
-                             const Rows& rows, Shared<Shape>& shared) {
+GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, Direction direction, int32_t phase,
+    int32_t tile, int32_t limit, const Rows& rows, Shared<Shape>& shared) {
     constexpr int32_t kWidth = Shape::kWidth, kSteps = Shape::kSteps, kOwned = Shape::kOwned;
     constexpr int32_t lanes = int32_t(Group::kLanes), each = kWidth / lanes;
     static_assert(kOwned > 0 && kWidth % lanes == 0, "lanes share a tile evenly");
-    const int32_t errors = phase * kSteps, others = direction.other_errors(phase, kSteps), last = min(limit - others, errors + kSteps);
+    const int32_t errors = phase * kSteps, others = direction.other_errors(phase, kSteps),
+                  last = min(limit - others, errors + kSteps);
     const int32_t first = tile * kOwned - kOwned / 2 - kSteps;  // diagonal of the first lane
     const int32_t lane = int32_t(group.lane()), substitution = pair.substitutions, end = pair.m - pair.n;
     const auto diagonal = [&](int32_t i) { return Diagonal(first + i * lanes + lane, pair.n, pair.m); };
@@ -202,7 +204,8 @@ GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, Directi
         next[i * lanes] = kUnreached;
         meets[i] = INT32_MAX;
         const Diagonal other(end - mine.k, pair.n, pair.m);
-        if (owned(i) && other.errors <= others) meets[i] = direction.met(phase) < 0 ? pair.n : pair.n - rows.met(other.k);
+        if (owned(i) && other.errors <= others)
+            meets[i] = direction.met(phase) < 0 ? pair.n : pair.n - rows.met(other.k);
     }
     if (lane < 2) shared.rows[lane][0] = shared.rows[lane][kWidth + 1] = kUnreached;
     if (lanes == 1) shared.rows[1][0] = shared.rows[1][kWidth + 1] = kUnreached;

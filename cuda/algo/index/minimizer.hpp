@@ -1,9 +1,9 @@
 // Canonical k-mers, their hash, and the layout of index entries.
 //
 // A minimizer (Schleimer et al. 2003; Roberts et al. 2004) of a window of w consecutive k-mers is a k-mer of smallest
-// hash in it; of equal smallest hashes ALL are minimizers. Picking one of them by side would differ between the strands,
-// and on tandem repeats break the window guarantee: two sequences that share an exact match of length >= w + k - 1, on
-// either strand, share a minimizer in it.
+// hash in it; of equal smallest hashes ALL are minimizers. Picking one of them by side would differ between the
+// strands, and on tandem repeats break the window guarantee: two sequences that share an exact match of length >= w + k
+// - 1, on either strand, share a minimizer in it.
 #pragma once
 #include "algo/common/dna.hpp"
 

@@ -28,14 +28,12 @@
 namespace gpualign {
 
 // Bits of one lane of a word; the vector types of the CPU specialise it.
-template <class Word>
-struct LaneBits {
+template <class Word> struct LaneBits {
     static constexpr int value = 8 * int(sizeof(Word));
 };
 
 // An addition or a subtraction spread over words; the carry is 0 or 1 in each lane.
-template <class Word>
-struct LcsCarry {
+template <class Word> struct LcsCarry {
     static constexpr int top = LaneBits<Word>::value - 1;
     Word carry;
 
@@ -67,8 +65,7 @@ struct LcsCarry {
 #if defined(__CUDA_ARCH__)
 // The hardware's carry flag: one instruction a word. The statements are volatile, so they stay in order, and no other
 // instruction that the compiler puts between them touches the flag.
-template <>
-struct LcsCarry<uint32_t> {
+template <> struct LcsCarry<uint32_t> {
     GPUALIGN_HD LcsCarry() {
         // by a subtraction: a borrow is kept the other way round than a carry, and subtractions are what follows
         asm volatile("{ .reg .u32 unused; sub.cc.u32 unused, 0, 0; }");
@@ -92,8 +89,7 @@ struct LcsCarry<uint32_t> {
     }
 };
 #elif defined(__x86_64__) && !defined(__CUDACC__)
-template <>
-struct LcsCarry<uint64_t> {
+template <> struct LcsCarry<uint64_t> {
     unsigned char carry = 0;
 
     LcsCarry() = default;
@@ -116,15 +112,11 @@ struct LcsCarry<uint64_t> {
 // Crochemore, Iliopoulos, Pinzon and Reid (2001), "A fast and practical bit-vector algorithm for the longest common
 // subsequence problem": the row is V = ~grows and V' = (V + (V & M)) | (V & ~M). Three operations a word.
 struct Crochemore {
-    template <class Word>
-    GPUALIGN_HD static Word first_row() { return ~Word(0); }
-    template <class Word>
-    GPUALIGN_HD static Word idle_carries() { return Word(0); }
-    template <class Word>
-    GPUALIGN_HD static Word grows(Word row) { return ~row; }
+    template <class Word> GPUALIGN_HD static Word first_row() { return ~Word(0); }
+    template <class Word> GPUALIGN_HD static Word idle_carries() { return Word(0); }
+    template <class Word> GPUALIGN_HD static Word grows(Word row) { return ~row; }
 
-    template <class Word>
-    struct Chain {
+    template <class Word> struct Chain {
         LcsCarry<Word> sum;
         GPUALIGN_HD explicit Chain(Word& packed) : sum(packed) {}
         GPUALIGN_HD Word step(Word v, Word m) { return sum.add_part(v, v & m) | (v & ~m); }
@@ -137,15 +129,11 @@ struct Crochemore {
 // What crosses a tile's border is the bit shifted out plus the borrow; since x >= L, x - 2 L - 1 is never below -2^k
 // over k bits, so the two are never both 1, and one bit is enough.
 struct AllisonDix {
-    template <class Word>
-    GPUALIGN_HD static Word first_row() { return Word(0); }
-    template <class Word>
-    GPUALIGN_HD static Word idle_carries() { return ~Word(0); }
-    template <class Word>
-    GPUALIGN_HD static Word grows(Word row) { return row; }
+    template <class Word> GPUALIGN_HD static Word first_row() { return Word(0); }
+    template <class Word> GPUALIGN_HD static Word idle_carries() { return ~Word(0); }
+    template <class Word> GPUALIGN_HD static Word grows(Word row) { return row; }
 
-    template <class Word>
-    struct Chain {
+    template <class Word> struct Chain {
         static constexpr int top = LaneBits<Word>::value - 1;
         Word below;  // its top bit is the next word's shifted-in bit
         LcsCarry<Word> borrow;

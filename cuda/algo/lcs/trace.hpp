@@ -34,8 +34,7 @@ struct LcsTraceTask {
     LcsFour* fast;  // [max(absent + 1, 32)][lanes], shared by the lanes
 };
 
-template <class Group>
-class LcsTracer {
+template <class Group> class LcsTracer {
 public:
     static constexpr uint32_t kColumns = 128, kSymbols = 32, kStep = 8;
 
@@ -63,7 +62,7 @@ public:
 
 private:
     static constexpr uint32_t kSides = Group::kLanes > 1 ? 2 : 1;  // tiles next to each other on the traceback
-    static constexpr uint32_t kDepth = Group::kLanes / kSides;     // and one above the other
+    static constexpr uint32_t kDepth = Group::kLanes / kSides;  // and one above the other
 
     const Group& group_;
     const LcsTraceTask& task_;
@@ -90,8 +89,8 @@ private:
 
     // `Count` symbols through a lane's words; keep(k, row) sees the row after each.
     template <int Count, class Keep>
-    GPUALIGN_HD static void columns(uint32_t (&row)[4], const LcsFour (&mask)[Count], uint32_t& in, uint32_t& out,
-                                    Keep&& keep) {
+    GPUALIGN_HD static void columns(
+        uint32_t (&row)[4], const LcsFour (&mask)[Count], uint32_t& in, uint32_t& out, Keep&& keep) {
         GPUALIGN_LCS_UNROLL
         for (int k = 0; k < Count; k++) {
             lcs_column<Crochemore>(row, [&](int w) { return mask[k].word[w]; }, in, out);
@@ -168,8 +167,7 @@ private:
     }
 
     // Through the tiles at hand, from the one where the line begins.
-    template <class Found>
-    GPUALIGN_HD void walk(const Line& line, uint32_t& i, uint32_t& j, Found&& found) {
+    template <class Found> GPUALIGN_HD void walk(const Line& line, uint32_t& i, uint32_t& j, Found&& found) {
         for (uint32_t depth = 0; depth < kDepth && i > 0 && j > 0; depth++) {
             const uint32_t block = line.block(depth), tile = line.tile(depth), beyond = (tile + kSides) * kColumns;
             if (i > beyond || i <= tile * kColumns) return;

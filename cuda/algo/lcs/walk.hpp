@@ -8,8 +8,8 @@
 //                                        column c_j, which is the smallest column where that row has k - 1
 //     otherwise:                         c_{j-1} = c_j
 // Proof. LCS(c_j - 1, j) = k - 1, or (c_j - 1, j) were optimal too. Now let (o, j - 1) be optimal; its path goes along
-// row j - 1 to some (x, j - 1) and down to row j, to (x, j) or, by a match, to (x + 1, j); there it is at c_j or further
-// right, where LCS is at least k, and it matches nothing on its way from o to x: LCS(o, j - 1) = LCS(x, j - 1).
+// row j - 1 to some (x, j - 1) and down to row j, to (x, j) or, by a match, to (x + 1, j); there it is at c_j or
+// further right, where LCS is at least k, and it matches nothing on its way from o to x: LCS(o, j - 1) = LCS(x, j - 1).
 //   - The symbols are equal: a match adds at most one, so LCS(o, j - 1) >= k - 1, and the walk's column is the smallest
 //     with k - 1. It is optimal because the match makes k of it.
 //   - They are not: LCS(c_j, j) is the larger of LCS(c_j - 1, j) = k - 1 and LCS(c_j, j - 1), so the latter is k, and
@@ -39,10 +39,7 @@ GPUALIGN_HD uint64_t reversed(uint64_t x) {
 }
 
 // The word with nothing but its lowest set bit, 0 for 0; and the number of such a word's bit.
-template <class Word>
-GPUALIGN_HD Word lowest(Word x) {
-    return x & (Word(0) - x);
-}
+template <class Word> GPUALIGN_HD Word lowest(Word x) { return x & (Word(0) - x); }
 GPUALIGN_HD int bit_number(uint32_t x) {
 #if defined(__CUDA_ARCH__)
     return __ffs(int(x)) - 1;
@@ -50,7 +47,9 @@ GPUALIGN_HD int bit_number(uint32_t x) {
     return __builtin_ctz(x);
 #endif
 }
-GPUALIGN_HD int bit_number(uint64_t x) { return uint32_t(x) ? bit_number(uint32_t(x)) : 32 + bit_number(uint32_t(x >> 32)); }
+GPUALIGN_HD int bit_number(uint64_t x) {
+    return uint32_t(x) ? bit_number(uint32_t(x)) : 32 + bit_number(uint32_t(x >> 32));
+}
 
 // Walks from a point (i, j) of the path, or right of it in its row, back until row 0 or until nothing is left of it at
 // or after word `low`; in row 0 it stands on the path or right of it, else in front of word `low`.
@@ -60,8 +59,8 @@ GPUALIGN_HD int bit_number(uint64_t x) { return uint32_t(x) ? bit_number(uint32_
 //   found(match, i, j)  called by all lanes: where `match` holds, query symbol i and subject symbol j are matched, the
 //                       later ones in lower lanes and earlier calls
 template <class Word, class Group, class Index, class Grows, class Equal, class Found>
-GPUALIGN_HD void lcs_walk_back(const Group& group, Index& i, Index& j, Index low, Grows&& grows, Equal&& equal,
-                               Found&& found) {
+GPUALIGN_HD void lcs_walk_back(
+    const Group& group, Index& i, Index& j, Index low, Grows&& grows, Equal&& equal, Found&& found) {
     constexpr Index bits = 8 * sizeof(Word), lanes = Group::kLanes, together = lanes < 8 ? lanes : 8;
     const auto lane = Index(group.lane());
     while (i > low * bits && j > 0) {

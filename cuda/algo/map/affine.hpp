@@ -30,20 +30,17 @@ enum : uint8_t {
 };
 
 // Gap costs: two affine functions, of which the lower counts (Gotoh 1990; minimap2), or one.
-template <class Score>
-struct GapCosts {
+template <class Score> struct GapCosts {
     Score open_extend, extend, long_open_extend, long_extend;
 };
 
 // Best scores of alignments that end in a gap.
-template <class Score>
-struct GapScores {
+template <class Score> struct GapScores {
     Score gap, long_gap;
 };
 
 // A DP cell; `from` is its traceback byte as a Score.
-template <class Score>
-struct AffineCell {
+template <class Score> struct AffineCell {
     Score value, from;
     GapScores<Score> insertion, deletion;
 };
@@ -63,22 +60,24 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
 // than clipping all of it is clipped, as in bwa: a gap next to the end of a read is no evidence. `clipped` is the
 // score of an alignment that begins after the cell, its lower bound; without `Clips` no alignment begins there.
 template <bool LongGaps, class Score, bool Clips = true>
-GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above, Score left_best,
-                                          const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
+GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above,
+    Score left_best, const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
     AffineCell<Score> cell{};
     Score extends(0);
-    cell.insertion.gap = longer_gap(above_best, above.gap, costs.open_extend, costs.extend, Score(kInsertionExtends), extends);
-    cell.deletion.gap = longer_gap(left_best, left.gap, costs.open_extend, costs.extend, Score(kDeletionExtends), extends);
+    cell.insertion.gap =
+        longer_gap(above_best, above.gap, costs.open_extend, costs.extend, Score(kInsertionExtends), extends);
+    cell.deletion.gap =
+        longer_gap(left_best, left.gap, costs.open_extend, costs.extend, Score(kDeletionExtends), extends);
     Score gap = max(cell.insertion.gap, cell.deletion.gap);
     Score from = select(cell.deletion.gap > cell.insertion.gap, Score(kFromDeletion), Score(kFromInsertion));
     if (LongGaps) {
         cell.insertion.long_gap = longer_gap(above_best, above.long_gap, costs.long_open_extend, costs.long_extend,
-                                             Score(kLongInsertionExtends), extends);
-        cell.deletion.long_gap =
-            longer_gap(left_best, left.long_gap, costs.long_open_extend, costs.long_extend, Score(kLongDeletionExtends), extends);
+            Score(kLongInsertionExtends), extends);
+        cell.deletion.long_gap = longer_gap(
+            left_best, left.long_gap, costs.long_open_extend, costs.long_extend, Score(kLongDeletionExtends), extends);
         const Score long_gap = max(cell.insertion.long_gap, cell.deletion.long_gap);
-        const Score from_long = select(cell.deletion.long_gap > cell.insertion.long_gap, Score(kFromDeletion | kFromLong),
-                                       Score(kFromInsertion | kFromLong));
+        const Score from_long = select(cell.deletion.long_gap > cell.insertion.long_gap,
+            Score(kFromDeletion | kFromLong), Score(kFromInsertion | kFromLong));
         from = select(long_gap > gap, from_long, from);
         gap = max(gap, long_gap);
     }
@@ -94,13 +93,13 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
 // on return row i. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b,
 // value, from) receives every cell's value and traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score clipped, Score lowest,
-                            Score* best, GapScores<Score>* insertion, Store&& store) {
+GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score clipped,
+    Score lowest, Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
-        const AffineCell<Score> cell =
-            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, costs, clipped);
+        const AffineCell<Score> cell = affine_cell<LongGaps>(
+            best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, costs, clipped);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
         insertion[b].gap = cell.insertion.gap;
@@ -114,14 +113,14 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCost
 // Kasahara 2018): a cell is relative to its neighbour along the diagonal. `best` and `insertion` hold each cell minus
 // the one to its left. store(b, from) receives every cell's traceback byte.
 template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score lowest,
-                                       Score* best, GapScores<Score>* insertion, Store&& store) {
+GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapCosts<Score>& costs,
+    Score lowest, Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
         const Score above_best = best[b + 1];
-        const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(substitution(b), above_best, insertion[b + 1], left_best,
-                                                                           left, costs, lowest);
+        const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(
+            substitution(b), above_best, insertion[b + 1], left_best, left, costs, lowest);
         store(b, cell.from);
         best[b] = cell.value - left_best;
         insertion[b].gap = cell.insertion.gap - left_best;

@@ -23,9 +23,10 @@ struct AffineBand {
 
 // Encodes the read, and the reference from `begin` on; bases outside the contig [left, right) become kOutside.
 template <class Group>
-GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                              int64_t left, int64_t right, const AffineBand& band) {
-    for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes)) band.read[i] = read.code(i, reverse);
+GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool reverse, const MapTarget& target,
+    int64_t begin, int64_t left, int64_t right, const AffineBand& band) {
+    for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes))
+        band.read[i] = read.code(i, reverse);
     for (int32_t i = int32_t(group.lane()); i < band.text_length(); i += int32_t(Group::kLanes)) {
         const int64_t at = begin + i;
         const uint8_t code = at < left || at >= right ? kOutside : code_at(target, at);
@@ -40,8 +41,7 @@ struct AffineEnd {
 };
 
 // Columns [first, first + Columns) of the band in one lane: the cells of the last row on each diagonal.
-template <int Columns>
-class BandColumns {
+template <int Columns> class BandColumns {
 public:
     GPUALIGN_HD BandColumns(const AffineBand& band, const AffineScores& scores, int32_t first)
         : band_(band), scores_(scores), first_(first) {
@@ -55,35 +55,35 @@ public:
     }
 
     // Computes the cells of steps 2 * half and 2 * half + 1.
-    template <class Group>
-    GPUALIGN_HD void step(const Group& group, int32_t half) {
+    template <class Group> GPUALIGN_HD void step(const Group& group, int32_t half) {
         const int32_t left_best = group.from_before(best_[1][Columns - 1], kLowestScore);
         const int32_t left_deletion = group.from_before(deletion_[1][Columns - 1], kLowestScore);
         GPUALIGN_UNROLL
         for (int c = 0; c < Columns; c++)
             cell(half, c, 0, best_[1][c], insertion_[1][c], c ? best_[1][c - 1] : left_best,
-                 c ? deletion_[1][c - 1] : left_deletion);
+                c ? deletion_[1][c - 1] : left_deletion);
         const int32_t above_best = group.from_after(best_[0][0], kLowestScore);
         const int32_t above_insertion = group.from_after(insertion_[0][0], kLowestScore);
         GPUALIGN_UNROLL
         for (int c = 0; c < Columns; c++)
             cell(half, c, 1, c + 1 < Columns ? best_[0][c + 1] : above_best,
-                 c + 1 < Columns ? insertion_[0][c + 1] : above_insertion, best_[0][c], deletion_[0][c]);
+                c + 1 < Columns ? insertion_[0][c + 1] : above_insertion, best_[0][c], deletion_[0][c]);
     }
 
     // Best end within these columns.
     GPUALIGN_HD const AffineEnd& end() const { return end_; }
 
 private:
-    GPUALIGN_HD void cell(int32_t half, int c, int parity, int32_t above_best, int32_t above_insertion, int32_t left_best,
-                          int32_t left_deletion) {
+    GPUALIGN_HD void cell(int32_t half, int c, int parity, int32_t above_best, int32_t above_insertion,
+        int32_t left_best, int32_t left_deletion) {
         const int32_t column = first_ + c, i = half - column, b = 2 * column + parity;
         if (uint32_t(i) >= uint32_t(band_.length) || b >= band_.band) return;
         const uint8_t base = band_.read[i], met = band_.text[i + b];
-        const int32_t pairing = (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
-        const AffineCell<int32_t> cell =
-            affine_cell<false, int32_t>(best_[parity][c] + pairing, above_best, {above_insertion, 0}, left_best, {left_deletion, 0},
-                                        {scores_.gap_open + scores_.gap_extend, scores_.gap_extend, 0, 0}, -scores_.clip_penalty);
+        const int32_t pairing =
+            (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
+        const AffineCell<int32_t> cell = affine_cell<false, int32_t>(best_[parity][c] + pairing, above_best,
+            {above_insertion, 0}, left_best, {left_deletion, 0},
+            {scores_.gap_open + scores_.gap_extend, scores_.gap_extend, 0, 0}, -scores_.clip_penalty);
         band_.traced(i, b) = uint8_t(cell.from);
         best_[parity][c] = cell.value;
         insertion_[parity][c] = cell.insertion.gap;
@@ -139,8 +139,8 @@ struct CigarEnd {
 
 // Traceback from the end; `row` and `diagonal` return where the alignment begins.
 template <class Group>
-GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const AffineEnd& end, CigarEnd& cigar, int32_t& row,
-                            int32_t& diagonal) {
+GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const AffineEnd& end, CigarEnd& cigar,
+    int32_t& row, int32_t& diagonal) {
     const auto matches = [&](int i, int b) {
         for (int run = 0;; run += int(Group::kLanes)) {
             const int up = i - run - int(group.lane());
@@ -152,9 +152,10 @@ GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const Af
     row = end.row;
     diagonal = end.diagonal;
     cigar.push(kCigarS, uint32_t(band.length - 1 - row));
-    affine_traceback([&](int i, int b) { return band.traced(i, b); }, matches, row, diagonal, [&](char op, uint32_t n) {
-        cigar.push(op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
-    });
+    affine_traceback([&](int i, int b) { return band.traced(i, b); }, matches, row, diagonal,
+        [&](char op, uint32_t n) {
+            cigar.push(op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
+        });
     cigar.push(kCigarS, uint32_t(row));
     cigar.flush();
 }
@@ -162,12 +163,12 @@ GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const Af
 // The best alignment within `limit` diagonals of the locus. longer(operations) returns space for a long CIGAR, or
 // null: then the result is false.
 template <int Words, class Group, class Longer>
-GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                               uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
-                               CigarEnd& cigar, MapFacts& record, Longer&& longer) {
+GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target,
+    int64_t begin, uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
+    CigarEnd& cigar, MapFacts& record, Longer&& longer) {
     const int64_t left = target.contig_offsets[contig];
     const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.bases,
-                          shared.bases + MapShared<Words>::kRows, workspace.trace};
+        shared.bases + MapShared<Words>::kRows, workspace.trace};
     load_codes(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
     constexpr int kMaxColumns = (MapShared<Words>::kMaxLimit + int(Group::kLanes)) / int(Group::kLanes);
     const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
@@ -185,7 +186,8 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
 }
 
 // Fills the record of an alignment without gaps.
-GPUALIGN_HD void set_ungapped(int32_t length, uint64_t locus, int64_t left, const AffineScores& scores, MapFacts& record) {
+GPUALIGN_HD void set_ungapped(
+    int32_t length, uint64_t locus, int64_t left, const AffineScores& scores, MapFacts& record) {
     const int32_t distance = int32_t(locus_distance(locus));
     record.position = uint32_t(locus_end(locus) - length - left);
     record.score = ungapped_score(scores, length, distance);
@@ -195,8 +197,7 @@ GPUALIGN_HD void set_ungapped(int32_t length, uint64_t locus, int64_t left, cons
 // returned; false if that is null.
 template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
-                             const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record,
-                             Longer&& longer) {
+    const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record, Longer&& longer) {
     const uint32_t contig = locus_contig(target, locus);
     const int64_t left = target.contig_offsets[contig], begin = locus_end(locus) - read.length;
     CigarEnd cigar{shared.cigar, MapRecord::kMaxOperations};
@@ -206,8 +207,8 @@ GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t l
         set_ungapped(read.length, locus, left, rules.scores, record);
         cigar.push(kCigarM, uint32_t(read.length));
         cigar.flush();
-    } else if (!align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared, cigar, record,
-                              longer)) {
+    } else if (!align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared,
+                   cigar, record, longer)) {
         return false;
     }
     group.sync();

@@ -11,7 +11,7 @@ constexpr int32_t kEditLoss = 35;  // of an edit without a base quality
 constexpr int32_t kGapLoss = 10;   // additional cost if one of the edits is a gap
 constexpr int32_t kMaxLoss = 1 << 19;
 constexpr uint32_t kMaxWeighed = 64;  // loci or pairs that are compared; among more the tie-break hash decides
-constexpr char kNoQuality = '!';        // written by readers for a read without qualities among others that have them
+constexpr char kNoQuality = '!';  // written by readers for a read without qualities among others that have them
 
 // A mismatch is one of three bases, due to a sequencing error or, once in a thousand bases, a variant.
 GPUALIGN_HD int32_t substitution_loss(uint8_t quality) {
@@ -34,11 +34,11 @@ struct PackedBases {
     GPUALIGN_HD uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
     // Calls visit(i) for each base of the read, or of its reverse complement, that differs from the reference, base 0
     // being aligned to position `begin`, until visit returns false.
-    template <class Visit>
-    GPUALIGN_HD void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
+    template <class Visit> GPUALIGN_HD void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
         for (int32_t first = 0; first < read.length; first += kBasesPerWord) {
-            uint64_t differ = differing_bases(read.window(first, reverse), packed_window(target->text, uint64_t(begin + first))) |
-                              every_second_bit(~acgt_window(*target, uint64_t(begin + first)));
+            uint64_t differ =
+                differing_bases(read.window(first, reverse), packed_window(target->text, uint64_t(begin + first))) |
+                every_second_bit(~acgt_window(*target, uint64_t(begin + first)));
             for (int32_t i = first; !read.clean && i < min(first + kBasesPerWord, read.length); i++)
                 if (read.code(i, reverse) == kNoBase) differ |= uint64_t(1) << (2 * (i - first));
             for (; differ; differ &= differ - 1) {
@@ -51,8 +51,7 @@ struct PackedBases {
 
 // Cost of a locus. If all edits but those at the ends are substitutions, they are on the diagonal of the locus' end,
 // or up to `edits` diagonals further, as a window reports the first end of the lowest distance.
-template <class Loci>
-GPUALIGN_HD_CALL int32_t phred_loss(const Loci& loci, uint32_t i, const AffineScores& scores) {
+template <class Loci> GPUALIGN_HD_CALL int32_t phred_loss(const Loci& loci, uint32_t i, const AffineScores& scores) {
     const int32_t edits = loci.distance(i);
     const bool reverse = loci.reverse(i);
     const int64_t* const contig = loci.bases.contig_offsets() + loci.contig(i);
@@ -72,7 +71,9 @@ GPUALIGN_HD_CALL int32_t phred_loss(const Loci& loci, uint32_t i, const AffineSc
 struct Weights {
     static constexpr int kBits = 24;
 
-    static GPUALIGN_HD uint32_t of(int32_t loss) { return uint32_t(exp2_share(-(int64_t(loss) * kTenth >> 8)) >> (kShareBits - kBits)); }
+    static GPUALIGN_HD uint32_t of(int32_t loss) {
+        return uint32_t(exp2_share(-(int64_t(loss) * kTenth >> 8)) >> (kShareBits - kBits));
+    }
     // Mapping quality of a locus of weight 1 if all others weigh `others` together.
     static GPUALIGN_HD uint8_t quality(uint32_t others) {
         if (!others) return 60;
@@ -83,7 +84,8 @@ struct Weights {
 // Index of the lowest cost among `count`: `usual` if it is among the lowest, else one by the tie-break hash.
 // loss_of(n) is negative if n is not a choice.
 template <class Group, class LossOf>
-GPUALIGN_HD uint32_t least_loss(const Group& group, uint32_t count, uint32_t usual, uint32_t tie_break, LossOf&& loss_of, int32_t& least) {
+GPUALIGN_HD uint32_t least_loss(
+    const Group& group, uint32_t count, uint32_t usual, uint32_t tie_break, LossOf&& loss_of, int32_t& least) {
     uint64_t best = 0;  // how little is lost | tie-break, which prefers `usual` | n
     for (uint32_t n = group.lane(); n < count; n += Group::kLanes) {
         const int32_t loss = loss_of(n);

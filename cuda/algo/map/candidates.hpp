@@ -21,7 +21,9 @@ GPUALIGN_HD uint64_t candidate_order(uint32_t seed_hits, int64_t diagonal, bool 
 GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool reverse, uint32_t window) {
     return candidate_order(seed_hits, diagonal, reverse) << kWindowBits | window;
 }
-GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) { return kMaxSeedHits - uint32_t(candidate >> (34 + kWindowBits)); }
+GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) {
+    return kMaxSeedHits - uint32_t(candidate >> (34 + kWindowBits));
+}
 GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
     return int64_t(candidate >> (kWindowBits + 1) & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
 }
@@ -30,8 +32,9 @@ GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (
 
 // Adds the window [begin, end), clipped to the contig, unless it is empty.
 template <class Group>
-GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapWorkspace& workspace, uint32_t* counter,
-                            uint32_t contig, bool reverse, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapWorkspace& workspace,
+    uint32_t* counter, uint32_t contig, bool reverse, uint32_t seed_hits, int64_t diagonal, int64_t begin,
+    int64_t end) {
     const int64_t whole = end - begin;
     clip_to_contig(target.contig_offsets, contig, begin, end);
     if (begin >= end) return;
@@ -46,10 +49,11 @@ GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const M
 // in order of their first hits; called by one lane. A path within the limit strays at most `limit` diagonals from a
 // seed on it, so the window [begin, end) holds every path through any of the candidate's seeds.
 template <class Emit>
-GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int32_t limit, const uint64_t* hits, uint32_t from,
-                                    uint32_t to, Emit&& emit) {
+GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int32_t limit, const uint64_t* hits,
+    uint32_t from, uint32_t to, Emit&& emit) {
     const auto add = [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t last_diagonal) {
-        emit(contig, seed_hits < kMaxSeedHits ? seed_hits : kMaxSeedHits, diagonal, diagonal - limit, last_diagonal + limit + length);
+        emit(contig, seed_hits < kMaxSeedHits ? seed_hits : kMaxSeedHits, diagonal, diagonal - limit,
+            last_diagonal + limit + length);
     };
     const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
     const uint32_t usual = contig_of(target, hit_position(hits[from]));
@@ -93,7 +97,8 @@ GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t 
 // Calls visit(from, to), from one lane each, for the clusters of sorted hits: from the left, the hits whose diagonals
 // are at most `limit` from the first one's; no path within the limit meets hits further apart.
 template <class Group, class Visit>
-GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint32_t count, int32_t limit, Visit&& visit) {
+GPUALIGN_HD void for_each_cluster(
+    const Group& group, const uint64_t* hits, uint32_t count, int32_t limit, Visit&& visit) {
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         if (i > 0 && hit_line(hits[i]) - hit_line(hits[i - 1]) <= uint64_t(limit)) continue;
         // a gap wider than the limit precedes hit i, so clusters begin here
@@ -109,24 +114,23 @@ GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint
 
 // Appends the candidates of sorted hits to the first `before` ones of the workspace; returns their number.
 template <class Group>
-GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                     uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t before = 0) {
+GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, const MapTarget& target,
+    const MapWorkspace& workspace, uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t before = 0) {
     if (group.lane() == 0) *counter = before;
     group.sync();
     for_each_cluster(group, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
         for_each_candidate(target, read.length, read.limit, hits, from, to,
-                           [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                               add_window(group, target, workspace, counter, contig, hit_reverse(hits[from]), seed_hits, diagonal,
-                                          begin, end);
-                           });
+            [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                add_window(group, target, workspace, counter, contig, hit_reverse(hits[from]), seed_hits, diagonal,
+                    begin, end);
+            });
     });
     group.sync();
     return *counter;
 }
 
 // Maximum number of sorted hits within a long gap of each other.
-template <class Group>
-GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
+template <class Group> GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
     uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t beyond = first_beyond(hits, i, count, hit_line(hits[i]) + kLongGap);
@@ -137,7 +141,9 @@ GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uin
 
 // A heuristic, for speed: each edit spoils the seeds that cover it, so loci with far fewer seed hits than the best one
 // need more edits.
-GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t maximum) { return seed_hits * uint32_t(kSeedHitShare) >= maximum; }
+GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t maximum) {
+    return seed_hits * uint32_t(kSeedHitShare) >= maximum;
+}
 
 // Tie-break among too many candidates: those with equally many seed hits are ordered by a bijective hash of diagonal
 // and strand.
@@ -160,7 +166,8 @@ struct WindowCandidates {
     // Moves the candidates whose seed hits pass `wanted` to the front; returns their number.
     template <class Group, class Wanted>
     GPUALIGN_HD uint32_t keep(const Group& group, uint32_t count, Wanted&& wanted) const {
-        return keep_keys(group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
+        return keep_keys(
+            group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
     }
     // Moves the first ones in tie_break_order to the front.
     template <class Group>
@@ -188,8 +195,8 @@ GPUALIGN_HD uint32_t max_seed_hits(const Group& group, const Candidates& candida
 
 // Moves the candidates worth verifying to the front; returns their number. `Candidates` is like WindowCandidates.
 template <class Group, class Candidates>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& candidates, uint32_t tie_break, uint32_t count,
-                                       uint32_t max_candidates) {
+GPUALIGN_HD uint32_t choose_candidates(
+    const Group& group, const Candidates& candidates, uint32_t tie_break, uint32_t count, uint32_t max_candidates) {
     const uint32_t maximum = max_seed_hits(group, candidates, count);
     count = candidates.keep(group, count, [&](uint32_t seed_hits) { return worth_verifying(seed_hits, maximum); });
     if (count <= max_candidates) return count;
@@ -200,7 +207,8 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const Candidates& can
 // Moves the windows of the first candidates, at most kMaxWindows / 2, to the front.
 template <class Group>
 GPUALIGN_HD void move_windows(const Group& group, const MapWorkspace& workspace, uint32_t count) {
-    uint32_t *const begin = workspace.window_begin + kMaxWindows, *const columns = workspace.window_columns + kMaxWindows;
+    uint32_t *const begin = workspace.window_begin + kMaxWindows, *const columns =
+                                                                      workspace.window_columns + kMaxWindows;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t window = candidate_window(workspace.candidates[i]);
         begin[i] = workspace.window_begin[window];
@@ -218,12 +226,13 @@ GPUALIGN_HD void move_windows(const Group& group, const MapWorkspace& workspace,
 // Candidates worth verifying if there may be more hits than windows: takes clusters in batches and keeps the best so
 // far. `max_candidates` is at most kMaxWindows / 2; the workspace has space for the hits.
 template <class Group>
-GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                         uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t max_candidates) {
+GPUALIGN_HD_CALL uint32_t choose_of_many(const Group& group, const MapRead& read, const MapTarget& target,
+    const MapWorkspace& workspace, uint32_t* counter, const uint64_t* hits, uint32_t count, uint32_t max_candidates) {
     constexpr uint32_t kHitsAtOnce = kMaxWindows / 4;
     uint32_t kept = 0;
     for (uint32_t from = 0, to = 0; from < count; from = to) {
-        while (to < count && to - from < kHitsAtOnce) to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
+        while (to < count && to - from < kHitsAtOnce)
+            to = first_beyond(hits, to, count, hit_line(hits[to]) + uint64_t(read.limit));
         const uint32_t found = find_candidates(group, read, target, workspace, counter, hits + from, to - from, kept);
         kept = choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, found, max_candidates);
         move_windows(group, workspace, kept);

@@ -7,12 +7,11 @@
 
 namespace gpualign {
 
-template <int Words, class Group>
-class ChooseStep {
+template <int Words, class Group> class ChooseStep {
 public:
     GPUALIGN_HD ChooseStep(const Group& group, const MapBatch& batch, uint32_t number)
-        : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), number_(number), first_(batch.templates[number]),
-          mates_(int(batch.templates[number + 1] - first_)) {}
+        : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), number_(number),
+          first_(batch.templates[number]), mates_(int(batch.templates[number + 1] - first_)) {}
 
     // By one lane.
     GPUALIGN_HD void choose() {
@@ -31,7 +30,8 @@ public:
             finder.reads[mate] = all_.read(batch_, first_ + uint32_t(mate));
             finder.found[mate] = all_.states[first_ + uint32_t(mate)].found;
             const uint64_t* const list = all_.loci + all_.states[first_ + uint32_t(mate)].first_locus;
-            for (uint32_t i = group_.lane(); i < finder.found[mate].loci; i += Group::kLanes) workspace.loci[mate][i] = list[i];
+            for (uint32_t i = group_.lane(); i < finder.found[mate].loci; i += Group::kLanes)
+                workspace.loci[mate][i] = list[i];
         }
         group_.sync();
         MateRescue<Group, Finder>(group_, batch_.target, batch_.rules, finder).run();
@@ -55,13 +55,15 @@ private:
         GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
         GPUALIGN_HD PackedLoci loci(int mate) const {
             const MapRead& read = reads[mate];
-            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit, read.ambiguous,
-                    found[mate].hits_truncated, {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
+            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit,
+                read.ambiguous, found[mate].hits_truncated,
+                {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
         GPUALIGN_HD const MapWorkspace& workspace() const { return memory; }
         GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best) {
-            search_windows(group, reads[mate], batch.target, memory, shared, from, to, limit, memory.loci[mate], found[mate], best);
+            search_windows(group, reads[mate], batch.target, memory, shared, from, to, limit, memory.loci[mate],
+                found[mate], best);
             found[mate].loci = settle_loci(group, reads[mate].limit, memory.loci[mate], found[mate].loci);
         }
     };
@@ -80,7 +82,9 @@ private:
         const PackedLoci mine = all_.loci_of(batch_, first_);
         if (mates_ == 1) return mine.count > kFewPairs;
         const PackedLoci other = all_.loci_of(batch_, first_ + 1);
-        if (mine.count * uint64_t(other.count) > kFewPairs || max(int32_t(mine.count), int32_t(other.count)) > int32_t(kFewPairs)) return true;
+        if (mine.count * uint64_t(other.count) > kFewPairs ||
+            max(int32_t(mine.count), int32_t(other.count)) > int32_t(kFewPairs))
+            return true;
         return wants_windows(mine, other, 1) || wants_windows(other, mine, 0);
     }
     // Whether mate rescue would search any window.
@@ -88,7 +92,7 @@ private:
         bool wanted = false;
         if (is_looked_for(batch_.rules, mate.length, limit_near_mate(mate.length, mate.limit, batch_.rules.pairs.max)))
             for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.tie_breaks[first_],
-                                 [&](uint32_t, bool, int64_t, int64_t) { wanted = true; });
+                [&](uint32_t, bool, int64_t, int64_t) { wanted = true; });
         return wanted;
     }
 
@@ -99,7 +103,8 @@ private:
         uint32_t first = state.first_locus;
         if (count > state.found.loci) first = group_.take_together(&batch_.counters->loci, count);
         if (first > all_.max_loci || count > all_.max_loci - first) return false;
-        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) all_.loci[first + i] = finder.memory.loci[mate][i];
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes)
+            all_.loci[first + i] = finder.memory.loci[mate][i];
         group_.sync();
         if (group_.lane() == 0) {
             state.found = finder.found[mate];

@@ -22,11 +22,14 @@ GPUALIGN_HD bool may_lie_anywhere(int32_t length, int32_t limit, int32_t k, int3
 }
 
 // First diagonal that may still get hits from `position` on.
-GPUALIGN_HD int64_t diagonals_done(int64_t position, int32_t length, int32_t limit) { return position - length - 2 * limit; }
+GPUALIGN_HD int64_t diagonals_done(int64_t position, int32_t length, int32_t limit) {
+    return position - length - 2 * limit;
+}
 
 // Whether one of the sorted hits [from, to) can be a path's leftmost: at least `minimum` hits are within the limit to
 // its right.
-GPUALIGN_HD bool any_path(const uint64_t* hits, uint32_t count, uint32_t from, uint32_t to, int32_t limit, uint32_t minimum) {
+GPUALIGN_HD bool any_path(
+    const uint64_t* hits, uint32_t count, uint32_t from, uint32_t to, int32_t limit, uint32_t minimum) {
     for (uint32_t i = from; i < to && i + minimum <= count; i++)
         if (hit_line(hits[i + minimum - 1]) <= hit_line(hits[i]) + uint64_t(limit)) return true;
     return false;

@@ -4,10 +4,10 @@
 
 namespace gpualign {
 
-template <int Words, class Group>
-class FindStep {
+template <int Words, class Group> class FindStep {
 public:
-    GPUALIGN_HD FindStep(const Group& group, const MapBatch& batch, const MapWorkspace& workspace, MapShared<Words>& shared)
+    GPUALIGN_HD FindStep(
+        const Group& group, const MapBatch& batch, const MapWorkspace& workspace, MapShared<Words>& shared)
         : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), workspace_(workspace), shared_(shared) {}
 
     GPUALIGN_HD void find(uint32_t r) {
@@ -33,7 +33,8 @@ private:
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r]};
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
-        read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
+        read.clean =
+            pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
         allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
@@ -46,7 +47,8 @@ private:
         if (count == 0) return true;
         state.first_locus = group_.take_together(&batch_.counters->loci, count);
         if (state.first_locus > all_.max_loci || count > all_.max_loci - state.first_locus) return false;
-        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) all_.loci[state.first_locus + i] = workspace_.loci[0][i];
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes)
+            all_.loci[state.first_locus + i] = workspace_.loci[0][i];
         return true;
     }
 

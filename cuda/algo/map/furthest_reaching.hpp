@@ -20,13 +20,14 @@ GPUALIGN_HD int32_t edits_with_seed(int32_t length, const MapRules& rules) {
 
 // Whether hits on the candidate's strand lie within `margin` diagonals of its own, [first, last].
 template <class Group>
-GPUALIGN_HD bool other_hits(const Group& group, const uint64_t* hits, uint32_t count, bool reverse, int64_t first, int64_t last,
-                            int64_t margin) {
+GPUALIGN_HD bool other_hits(const Group& group, const uint64_t* hits, uint32_t count, bool reverse, int64_t first,
+    int64_t last, int64_t margin) {
     bool others = false;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         if (hit_reverse(hits[h]) != reverse) continue;
         const int64_t diagonal = hit_diagonal(hits[h]);
-        others = others || (diagonal < first && diagonal >= first - margin) || (diagonal > last && diagonal <= last + margin);
+        others = others || (diagonal < first && diagonal >= first - margin) ||
+                 (diagonal > last && diagonal <= last + margin);
     }
     return group.ballot(others) != 0;
 }
@@ -38,9 +39,9 @@ struct ReachedLocus {
 
 // The read's locus in the window of its only candidate, if it has few edits there.
 template <int Words, class Group>
-GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                           const MapWorkspace& workspace, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
-                           ReachedLocus& locus) {
+GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, const MapTarget& target,
+    const MapRules& rules, const MapWorkspace& workspace, const uint64_t* hits, uint32_t count,
+    MapShared<Words>& shared, ReachedLocus& locus) {
     const uint64_t candidate = workspace.candidates[0];
     const uint32_t columns = workspace.window_columns[candidate_window(candidate)];
     const int32_t maximum = min(edits_with_seed(read.length, rules), read.limit);
@@ -52,7 +53,8 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
 
     const uint64_t from = uint64_t(first - maximum);
     const int32_t diagonals = seed_diagonals + 2 * maximum + 1, skew = int32_t(from % kBasesPerWord);
-    const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // including the word after the last base's
+    const int32_t words =
+        (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // including the word after the last base's
     bool all_acgt = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
         shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];

@@ -26,7 +26,7 @@ GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t 
         const auto code = [&](int64_t row) { return read.code(int32_t(row), reverse); };
         const StripedPlanes<uint32_t> planes = striped_planes<uint32_t>(w, Words, pad, read.length, code);
         const uint32_t padding = ~striped_rows<uint32_t>(w, Words, pad);
-        uint32_t(*bases)[Words] = profile[reverse];
+        uint32_t (*bases)[Words] = profile[reverse];
         bases[0][w] = (planes.known & ~planes.low & ~planes.high) | padding;
         bases[1][w] = (planes.known & planes.low & ~planes.high) | padding;
         bases[2][w] = (planes.known & ~planes.low & planes.high) | padding;
@@ -44,8 +44,8 @@ GPUALIGN_HD WindowBest unpacked(uint64_t best) { return {uint32_t(best >> 32), u
 
 // Minimum distance of the read to a substring of the window, and the first end that has it. Called by one lane.
 template <int Words>
-GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, uint32_t begin, uint32_t columns,
-                                     const uint32_t (*bases)[Words]) {
+GPUALIGN_HD WindowBest search_window(
+    const MapTarget& target, int32_t length, uint32_t begin, uint32_t columns, const uint32_t (*bases)[Words]) {
     StripedColumn<uint32_t, Words> column;
     uint32_t rows[Words];
     for (int w = 0; w < Words; w++) rows[w] = striped_rows<uint32_t>(w, Words, 32 * Words - length);
@@ -71,9 +71,9 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
 // Searches the windows [from, to) and appends the loci within the limit to `loci`. `best_of`, or null, receives the
 // best of each window.
 template <int Words, class Group>
-GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                MapShared<Words>& shared, uint32_t from, uint32_t to, int32_t limit, uint64_t* loci,
-                                FoundRead& found, uint64_t* best_of = nullptr) {
+GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target,
+    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t from, uint32_t to, int32_t limit, uint64_t* loci,
+    FoundRead& found, uint64_t* best_of = nullptr) {
     make_profile<Words>(group, read, shared.profile);
     uint32_t failed = 0;
     for (uint32_t base = from; base < to; base += Group::kLanes) {
@@ -110,9 +110,9 @@ struct SeedHits {
 // Finds the candidates of a read, or of its one-substitution variants, with `depth` times the usual limits on hits and
 // candidates; returns their number, 0 if the workspace is too small.
 template <class Group, class Memory>
-GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                   const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
-                                   uint32_t total, int32_t depth, bool of_variants, SeedHits& hits, FoundRead& found) {
+GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target,
+    const MapRules& rules, const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
+    uint32_t total, int32_t depth, bool of_variants, SeedHits& hits, FoundRead& found) {
     const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
@@ -120,7 +120,8 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
     const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_variants);
     const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // the windows may not suffice
-    found.too_many = hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
+    found.too_many =
+        hits.list == workspace.hits && (hits.count > workspace.max_hits || (many && max_candidates > kMaxWindows / 2));
     if (found.too_many) return 0;
     expand_hits(group, read, target, rules.k, chosen, hits.count, shared, hits.list);
     sort_keys(group, hits.list, hits.count);
@@ -131,18 +132,19 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
 }
 
 // View of the loci found so far.
-GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci,
-                                   const FoundRead& found) {
+GPUALIGN_HD PackedLoci packed_loci(
+    const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci, const FoundRead& found) {
     return {target, rules.scores, loci, found.loci, read.length, read.limit, read.ambiguous, found.hits_truncated, {}};
 }
 
 // Finds candidates of a read and their loci.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
-                                uint64_t* loci, FoundRead& found) {
+    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
+    uint64_t* loci, FoundRead& found) {
     SeedHits hits;
-    const uint32_t candidates = candidates_at(group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, false, hits, found);
+    const uint32_t candidates = candidates_at(
+        group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, false, hits, found);
     if (found.too_many) return;
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
@@ -164,7 +166,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
 // Finds the loci of a read by itself, best first.
 template <int Words, class Group>
 GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                  const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t* loci) {
+    const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t* loci) {
     FoundRead found{0, 0, 0, false, false, false};
     const uint32_t seeds = find_seeds(group, read, target, rules, shared);
     found.any_hits = seeds > 0;
@@ -172,7 +174,8 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || found.too_many || !wants_more_hits(packed_loci(target, rules, read, loci, found))) return found;
+        if (depth == kDepth || found.too_many || !wants_more_hits(packed_loci(target, rules, read, loci, found)))
+            return found;
     }
 }
 

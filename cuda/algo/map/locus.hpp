@@ -18,14 +18,17 @@ GPUALIGN_HD uint32_t locus_distance(uint64_t locus) { return uint32_t(locus >> 5
 GPUALIGN_HD int64_t locus_end(uint64_t locus) { return int64_t(locus >> 21 & ((uint64_t(1) << 33) - 1)); }
 GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
 GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
-GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
+GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) {
+    return contig_of(target, locus_end(locus) - 1);
+}
 
 // Cost of a forgiven ambiguous base, as in bwa. At the cost of a mismatch, reads would be clipped at a few of them.
 GPUALIGN_HD int32_t ambiguous_cost(const AffineScores& scores) { return min(1, scores.mismatch); }
 
 // Score of an end-to-end alignment whose edits are all mismatches.
 GPUALIGN_HD int32_t end_to_end_score(const AffineScores& scores, int32_t length, int32_t distance, int32_t ambiguous) {
-    return ungapped_score(scores, length, distance) + min(ambiguous, distance) * (scores.mismatch - ambiguous_cost(scores));
+    return ungapped_score(scores, length, distance) +
+           min(ambiguous, distance) * (scores.mismatch - ambiguous_cost(scores));
 }
 
 struct PackedLoci {
@@ -50,19 +53,19 @@ struct PackedLoci {
 };
 
 // Whether a read aligns end to end within the limit; a distance of its whole length does not count.
-GPUALIGN_HD bool aligns_end_to_end(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
+GPUALIGN_HD bool aligns_end_to_end(int32_t length, int32_t distance, int32_t limit) {
+    return distance <= limit && distance < length;
+}
 
 // Number of loci as good as the best one.
-template <class Loci>
-GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
+template <class Loci> GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
     uint32_t n = loci.count ? 1 : 0;
     while (n < loci.count && loci.score(n) == loci.score(0)) n++;
     return n;
 }
 
 // Whether to follow more hits of a read that has too many, as another locus may be better.
-template <class Loci>
-GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
+template <class Loci> GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
     if (!loci.hits_truncated) return false;
     if (loci.count == 0 || loci.seed_hits(0) < kManySeedHits) return true;
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
@@ -77,11 +80,11 @@ GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, 
 // Why the one-substitution variants of a read (variants.hpp) are looked up: to find its locus, which its own seeds may
 // miss, or to find suboptimal ones.
 enum class VariantsFor { nothing, locus, suboptimal };
-template <class Loci>
-GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
+template <class Loci> GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
     const int32_t distance = loci.count ? loci.distance(0) : -1;
     if (wants_suboptimal_variants(loci.length, rules.k, distance, paired)) return VariantsFor::suboptimal;
-    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus : VariantsFor::nothing;
+    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus
+                                                                                   : VariantsFor::nothing;
 }
 
 // Whether to chain a read, as it does not align end to end, or not well; `Found` is like FoundRead
@@ -90,15 +93,16 @@ template <class Loci, class Found>
 GPUALIGN_HD bool wants_chaining(const MapRules& rules, const Loci& loci, const Found& found) {
     if (!rules.local || maps_as_long(rules, loci.length)) return false;
     if (loci.count == 0) return found.any_hits;
-    return chaining_may_be_better(rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), int32_t(found.failed),
-                                  int32_t(found.near_hits));
+    return chaining_may_be_better(
+        rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), int32_t(found.failed), int32_t(found.near_hits));
 }
 
 // Insert size of the mates at loci i of R1 and j of R2, -1 if they are not a proper pair.
 template <class Loci>
-GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
-    const int64_t size = insert_size(pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j),
-                                     second.reverse(j));
+GPUALIGN_HD int64_t insert_size(
+    const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
+    const int64_t size = insert_size(
+        pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j), second.reverse(j));
     return size >= 0 && first.contig(i) == second.contig(j) ? size : -1;
 }
 
@@ -118,7 +122,8 @@ GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* lo
         if (locus == kRuledOut) continue;
         for (uint32_t q = p + 1 + group.lane(); q < count; q += Group::kLanes) {
             const uint64_t other = loci[q];
-            if (other != kRuledOut && same_locus(locus_end(other), locus_reverse(other), locus_end(locus), locus_reverse(locus), limit))
+            if (other != kRuledOut &&
+                same_locus(locus_end(other), locus_reverse(other), locus_end(locus), locus_reverse(locus), limit))
                 loci[q] = kRuledOut;
         }
         group.sync();

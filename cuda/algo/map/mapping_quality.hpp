@@ -17,9 +17,11 @@ namespace gpualign {
 // distance) 7^distance within so many edits, as each substitutes, deletes or inserts a base. The binomial coefficient
 // is about (e length / distance)^distance.
 GPUALIGN_HD int64_t information(int32_t length, int32_t distance) {
-    constexpr int64_t kOfKind = 7 * kLogOne / 2;  // added to log2(length / distance); fitted to 10 to 100 bases with up to 8 % edits
+    constexpr int64_t kOfKind =
+        7 * kLogOne / 2;  // added to log2(length / distance); fitted to 10 to 100 bases with up to 8 % edits
     const int64_t copy = 2 * int64_t(length) * kLogOne;
-    return distance ? copy - distance * (kOfKind + log2_fixed(uint64_t(length)) - log2_fixed(uint64_t(distance))) : copy;
+    return distance ? copy - distance * (kOfKind + log2_fixed(uint64_t(length)) - log2_fixed(uint64_t(distance)))
+                    : copy;
 }
 
 // Lower bound of information() without logarithms, which suffices for most reads.
@@ -82,13 +84,14 @@ public:
     // Of a mate of a proper pair. `alone`: the other loci of the read, null if the chosen one is not its best.
     // `pairs`: pairs with the read at another locus, counting the edits of both mates. `bits`: information of the
     // mates beyond what it takes to find one near the other. Pairs within the rounding error count as equal.
-    GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone, const Suboptimal& pairs,
-                                    int64_t bits) const {
+    GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone,
+        const Suboptimal& pairs, int64_t bits) const {
         if (pairs.minimum >= 0 && pairs.minimum <= kRounding) return 0;
         Evidence both = chosen;
         both.length += mate.length;
         both.distance += mate.distance;
-        const uint8_t together = bounded(of(both, pairs), bits), by_itself = alone ? single(chosen, *alone) : uint8_t(0);
+        const uint8_t together = bounded(of(both, pairs), bits),
+                      by_itself = alone ? single(chosen, *alone) : uint8_t(0);
         return together > by_itself ? together : by_itself;
     }
 
@@ -115,7 +118,8 @@ private:
 
     GPUALIGN_HD int32_t of(const Evidence& chosen, const Suboptimal& suboptimal) const {
         // fast path of most reads: no logarithms
-        if (suboptimal.minimum < 0 && !chosen.hits_truncated && kNotTruncated + chosen.seed_hits >= kSurest) return kMax;
+        if (suboptimal.minimum < 0 && !chosen.hits_truncated && kNotTruncated + chosen.seed_hits >= kSurest)
+            return kMax;
         uint64_t wrong = unseen(chosen, suboptimal.minimum);
         if (suboptimal.minimum > 0) {
             const int32_t right = max(1, chosen.length + 1 - chosen.distance);
@@ -134,7 +138,8 @@ private:
     GPUALIGN_HD uint64_t unseen(const Evidence& chosen, int32_t minimum) const {
         if (!chosen.hits_truncated) {
             uint64_t chance = kShareOne / 100;
-            for (int32_t tens = kNotTruncated; tens < kSurest && tens < kNotTruncated + chosen.seed_hits; tens++) chance /= 10;
+            for (int32_t tens = kNotTruncated; tens < kSurest && tens < kNotTruncated + chosen.seed_hits; tens++)
+                chance /= 10;
             return chance;
         }
         const int32_t tenths = min(10 * kSurest, 1 + 5 * chosen.seed_hits);
@@ -143,7 +148,9 @@ private:
         const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * minimum / edit_);
         return by_seed_hits > of_family ? by_seed_hits : of_family;
     }
-    static constexpr int32_t kFamily = -130175, kFamilyEdit = 174165;  // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
+    static constexpr int32_t kFamily = -130175,
+                             kFamilyEdit =
+                                 174165;  // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
 
     const int32_t edit_;
     const int64_t locus_bits_;

@@ -10,8 +10,8 @@ namespace gpualign {
 // `anchors`. Anchors that already pair with a locus of the mate are skipped, unless the mate is short: it may have
 // others nearby that no seed shows.
 template <class Group, class Loci, class Add>
-GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors, const Loci& mate,
-                                      bool anchor_is_first, uint32_t tie_break, Add&& add) {
+GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors,
+    const Loci& mate, bool anchor_is_first, uint32_t tie_break, Add&& add) {
     const uint32_t best = equally_good(anchors);
     const uint32_t first = best > kMaxAnchors ? tie_break_below(tie_break, TieBreakFor::anchors, best) : 0;
     for (uint32_t n = 0; n < best && n < kMaxAnchors; n++) {
@@ -19,7 +19,8 @@ GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pai
         bool fits = false;
         const uint32_t others = mate.length < kShortMate ? 0 : mate.count;
         for (uint32_t j = group.lane(); j < others && j < kMaxPairedLoci && !fits; j += Group::kLanes)
-            fits = (anchor_is_first ? insert_size(pairs, anchors, i, mate, j) : insert_size(pairs, mate, j, anchors, i)) >= 0;
+            fits = (anchor_is_first ? insert_size(pairs, anchors, i, mate, j)
+                                    : insert_size(pairs, mate, j, anchors, i)) >= 0;
         if (group.ballot(fits)) continue;
         const MateWindow w = mate_window(pairs, anchors.begin(i), anchors.end(i), anchors.reverse(i), anchor_is_first);
         add(anchors.contig(i), w.reverse, w.begin - mate.limit, w.end + mate.limit);
@@ -42,8 +43,7 @@ GPUALIGN_HD bool is_looked_for(const MapRules& rules, int32_t length, int32_t li
 // Rescues both mates of a pair, by all lanes of a group. A Finder holds the mates' loci and the windows: read(mate),
 // loci(mate), counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds the loci of
 // the windows [from, to) within the limit; `best`, or null, receives the best of each.
-template <class Group, class Finder>
-class MateRescue {
+template <class Group, class Finder> class MateRescue {
 public:
     GPUALIGN_HD MateRescue(const Group& group, const MapTarget& target, const MapRules& rules, Finder& finder)
         : group_(group), target_(target), rules_(rules), finder_(finder), workspace_(finder.workspace()) {}
@@ -64,8 +64,9 @@ public:
     GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
         const MapRead& read = finder_.read(mate);
         if (is_looked_for(rules_, read.length, limit))
-            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).tie_break,
-                                 [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
+            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1,
+                finder_.read(0).tie_break,
+                [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
         return windows();
     }
 
@@ -74,7 +75,8 @@ private:
         return limit_near_mate(read.length, read.limit, rules_.pairs.max);
     }
     GPUALIGN_HD void add(uint32_t contig, bool reverse, int64_t begin, int64_t end) {
-        if (group_.lane() == 0) add_window(group_, target_, workspace_, finder_.counter(), contig, reverse, 0, 0, begin, end);
+        if (group_.lane() == 0)
+            add_window(group_, target_, workspace_, finder_.counter(), contig, reverse, 0, 0, begin, end);
     }
     GPUALIGN_HD uint32_t windows() {
         group_.sync();
@@ -106,7 +108,7 @@ private:
         const uint32_t contig = contig_of(target_, begin);
         const bool reverse = candidate_reverse(workspace_.candidates[window]);
         for_each_side(begin, after, begin + end, read.length, read.limit,
-                      [&](int64_t from, int64_t to) { add(contig, reverse, from, to); });
+            [&](int64_t from, int64_t to) { add(contig, reverse, from, to); });
     }
 
     const Group& group_;

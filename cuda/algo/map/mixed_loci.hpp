@@ -30,27 +30,29 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
 }
 
 // Locus of an end-to-end alignment.
-GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambiguous, const AffineScores& scores, uint32_t contig, bool reverse,
-                              int32_t seed_hits, int32_t distance, int64_t end) {
-    return {read, contig, reverse, seed_hits, distance, end_to_end_score(scores, length, distance, ambiguous), -1, end - length, end};
+GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambiguous, const AffineScores& scores,
+    uint32_t contig, bool reverse, int32_t seed_hits, int32_t distance, int64_t end) {
+    return {read, contig, reverse, seed_hits, distance, end_to_end_score(scores, length, distance, ambiguous), -1,
+        end - length, end};
 }
 
 // Locus of the local alignment `number` of a read, which spans `span` bases of the reference. It ranks below the best
 // one if it covers another part of the read: its record would leave the best one's part uncovered.
 template <class Local>
-GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& best, const Local& local, int32_t number, int64_t begin, int64_t span) {
+GPUALIGN_HD Locus local_locus(
+    uint32_t read, int32_t length, const Local& best, const Local& local, int32_t number, int64_t begin, int64_t span) {
     const int32_t shared = min(local.query_end, best.query_end) - max(local.query_begin, best.query_begin);
     const bool same_part = 2 * shared > min(local.query_end - local.query_begin, best.query_end - best.query_begin);
     const int32_t score = same_part ? local.score : min(local.score, best.score - 1);
     const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
     const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
-    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, number, begin - front, begin + span + back};
+    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, number, begin - front,
+        begin + span + back};
 }
 
 // A read's loci, best first; `Locals` holds its local alignments: best, supplementary, secondary; `Bases` is like
 // PackedBases.
-template <class Locals, class Bases>
-struct MixedLoci {
+template <class Locals, class Bases> struct MixedLoci {
     const Locus* list;
     uint32_t count;
     int32_t length, limit, ambiguous;
@@ -85,8 +87,7 @@ struct MixedLoci {
 
     // A short clipped end counts as two edits. Short clipped reads in repeats whose hits were truncated usually belong
     // elsewhere.
-    template <class Local>
-    GPUALIGN_HD uint8_t surest(const Local& own) const {
+    template <class Local> GPUALIGN_HD uint8_t surest(const Local& own) const {
         constexpr uint8_t kClippedInRepeat = 6;
         int32_t bases = own.query_end - own.query_begin, edits = own.edits;
         for (int end = 0; end < 2; end++) {
@@ -96,14 +97,16 @@ struct MixedLoci {
             edits += clipped ? 2 : 0;
         }
         const uint8_t maximum = surest_quality(bases, edits, hits_truncated, rules->k, rules->w);
-        return hits_truncated && length < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat : maximum;
+        return hits_truncated && length < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat
+                                                                                                      : maximum;
     }
 };
 
 // A mate without a locus is searched for near the other one with more edits, then aligned with clipped ends, in the
 // whole window if necessary, and kept if it is not due to chance.
 GPUALIGN_HD bool wants_clipped_mate(const MapRules& rules, uint32_t loci, int32_t length, int32_t limit) {
-    return loci == 0 && length * rules.scores.match >= kMinLocalScore && limit_near_mate(length, limit, rules.pairs.max) >= 0;
+    return loci == 0 && length * rules.scores.match >= kMinLocalScore &&
+           limit_near_mate(length, limit, rules.pairs.max) >= 0;
 }
 GPUALIGN_HD bool clipped_mate_is_better(const AffineScores& scores, int32_t score, int32_t best_score) {
     return score >= kMinMateScore * scores.match && score > best_score;
@@ -121,15 +124,16 @@ struct MateBand {
     int32_t band;  // number of diagonals; 0: it is not aligned
 };
 // Within the window [begin, after): around the read's best end if it is within `limit` edits, else all of the window.
-GPUALIGN_HD MateBand clipped_mate_band(int32_t length, int32_t limit, int64_t begin, int64_t after, int32_t distance, int64_t end) {
+GPUALIGN_HD MateBand clipped_mate_band(
+    int32_t length, int32_t limit, int64_t begin, int64_t after, int32_t distance, int64_t end) {
     if (distance <= limit) return {end - length - limit, 2 * limit + 1};
     if (after - begin > kWidestWindow) return {0, 0};
     return {begin - length, window_band(after - begin, length)};
 }
 // Sets a clipped mate's fields from the first and last operation of its CIGAR and its score.
 template <class Local>
-GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first, uint32_t last, int32_t score,
-                                  Local& local) {
+GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first,
+    uint32_t last, int32_t score, Local& local) {
     const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
     local.query_begin = clipped(reverse ? last : first);
     local.query_end = length - clipped(reverse ? first : last);
@@ -146,8 +150,7 @@ struct SettleMemory {
 };
 
 // Sorts by operator<, by a bitonic network whose elements from `n` on are absent (Batcher 1968).
-template <class Group, class Item>
-GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n) {
+template <class Group, class Item> GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n) {
 #if !defined(__CUDACC__)
     if (Group::kLanes == 1) return std::sort(items, items + n);
 #endif
@@ -159,7 +162,8 @@ GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n
         items[high] = other;
     };
     for (uint32_t size = 2; size <= padded; size *= 2) {
-        for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {  // each sorted sequence against the next one, read backwards
+        for (uint32_t i = group.lane(); i < padded / 2;
+            i += Group::kLanes) {  // each sorted sequence against the next one, read backwards
             const uint32_t run = i / (size / 2) * size, at = i % (size / 2);
             order(run + at, run + size - 1 - at);
         }
@@ -177,7 +181,8 @@ GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n
 // Sorts loci, best first, and keeps the better of duplicates: each locus that is kept removes its neighbours in
 // position order. Returns the number kept.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Locus* loci, uint32_t count, const SettleMemory& memory) {
+GPUALIGN_HOST_DEVICE uint32_t settle_mixed(
+    const Group& group, int32_t limit, Locus* loci, uint32_t count, const SettleMemory& memory) {
     if (count < 2) return count;
     constexpr uint64_t kOtherStrand = uint64_t(1) << 63;
     constexpr int kNumberBits = 29;  // also enough for positions after the end of a reference of 2^32 bases
@@ -187,7 +192,9 @@ GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Lo
         memory.by_position[p] = (loci[p].reverse ? kOtherStrand : 0) | uint64_t(loci[p].end) << kNumberBits | p;
     group.sync();
     sort_many_keys(group, memory.by_position, count);
-    const auto number = [&](uint32_t i) { return uint32_t(memory.by_position[i] & ((uint64_t(1) << kNumberBits) - 1)); };
+    const auto number = [&](uint32_t i) {
+        return uint32_t(memory.by_position[i] & ((uint64_t(1) << kNumberBits) - 1));
+    };
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) memory.rank[number(i)] = i;
     group.sync();
     uint32_t kept = 0;

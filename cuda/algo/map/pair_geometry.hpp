@@ -13,7 +13,7 @@ struct MateWindow {
 // Outer distance of the loci [start, end) of R1 and R2 on one contig; -1 if the orientation is not the library's or
 // the distance is not within [min, max].
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1, int64_t start2,
-                                int64_t end2, bool reverse2) {
+    int64_t end2, bool reverse2) {
     if ((reverse1 == reverse2) != (pairs.orientation == Orientation::same_strand)) return -1;
     // whether R1 is on the left in a proper pair; with both on one strand, along that strand
     const bool first_left = pairs.orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
@@ -30,7 +30,8 @@ GPUALIGN_HD int64_t nearest_mate(const PairLibrary& pairs) {
 }
 
 // Where the other mate of a proper pair lies, given one mate's locus [start, end).
-GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
+GPUALIGN_HD MateWindow mate_window(
+    const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
     const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
     const int64_t nearest = nearest_mate(pairs);
     const int64_t farthest = pairs.max - nearest < kMaxMateWindow ? pairs.max : nearest + kMaxMateWindow;

@@ -8,8 +8,7 @@
 namespace gpualign {
 
 // Combines the lanes' suboptimal alignments.
-template <class Group>
-GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
+template <class Group> GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     const int32_t far = 1 << 30;
     const int32_t minimum = -group.largest(mine.minimum < 0 ? -far : -mine.minimum);
     Suboptimal all;
@@ -20,11 +19,11 @@ GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
 }
 
 // Suboptimal loci of a read by itself.
-template <class Group, class Loci>
-GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
+template <class Group, class Loci> GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     Suboptimal suboptimal;
     if (loci.count < 2) return suboptimal;
-    for (uint32_t i = 1 + group.lane(); i < loci.count; i += Group::kLanes) suboptimal.add(loci.score(0) - loci.score(i));
+    for (uint32_t i = 1 + group.lane(); i < loci.count; i += Group::kLanes)
+        suboptimal.add(loci.score(0) - loci.score(i));
     return together(group, suboptimal);
 }
 
@@ -37,33 +36,38 @@ GPUALIGN_HD Suboptimal suboptimal_end_to_end(const Group& group, const Loci& loc
     return together(group, suboptimal);
 }
 
-template <class Loci>
-GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
+template <class Loci> GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
     const int32_t spoilt = loci.ambiguous > 0;  // ambiguous bases leave too few seeds to tell loci apart
-    return {loci.length - loci.ambiguous, loci.hits_truncated, max(0, loci.distance(i) - loci.ambiguous), max(0, loci.seed_hits(i) - spoilt)};
+    return {loci.length - loci.ambiguous, loci.hits_truncated, max(0, loci.distance(i) - loci.ambiguous),
+        max(0, loci.seed_hits(i) - spoilt)};
 }
 
 template <class Group, class Loci>
 GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
     if (loci.count == 0) return {0, false, 0};
-    const uint32_t best = equally_good(loci), chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
+    const uint32_t best = equally_good(loci),
+                   chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
     if (!loci.local(chosen)) {
         const Suboptimal suboptimal = suboptimal_alone(group, loci);
         const MapChoice choice{chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal)};
-        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores) ? weighed(group, rules.scores, loci, tie_break, choice) : choice;
+        return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores)
+                   ? weighed(group, rules.scores, loci, tie_break, choice)
+                   : choice;
     }
     const Suboptimal whole = suboptimal_end_to_end(group, loci, chosen);
     const uint8_t quality = loci.local_quality(chosen);
-    return {chosen, false, whole.minimum < 0 ? quality : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
+    return {chosen, false,
+        whole.minimum < 0 ? quality
+                          : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
 }
 
 // Chooses a locus for each mate of a pair.
-template <class Group, class Loci>
-class Pairing {
+template <class Group, class Loci> class Pairing {
 public:
-    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break)
-        : group_(group), rules_(rules), first_(first), second_(second), tie_break_(tie_break_for(tie_break, TieBreakFor::pair)),
-            rows_(at_most(first.count)),
+    GPUALIGN_HD Pairing(
+        const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break)
+        : group_(group), rules_(rules), first_(first), second_(second),
+          tie_break_(tie_break_for(tie_break, TieBreakFor::pair)), rows_(at_most(first.count)),
           columns_(at_most(second.count)) {}
 
     // Chooses a proper pair if it scores as much as the mates' best loci without pairing. Both have loci.
@@ -75,9 +79,11 @@ public:
         const int64_t bits = bits_of(first_, i, bits_of(second_, j, MappingQuality::kManyBits));
         int32_t nearest = 1 << 30;
         first = choose_mate(first_, i, second_, j, best, bits, nearest, [&](uint32_t row, uint32_t) { return row; });
-        second = choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
+        second =
+            choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
         if (nearest > edit_of(rules_.scores)) return true;
-        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_, tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
+        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
+            tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
         first = both.first;
         second = both.second;
         return true;
@@ -89,8 +95,7 @@ private:
     static GPUALIGN_HD uint32_t at_most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
     // Calls visit(i, j, score) for the proper pairs of this lane.
-    template <class Visit>
-    GPUALIGN_HD void for_each_pair(Visit&& visit) const {
+    template <class Visit> GPUALIGN_HD void for_each_pair(Visit&& visit) const {
         for (uint32_t c = group_.lane(); c < rows_ * columns_; c += Group::kLanes) {
             const uint32_t i = c / columns_, j = c % columns_;
             const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
@@ -116,8 +121,8 @@ private:
 
     // One mate of the best pair. Suboptimal are pairs, or unpaired choices, with this mate at another locus.
     template <class Own>
-    GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other, int32_t best, int64_t bits,
-                                      int32_t& nearest, Own&& own) const {
+    GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
+        int32_t best, int64_t bits, int32_t& nearest, Own&& own) const {
         Suboptimal suboptimal;
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
             if (own(i, j) != chosen) suboptimal.add(best - score);
@@ -129,7 +134,8 @@ private:
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
-        return {chosen, true, MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
+        return {chosen, true,
+            MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
     }
 
     // Information of a pair beyond what it takes to find its less informative mate near the other one by chance.
@@ -147,9 +153,11 @@ private:
 };
 
 template <class Group, class Loci>
-GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t tie_break,
-                             MapChoice* choices) {
-    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1])) return;
+GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second,
+    uint32_t tie_break, MapChoice* choices) {
+    if (first.count && second.count &&
+        Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1]))
+        return;
     choices[0] = choose_single(group, rules, first, tie_break);
     choices[1] = choose_single(group, rules, second, tie_break);
 }

@@ -15,8 +15,7 @@ struct ReadState {
     bool left;  // the slow path maps the template
 };
 
-template <int Words>
-struct ReadStates {
+template <int Words> struct ReadStates {
     static constexpr uint32_t kWords = Words + 2;
     static constexpr uint32_t kLociARead = 8, kMoreLoci = 1 << 12;  // space for loci: per read, and in addition
 
@@ -49,8 +48,8 @@ struct ReadStates {
 
     GPUALIGN_HD MapRead read(const MapBatch& batch, uint32_t r) const {
         const ReadState& state = states[r];
-        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit, state.ambiguous, state.clean,
-                batch.tie_breaks[r]};
+        return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit,
+            state.ambiguous, state.clean, batch.tie_breaks[r]};
     }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};
@@ -58,8 +57,8 @@ struct ReadStates {
     // The loci of a read, stored here or in `list`.
     GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
         const ReadState& state = states[r];
-        return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci, state.length, state.limit,
-                state.ambiguous, state.found.hits_truncated, bases(batch, r)};
+        return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci,
+            state.length, state.limit, state.ambiguous, state.found.hits_truncated, bases(batch, r)};
     }
 };
 

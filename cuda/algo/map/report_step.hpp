@@ -6,8 +6,7 @@
 
 namespace gpualign {
 
-template <int Words, class Group>
-class ReportStep {
+template <int Words, class Group> class ReportStep {
 public:
     GPUALIGN_HD ReportStep(const Group& group, const MapBatch& batch, uint32_t r)
         : group_(group), batch_(batch), all_(ReadStates<Words>::of(batch)), r_(r) {}
@@ -20,7 +19,8 @@ public:
         MapRecord record{};
         if (list.count == 0) {
             record.flag = kFlagUnmapped;
-        } else if (list.count > kFewLoci || count_secondary(list, state.choice.locus) || !set_plain(list.list[state.choice.locus], record)) {
+        } else if (list.count > kFewLoci || count_secondary(list, state.choice.locus) ||
+                   !set_plain(list.list[state.choice.locus], record)) {
             all_.reads[group_.take(&batch_.counters->reads)] = r_;
             return;
         }
@@ -51,7 +51,8 @@ private:
         if (!is_plainly_ungapped(read, locus, batch_.target, left, batch_.rules.scores)) return false;
         set_ungapped(read.length, locus, left, batch_.rules.scores, record);
         record.distance = uint16_t(locus_distance(locus));
-        record.flag = uint16_t((all_.states[r_].choice.proper ? kFlagProper : 0) | (locus_reverse(locus) ? kFlagReverse : 0));
+        record.flag =
+            uint16_t((all_.states[r_].choice.proper ? kFlagProper : 0) | (locus_reverse(locus) ? kFlagReverse : 0));
         record.mapq = all_.states[r_].choice.mapq;
         record.operations = 1;
         record.cigar[0] = uint16_t(read.length << 4 | kCigarM);
@@ -92,8 +93,8 @@ private:
             const bool capacity = take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
             return capacity ? reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar) : nullptr;
         };
-        if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace, memory.shared, record,
-                                longer))
+        if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace,
+                memory.shared, record, longer))
             return false;
         write(memory, to, record);
         return true;

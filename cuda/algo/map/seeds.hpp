@@ -26,7 +26,8 @@ struct MapRead {
     GPUALIGN_HD uint64_t window(int32_t i, bool reverse) const {
         if (!reverse) return packed_window(words, uint64_t(i));
         const int32_t first = length - kBasesPerWord - i;
-        return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
+        return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first)))
+                          : reverse_complement(words[0]) >> (-2 * first);
     }
     // Mask of ambiguous bases among `count` < 32 from `from` on.
     GPUALIGN_HD uint32_t ambiguous_bases(int32_t from, int32_t count) const {
@@ -44,8 +45,8 @@ GPUALIGN_HD int32_t count_ambiguous(const MapRead& read) {
 
 // Packs a read; returns whether it has no ambiguous base. Lanes take bases first, then words.
 template <class Group>
-GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t length, int32_t words, uint64_t* packed,
-                           uint32_t* not_acgt) {
+GPUALIGN_HD bool pack_read(
+    const Group& group, const uint8_t* bases, int32_t length, int32_t words, uint64_t* packed, uint32_t* not_acgt) {
     constexpr int kLanes = int(Group::kLanes);
     const int lane = int(group.lane());
     const int32_t used = (length + kBasesPerWord - 1) / kBasesPerWord;
@@ -104,7 +105,8 @@ GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, 
 // Looks `seeds` hashes up and keeps the seeds that the index has; returns their number. hash_of(s, at) returns the
 // hash of seed s and sets `at` for MapShared::seed_at.
 template <class Group, class Memory, class HashOf>
-GPUALIGN_HD uint32_t look_up_seeds(const Group& group, const MapTarget& target, Memory& shared, uint32_t seeds, HashOf&& hash_of) {
+GPUALIGN_HD uint32_t look_up_seeds(
+    const Group& group, const MapTarget& target, Memory& shared, uint32_t seeds, HashOf&& hash_of) {
     using Number = typename Memory::SeedNumber;
     uint32_t indexed = 0;
     for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
@@ -128,8 +130,8 @@ GPUALIGN_HD uint32_t look_up_seeds(const Group& group, const MapTarget& target, 
 
 // Finds the minimizers that the index has, in order of position; returns their number. `Memory` is like MapShared.
 template <class Group, class Memory>
-GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                Memory& shared) {
+GPUALIGN_HD uint32_t find_seeds(
+    const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules, Memory& shared) {
     using Number = typename Memory::SeedNumber;
     const int32_t kmers = int32_t(hash_kmers(group, read, rules.k, shared.hashes));
     const int32_t w = min(rules.w, kmers);
@@ -151,8 +153,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
 }
 
 // Total hits of the seeds; saturates.
-template <class Group>
-GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
+template <class Group> GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
     constexpr uint32_t kMany = 1u << 26;  // kMany times the lanes does not overflow
     uint32_t total = 0;
     for (uint32_t base = 0; base < seeds && total < kMany; base += Group::kLanes) {
@@ -175,7 +176,8 @@ GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t maxi
 // Returns the number of seeds that are followed and, in `hits`, of their hits. count_of(rank) is a seed's number of
 // hits; place(rank, start) receives the number followed before it.
 template <class Group, class CountOf, class Place>
-GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t maximum, uint32_t& hits, CountOf&& count_of, Place&& place) {
+GPUALIGN_HD uint32_t follow_seeds(
+    const Group& group, uint32_t seeds, uint32_t maximum, uint32_t& hits, CountOf&& count_of, Place&& place) {
     hits = 0;
     for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
         const uint32_t rank = base + group.lane();
@@ -203,8 +205,8 @@ GPUALIGN_HD uint32_t first_followed(uint32_t tie_break, uint32_t count, uint32_t
 // Orders seeds from the rarest to the most frequent if hits must be left out; sets seed_order and seeds.start, the
 // number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <class Group, class Memory>
-GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated, Memory& shared,
-                                  uint32_t& hits) {
+GPUALIGN_HD uint32_t choose_seeds(
+    const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated, Memory& shared, uint32_t& hits) {
     using Number = typename Memory::SeedNumber;
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
@@ -231,8 +233,9 @@ GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse,
 // Writes the chosen seeds' hits, unsorted.
 template <class Group, class Memory>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
-                             uint32_t count, const Memory& shared, uint64_t* hits) {
-    const uint32_t skipped = chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
+    uint32_t count, const Memory& shared, uint64_t* hits) {
+    const uint32_t skipped =
+        chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         uint32_t low = 0, high = chosen;  // binary search for the last seed that starts at or before hit h
         while (high - low > 1) {

@@ -8,17 +8,19 @@
 namespace gpualign {
 
 constexpr int32_t kDepth = 4;               // factor on the hits followed if the best locus is uncertain
-constexpr int32_t kManyCandidates = 1024;  // minimum number kept for variants: one or two seeds do not tell the right one
+constexpr int32_t kManyCandidates =
+    1024;  // minimum number kept for variants: one or two seeds do not tell the right one
 constexpr int32_t kSeedHitShare = 4;  // candidates with fewer than the maximum seed hits / kSeedHitShare are dropped
 constexpr int32_t kManySeedHits = 9;        // seed hits, and
 constexpr int32_t kClearLead = 4;           // edits ahead, from which on a locus is certain
-constexpr uint32_t kMaxPairedLoci = 512;  // loci per mate that are tried in pairs; enough for the default limits except with variants
+constexpr uint32_t kMaxPairedLoci =
+    512;  // loci per mate that are tried in pairs; enough for the default limits except with variants
 constexpr uint64_t kLongGap = 64;           // maximum diagonals between the two sides of a long gap
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is searched for
 constexpr int32_t kFewBases = 34;           // shorter reads may be an exact copy of another locus after one error
 constexpr int32_t kShortMate = 32;  // bases; shorter mates may fit by chance, so their information content is checked
-constexpr int32_t kMinLocalScore = 30;      // minimum score of a local alignment
-constexpr int32_t kMinMateScore = 20;       // minimum score of a rescued clipped mate, which needs less evidence
+constexpr int32_t kMinLocalScore = 30;  // minimum score of a local alignment
+constexpr int32_t kMinMateScore = 20;  // minimum score of a rescued clipped mate, which needs less evidence
 constexpr int32_t kSpareBits = 8;  // bits that such a mate must have beyond what names its locus near the other
 
 // A limit on hits or candidates, times `depth` <= kDepth, without overflow.
@@ -31,11 +33,12 @@ GPUALIGN_HD uint32_t candidate_limit(int32_t limit, int32_t depth, bool of_varia
 }
 
 // Ambiguous bases are no edits, unless they are more than a quarter of the read: then none is forgiven.
-GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t ambiguous) { return 4 * ambiguous <= length ? ambiguous : 0; }
+GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t ambiguous) {
+    return 4 * ambiguous <= length ? ambiguous : 0;
+}
 
 // Sets the limit of a read: `edits` plus its forgiven ambiguous bases.
-template <class Read>
-GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t ambiguous) {
+template <class Read> GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t ambiguous) {
     read.ambiguous = forgiven_bases(read.length, ambiguous);
     read.limit = edits + read.ambiguous;
 }
@@ -78,9 +81,11 @@ GPUALIGN_HD uint8_t surest_quality(int32_t length, int32_t edits, bool hits_trun
     if (length >= 3 * window) return kSure;
     if (!others_are_seen(length, edits, k, w)) return hits_truncated ? kUnlikely : kOthersUnseen;
     if (hits_truncated && wants_variants(length, 0, k, w, edits)) return kOthersUnseen;
-    return length < 2 * window || !others_are_seen(length, edits + 1, k, w) || (length - edits) / (edits + 1) < k ? kWorseUnseen : kSure;
+    return length < 2 * window || !others_are_seen(length, edits + 1, k, w) || (length - edits) / (edits + 1) < k
+               ? kWorseUnseen
+               : kSure;
 }
-constexpr int32_t kShortClip = 20;     // shorter clipped ends are more likely two edits than another sequence
+constexpr int32_t kShortClip = 20;  // shorter clipped ends are more likely two edits than another sequence
 
 // Whether a gap beyond the limit costs less than `distance` edits.
 GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {
@@ -96,8 +101,8 @@ GPUALIGN_HD bool clipping_costs_less(const AffineScores& scores, int32_t limit, 
 // Whether chaining may beat a read's best end-to-end alignment, with `distance` edits and `seed_hits`: a candidate
 // beyond the limit has as many seed hits, `failed`, and clipping costs less; or loci a long gap apart together have
 // more, `near_hits`, and the gap costs less.
-GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t seed_hits, int32_t failed,
-                                        int32_t near_hits) {
+GPUALIGN_HD bool chaining_may_be_better(
+    const AffineScores& scores, int32_t limit, int32_t distance, int32_t seed_hits, int32_t failed, int32_t near_hits) {
     return (failed >= seed_hits && clipping_costs_less(scores, limit, distance)) ||
            (near_hits > seed_hits && long_gap_costs_less(scores, limit, distance));
 }

@@ -24,7 +24,8 @@ GPUALIGN_HD void clip_to_contig(const int64_t* contig_offsets, uint32_t contig, 
     if (end > contig_offsets[contig + 1]) end = contig_offsets[contig + 1];
 }
 GPUALIGN_HD uint8_t code_at(const MapTarget& target, int64_t position) {
-    return target.acgt_mask[position >> 5] >> (position & 31) & 1 ? packed_base(target.text, uint64_t(position)) : kNoBase;
+    return target.acgt_mask[position >> 5] >> (position & 31) & 1 ? packed_base(target.text, uint64_t(position))
+                                                                  : kNoBase;
 }
 // ACGT mask of the 32 bases from `position` on.
 GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
@@ -33,21 +34,21 @@ GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
 }
 
 // Shared memory of a group, for reads of up to Words words of 32 bases.
-template <int Words>
-struct MapShared {
-    static constexpr int kRows = 32 * Words;              // the longest read
-    static constexpr int kMaxLimit = (kRows - 3) / 3;    // maximum number of edits for which the arrays suffice
+template <int Words> struct MapShared {
+    static constexpr int kRows = 32 * Words;  // the longest read
+    static constexpr int kMaxLimit = (kRows - 3) / 3;  // maximum number of edits for which the arrays suffice
     static constexpr uint32_t kFewHits = kRows;
 
     uint64_t read_words[Words + 2];
     union {
-        uint64_t hashes[kRows];   // while seeds are found
-        uint64_t hits[kRows];     // few hits
+        uint64_t hashes[kRows];  // while seeds are found
+        uint64_t hits[kRows];  // few hits
         int32_t reach[2 * kRows];  // two rows per diagonal around a locus
     };
     union {
         struct {
-            uint32_t first[kRows], count[kRows], start[kRows];  // entries, their number, and hits before the seed in the chosen order
+            uint32_t first[kRows], count[kRows],
+                start[kRows];  // entries, their number, and hits before the seed in the chosen order
         } seeds;
         uint64_t text[2 * Words + 4];  // of the reference around the candidate
         uint8_t bases[12 * kRows];  // encoded read and reference for the alignment
@@ -62,12 +63,12 @@ struct MapShared {
 
 // Global memory of a group.
 struct MapWorkspace {
-    uint64_t* hits;            // max_hits each
+    uint64_t* hits;  // max_hits each
     uint64_t* candidates;
     uint32_t* window_begin;
     uint32_t* window_columns;
-    uint64_t* loci[2];       // max_loci each
-    uint8_t* trace;            // trace_bytes
+    uint64_t* loci[2];  // max_loci each
+    uint8_t* trace;  // trace_bytes
     uint32_t max_hits, max_loci, trace_bytes;
 
     // Bytes for the given sizes, each a power of two.

@@ -40,8 +40,9 @@ public:
     GPUALIGN_HD bool is_best(int32_t distance) const {
         const int32_t lost = scores_.match + scores_.mismatch, opened = scores_.gap_open + scores_.gap_extend;
         const int32_t gaps = 2 * scores_.gap_open + longest_run_ * (scores_.match + 2 * scores_.gap_extend);
-        return ambiguous_ + substitutions_ == distance && (substitutions_ * lost < opened || longest_run_ * lost > gaps) &&
-               lowest_ >= -scores_.clip_penalty && sum_ - highest_ >= -scores_.clip_penalty;
+        return ambiguous_ + substitutions_ == distance &&
+               (substitutions_ * lost < opened || longest_run_ * lost > gaps) && lowest_ >= -scores_.clip_penalty &&
+               sum_ - highest_ >= -scores_.clip_penalty;
     }
 
 private:
@@ -52,16 +53,18 @@ private:
 // Whether it is clear from the distance that a read aligns without gaps or clips: it has no edit, or a single one that
 // is a substitution; or it has forgiven ambiguous bases, and `is_best`, as each of them costs less than a mismatch.
 template <class OneSubstitution, class Best>
-GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t ambiguous, OneSubstitution&& is_one_substitution,
-                                     Best&& is_best) {
+GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distance, int32_t ambiguous,
+    OneSubstitution&& is_one_substitution, Best&& is_best) {
     if (distance == 0) return true;
     return ambiguous ? is_best() : distance == 1 && substitution_loses_least(scores) && is_one_substitution();
 }
 
 // The first row from `row` on whose base differs from the reference, with base 0 at `begin`.
-GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
+GPUALIGN_HD int32_t follow_diagonal(
+    const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
     while (row < read.length) {
-        const uint64_t differ = differing_bases(read.window(row, reverse), packed_window(target.text, uint64_t(begin + row)));
+        const uint64_t differ =
+            differing_bases(read.window(row, reverse), packed_window(target.text, uint64_t(begin + row)));
         row += trailing_zeros(differ) / 2;
         if (differ) return min(row, read.length);
     }
@@ -69,12 +72,11 @@ GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const Map
 }
 
 // Explores the alternatives to the ungapped alignment of a read.
-template <class Group>
-class OtherAlignments {
+template <class Group> class OtherAlignments {
 public:
     // `memory` holds kNumbers values for each of `band` + 1 diagonals.
-    GPUALIGN_HD OtherAlignments(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                                const AffineScores& scores, int16_t* memory)
+    GPUALIGN_HD OtherAlignments(const Group& group, const MapRead& read, bool reverse, const MapTarget& target,
+        int64_t begin, const AffineScores& scores, int16_t* memory)
         : group_(group), read_(read), reverse_(reverse), target_(target), first_(begin - read.limit), scores_(scores),
           band_(2 * read.limit + 1), reached_(memory), insertion_(memory + kLevels * (band_ + 1)),
           deletion_(insertion_ + kGapLevels * (band_ + 1)) {}
@@ -108,11 +110,17 @@ private:
 
     GPUALIGN_HD int32_t substitution() const { return scores_.match + scores_.mismatch; }
     GPUALIGN_HD int32_t clipped(int32_t bases) const { return scores_.clip_penalty + scores_.match * bases; }
-    GPUALIGN_HD int32_t follow(int32_t b, int32_t row) const { return follow_diagonal(read_, reverse_, target_, first_ + b, row); }
+    GPUALIGN_HD int32_t follow(int32_t b, int32_t row) const {
+        return follow_diagonal(read_, reverse_, target_, first_ + b, row);
+    }
 
     GPUALIGN_HD int16_t& reached(int32_t b, int32_t loss) const { return reached_[(loss % kLevels) * (band_ + 1) + b]; }
-    GPUALIGN_HD int16_t& insertion(int32_t b, int32_t loss) const { return insertion_[(loss % kGapLevels) * (band_ + 1) + b]; }
-    GPUALIGN_HD int16_t& deletion(int32_t b, int32_t loss) const { return deletion_[(loss % kGapLevels) * (band_ + 1) + b]; }
+    GPUALIGN_HD int16_t& insertion(int32_t b, int32_t loss) const {
+        return insertion_[(loss % kGapLevels) * (band_ + 1) + b];
+    }
+    GPUALIGN_HD int16_t& deletion(int32_t b, int32_t loss) const {
+        return deletion_[(loss % kGapLevels) * (band_ + 1) + b];
+    }
 
     // The ungapped alignment, from which others may branch off, is stored after the last diagonal.
     GPUALIGN_HD bool set_own(int32_t row, int32_t loss) const {
@@ -130,7 +138,8 @@ private:
     GPUALIGN_HD bool reach(int32_t b, int32_t loss, int32_t lost) const {
         const int32_t extend = scores_.gap_extend, open = scores_.gap_open + extend, inserted = scores_.match;
         int32_t in = from(b + 1, loss - open - inserted), gap = from(b - 1, loss - open);
-        if (b + 1 < band_ && loss >= extend + inserted) in = max(in, int32_t(insertion(b + 1, loss - extend - inserted)));
+        if (b + 1 < band_ && loss >= extend + inserted)
+            in = max(in, int32_t(insertion(b + 1, loss - extend - inserted)));
         if (b > 0 && loss >= extend) gap = max(gap, int32_t(deletion(b - 1, loss - extend)));
         in = in == kNever || in >= read_.length ? kNever : in + 1;
         int32_t row = max(in, gap);
@@ -159,7 +168,8 @@ private:
 template <class Group>
 GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64_t begin, int64_t end) {
     bool other = false;
-    for (int64_t at = begin + kBasesPerWord * int64_t(group.lane()); at < end; at += kBasesPerWord * int64_t(Group::kLanes)) {
+    for (int64_t at = begin + kBasesPerWord * int64_t(group.lane()); at < end;
+        at += kBasesPerWord * int64_t(Group::kLanes)) {
         const int64_t beyond = at + kBasesPerWord - end;
         other = other || uint32_t(~acgt_window(target, uint64_t(at)) << (beyond > 0 ? beyond : 0)) != 0;
     }
@@ -168,8 +178,8 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
 
 // Whether all bases of a read but one match those on its locus' own diagonal; ambiguous bases never match.
 template <class Group>
-GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                                     int64_t left) {
+GPUALIGN_HD bool is_one_substitution(
+    const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int64_t left) {
     if (begin < left) return false;
     if (read.clean && band_is_acgt(group, target, begin, begin + read.length)) {
         const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
@@ -186,10 +196,11 @@ GPUALIGN_HD bool is_one_substitution(const Group& group, const MapRead& read, bo
 // Whether it is clear that a read with base 0 at `begin` aligns without gaps or clips. Every lane looks at all bases
 // of a read with ambiguous ones.
 template <class Group>
-GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance, const MapTarget& target,
-                                     int64_t begin, int64_t left, const AffineScores& scores) {
+GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bool reverse, int32_t distance,
+    const MapTarget& target, int64_t begin, int64_t left, const AffineScores& scores) {
     return is_plainly_ungapped(
-        scores, distance, read.ambiguous, [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
+        scores, distance, read.ambiguous,
+        [&] { return is_one_substitution(group, read, reverse, target, begin, left); },
         [&] {
             if (begin < left) return false;
             UngappedScore score(scores);
@@ -199,25 +210,28 @@ GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bo
 }
 
 // By one lane.
-GPUALIGN_HD bool is_plainly_ungapped(const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
-                                     const AffineScores& scores) {
+GPUALIGN_HD bool is_plainly_ungapped(
+    const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left, const AffineScores& scores) {
     const int64_t begin = locus_end(locus) - read.length;
-    return is_plainly_ungapped(OneLane(), read, locus_reverse(locus), int32_t(locus_distance(locus)), target, begin, left, scores);
+    return is_plainly_ungapped(
+        OneLane(), read, locus_reverse(locus), int32_t(locus_distance(locus)), target, begin, left, scores);
 }
 
 // Whether the read aligns at its locus without gaps or clips.
 template <int Words, class Group>
-GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
-                             int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
+GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
+    int64_t left, int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
     if (is_plainly_ungapped(read, locus, target, left, scores)) return true;
     const int32_t distance = int32_t(locus_distance(locus));
     if (!read.clean || (distance == 1 && substitution_loses_least(scores))) return false;
     const int64_t begin = locus_end(locus) - read.length;
     using Others = OtherAlignments<Group>;
     Others others(group, read, locus_reverse(locus), target, begin, scores, reinterpret_cast<int16_t*>(shared.bases));
-    if (Others::kNumbers * sizeof(int16_t) * (2 * size_t(read.limit) + 2) > sizeof shared.bases || !others.possible()) return false;
+    if (Others::kNumbers * sizeof(int16_t) * (2 * size_t(read.limit) + 2) > sizeof shared.bases || !others.possible())
+        return false;
     if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
-    return band_is_acgt(group, target, begin - read.limit, begin + read.limit + read.length) && others.all_lose_more(distance);
+    return band_is_acgt(group, target, begin - read.limit, begin + read.limit + read.length) &&
+           others.all_lose_more(distance);
 }
 
 }  // namespace gpualign

@@ -14,7 +14,8 @@ struct VariantMemory {
 // at each position; or, with ambiguous bases, those k-mers with each of four bases.
 GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w) {
     const auto kmers = [&](int32_t length) { return uint64_t(length < k ? 0 : length - k + 1); };
-    const uint64_t any = kmers(min(longest, longest_with_variants(k, w))) * uint64_t(1 + 3 * k), ambiguous = 4 * kmers(longest);
+    const uint64_t any = kmers(min(longest, longest_with_variants(k, w))) * uint64_t(1 + 3 * k),
+                   ambiguous = 4 * kmers(longest);
     return any > ambiguous ? any : ambiguous;
 }
 
@@ -22,9 +23,10 @@ GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w) {
 // all k-mers of the read, then for the minimizers that contain a substituted base: any base, or only the ambiguous
 // ones if there are any. In a read shorter than a window any k-mer may be the reference's minimizer.
 template <class Group, class Visit>
-GPUALIGN_HD void for_each_variant(const Group& group, const MapRead& read, int k, int32_t w, const VariantMemory& memory,
-                                    Visit&& visit) {
-    const int32_t kmers = int32_t(hash_kmers(group, read, k, memory.hashes)), lane = int32_t(group.lane()), lanes = int32_t(Group::kLanes);
+GPUALIGN_HD void for_each_variant(
+    const Group& group, const MapRead& read, int k, int32_t w, const VariantMemory& memory, Visit&& visit) {
+    const int32_t kmers = int32_t(hash_kmers(group, read, k, memory.hashes)), lane = int32_t(group.lane()),
+                  lanes = int32_t(Group::kLanes);
     if (kmers < w) w = 1;
     for (int32_t base = 0; base < kmers; base += lanes) {
         const int32_t p = base + lane;

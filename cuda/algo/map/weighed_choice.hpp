@@ -22,13 +22,15 @@ GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + 
 
 // Among the end-to-end loci with at most one edit more than the best one.
 template <class Group, class Loci>
-GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& scores, const Loci& loci, uint32_t tie_break, const MapChoice usual) {
+GPUALIGN_HD_CALL MapChoice weighed(
+    const Group& group, const AffineScores& scores, const Loci& loci, uint32_t tie_break, const MapChoice usual) {
     uint32_t near = 0;
     while (near < loci.count && near <= kMaxWeighed && loci.score(0) - loci.score(near) <= edit_of(scores)) near++;
     if (near < 2 || near > kMaxWeighed) return usual;
     const auto loss_of = [&](uint32_t i) { return loci.local(i) ? -1 : phred_loss(loci, i, scores); };
     int32_t least;
-    const uint32_t chosen = least_loss(group, near, usual.locus, tie_break_for(tie_break, TieBreakFor::quality), loss_of, least);
+    const uint32_t chosen =
+        least_loss(group, near, usual.locus, tie_break_for(tie_break, TieBreakFor::quality), loss_of, least);
     uint32_t others = 0;
     for (uint32_t i = group.lane(); i < near; i += Group::kLanes)
         if (i != chosen && !loci.local(i)) others += Weights::of(loss_of(i) - least);
@@ -37,8 +39,8 @@ GPUALIGN_HD_CALL MapChoice weighed(const Group& group, const AffineScores& score
 
 // Among the proper pairs that score at most one edit less than the usual one, whose score is `best`.
 template <class Group, class Loci>
-GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t rows,
-                                    uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
+GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second,
+    uint32_t rows, uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
     constexpr int32_t kUnitLoss = 6;  // per unit of an insert-size penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
     const auto penalty_of = [&](uint32_t c) {
@@ -51,14 +53,16 @@ GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, c
     const auto loss_of = [&](uint32_t c) {
         const int32_t penalty = penalty_of(c);
         if (penalty < 0) return -1;
-        return phred_loss(first, c / columns, rules.scores) + phred_loss(second, c % columns, rules.scores) + kUnitLoss * penalty;
+        return phred_loss(first, c / columns, rules.scores) + phred_loss(second, c % columns, rules.scores) +
+               kUnitLoss * penalty;
     };
     uint32_t near = 0, others[2] = {0, 0};
     for (uint32_t c = group.lane(); c < rows * columns; c += Group::kLanes) near += penalty_of(c) >= 0;
     near = group.sum(near);
     if (near < 2 || near > kMaxWeighed) return usual;
     int32_t least;
-    const uint32_t chosen = least_loss(group, rows * columns, usual.first.locus * columns + usual.second.locus, tie_break, loss_of, least);
+    const uint32_t chosen =
+        least_loss(group, rows * columns, usual.first.locus * columns + usual.second.locus, tie_break, loss_of, least);
     const uint32_t row = chosen / columns, column = chosen % columns;
     for (uint32_t c = group.lane(); c < rows * columns; c += Group::kLanes) {
         const int32_t loss = c == chosen ? -1 : loss_of(c);
@@ -67,7 +71,7 @@ GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, c
         if (c % columns != column) others[1] += weight;
     }
     return {{row, true, uint8_t(min(usual.first.mapq, Weights::quality(group.sum(others[0]))))},
-            {column, true, uint8_t(min(usual.second.mapq, Weights::quality(group.sum(others[1]))))}};
+        {column, true, uint8_t(min(usual.second.mapq, Weights::quality(group.sum(others[1]))))}};
 }
 
 }  // namespace gpualign

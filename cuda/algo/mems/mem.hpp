@@ -1,5 +1,5 @@
-// Maximal exact matches (MEMs) from minimizer hits: which seeds of a query are looked up, how a hit is extended, and the
-// rule by which exactly one hit reports a match.
+// Maximal exact matches (MEMs) from minimizer hits: which seeds of a query are looked up, how a hit is extended, and
+// the rule by which exactly one hit reports a match.
 //
 // A MEM of length >= L >= w + k - 1 that starts at query position s holds the whole window of w k-mers starting at
 // s .. s + w - 1. The LEFTMOST k-mer of smallest hash in that window is its canonical seed. It is a minimizer of the
@@ -38,7 +38,7 @@ struct SegmentedReference {
 constexpr int kBreakBlockShift = 7;
 
 struct Mem {
-    uint32_t start;      // in the query text
+    uint32_t start;  // in the query text
     uint32_t reference;  // in the concatenated reference
     uint32_t length;
 };
@@ -162,8 +162,8 @@ GPUALIGN_HD uint32_t clip_right(const SegmentedReference& reference, uint32_t r,
 }
 
 // Extends the left side of a hit and applies the rule. On true, `extent` is how far the match begins before the seed.
-GPUALIGN_HD bool canonical_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed, uint32_t r,
-                               int k, uint32_t& extent) {
+GPUALIGN_HD bool canonical_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed,
+    uint32_t r, int k, uint32_t& extent) {
     uint32_t maximum = uint32_t(seed.maximum) + 1;
     if (r < maximum || may_break(reference, r - maximum, r)) {
         const uint32_t available = r - reference.segment_starts[segment_of(reference, r)];
@@ -176,11 +176,11 @@ GPUALIGN_HD bool canonical_hit(const TextView& text, const SegmentedReference& r
 }
 
 // The match of a canonical hit whose left extent is known, its right side extended by at most `limit` bases.
-GPUALIGN_HD Mem extend_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed, uint32_t r, int k,
-                           uint32_t extent, uint32_t limit) {
+GPUALIGN_HD Mem extend_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed, uint32_t r,
+    int k, uint32_t extent, uint32_t limit) {
     const uint32_t after = r + uint32_t(k), available = reference.bases - after;
-    uint32_t right = extend_right(text, uint64_t(seed.position) + k, reference.words, after,
-                                  available < limit ? available : limit);
+    uint32_t right =
+        extend_right(text, uint64_t(seed.position) + k, reference.words, after, available < limit ? available : limit);
     right = clip_right(reference, after, right);
     return {seed.position - extent, r - extent, extent + uint32_t(k) + right};
 }

@@ -1,8 +1,8 @@
 // The text of both strands of query records, or of the reverse ones, made from their packed forward strands.
 //
-// The forward strands are a text of their own (mem.hpp, TextView): a break, then each record and a break. In the text of
-// both strands a record's forward strand is followed by its reverse one, so positions there follow from those here: with
-// b the first base of a record and n that of the next, its strands begin at 2 b - 1 and b + n - 1.
+// The forward strands are a text of their own (mem.hpp, TextView): a break, then each record and a break. In the text
+// of both strands a record's forward strand is followed by its reverse one, so positions there follow from those here:
+// with b the first base of a record and n that of the next, its strands begin at 2 b - 1 and b + n - 1.
 #pragma once
 #include "algo/mems/mem.hpp"
 
@@ -32,7 +32,10 @@ struct StrandLayout {
         const uint32_t record = both() ? i / 2 : i;
         const uint64_t begin = begins[record], next = begins[record + 1];
         const bool turned = both() ? i & 1 : reverse;
-        return {!both() ? begin : turned ? begin + next - 1 : 2 * begin - 1, uint32_t(next - begin - 1), record, turned};
+        return {!both()  ? begin
+                : turned ? begin + next - 1
+                         : 2 * begin - 1,
+            uint32_t(next - begin - 1), record, turned};
     }
 
     // The block that contains a position, including a block's closing break.
@@ -63,9 +66,10 @@ struct StrandWords {
     }
 };
 
-// The text's positions from kStrandBlock * number on. `block` is the one that holds the first of them, and becomes the one
-// that holds the next ones'.
-GPUALIGN_HD StrandWords strand_words(const TextView& forward, const StrandLayout& layout, uint64_t number, uint32_t& block) {
+// The text's positions from kStrandBlock * number on. `block` is the one that holds the first of them, and becomes the
+// one that holds the next ones'.
+GPUALIGN_HD StrandWords strand_words(
+    const TextView& forward, const StrandLayout& layout, uint64_t number, uint32_t& block) {
     StrandWords words;
     const uint64_t origin = number * kStrandBlock, length = layout.length();
     const uint64_t end = origin + kStrandBlock < length ? origin + kStrandBlock : length;

@@ -34,7 +34,8 @@ struct UniqueMemTask {
 GPUALIGN_HD uint32_t common_bases(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t have, uint32_t maximum) {
     const uint32_t after = r + have, available = task.reference.bases - after, wanted = maximum - have;
     const uint32_t limit = wanted < available ? wanted : available;
-    return have + clip_right(task.reference, after, extend_right(task.text, s + have, task.reference.words, after, limit));
+    return have +
+           clip_right(task.reference, after, extend_right(task.text, s + have, task.reference.words, after, limit));
 }
 
 // Whether, `n` bases being equal and no more, the query at s stands before the position r.
@@ -74,9 +75,10 @@ GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r)
 constexpr uint32_t kMaxTriedAlike = 8;
 
 // Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases. With
-// `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its end.
-GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end, uint32_t at,
-                                        uint32_t depth, bool only_begins) {
+// `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its
+// end.
+GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end,
+    uint32_t at, uint32_t depth, bool only_begins) {
     const uint32_t k = uint32_t(task.suffixes.k), no_limit = ~uint32_t(0);
     const auto alike = [&](uint32_t i) { return common_bases(task, s, task.suffixes.positions[i], k, depth) == depth; };
     if (only_begins) {
@@ -97,12 +99,13 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
     for (uint32_t i = at; i < end && !settled() && alike(i); i++)
         longest.take(common_bases(task, s, task.suffixes.positions[i], depth, no_limit), task.suffixes.positions[i]);
     for (uint32_t i = at; i > begin && !settled() && alike(i - 1); i--)
-        longest.take(common_bases(task, s, task.suffixes.positions[i - 1], depth, no_limit), task.suffixes.positions[i - 1]);
+        longest.take(
+            common_bases(task, s, task.suffixes.positions[i - 1], depth, no_limit), task.suffixes.positions[i - 1]);
     return longest;
 }
 
-// The longest match at s, where it has at least `minimum` bases, k or more; otherwise a length below that. With `only_begins`
-// also where it begins before s.
+// The longest match at s, where it has at least `minimum` bases, k or more; otherwise a length below that. With
+// `only_begins` also where it begins before s.
 GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t minimum, bool only_begins = false) {
     const SuffixArray& suffixes = task.suffixes;
     const uint32_t k = uint32_t(suffixes.k), depth = k + kSortedBases;
@@ -111,7 +114,8 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
     const uint32_t begin = suffixes.offsets[group], end = suffixes.offsets[group + 1];
     const uint64_t next_word = packed_window(task.text.words, s + k);
     const int bases_in_word = trailing_zeros(break_window(task.text.breaks, s + k));
-    uint32_t low = begin, high = end, before = k, after = k;  // bases that the positions low - 1 and high share with the query
+    uint32_t low = begin, high = end, before = k,
+             after = k;  // bases that the positions low - 1 and high share with the query
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2, r = suffixes.positions[middle];
         // nearly always the next word decides
@@ -147,7 +151,8 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
     return longest;
 }
 
-// The match that begins at s and is unique in the reference, for a thread that knows of no other start: false without one.
+// The match that begins at s and is unique in the reference, for a thread that knows of no other start: false without
+// one.
 GPUALIGN_HD bool unique_mem_at(const UniqueMemTask& task, uint64_t s, Mem& mem) {
     const LongestMem longest = longest_mem(task, s, task.min_length, true);
     mem = {uint32_t(s), longest.reference, longest.length};

@@ -24,8 +24,8 @@ GPUALIGN_HD EditBand edit_band(int32_t n, int32_t m, int32_t k) {
     return {(k - ahead) / 2, (k + ahead) / 2, true};
 }
 
-// Edits that an identity allows a pair (IdentityBound.max_edits): those of two sequences as long as the shorter one, and
-// where all symbols beyond it count, the difference of the lengths.
+// Edits that an identity allows a pair (IdentityBound.max_edits): those of two sequences as long as the shorter one,
+// and where all symbols beyond it count, the difference of the lengths.
 struct EditLimits {
     const int32_t* by_length;
     int64_t with_difference;
@@ -37,8 +37,7 @@ struct EditLimits {
 };
 
 // State of one pair (or of one pair a lane) in W words of 64 bits.
-template <class Word, int W>
-struct BandColumn {
+template <class Word, int W> struct BandColumn {
     Word vp[W], vn[W];  // vertical differences of the column to the left, in this column's rows
 
     // Before column 1: rows from the first on differ by one.
@@ -60,7 +59,8 @@ struct BandColumn {
             const Word part = masked + carry;
             const Word sum = part + vp[w];
             if constexpr (W > 1) {  // a carry out of either addition
-                const Word lost = ((masked & carry) | ((masked | carry) & ~part)) | ((part & vp[w]) | ((part | vp[w]) & ~sum));
+                const Word lost =
+                    ((masked & carry) | ((masked | carry) & ~part)) | ((part & vp[w]) | ((part | vp[w]) & ~sum));
                 carry = (lost >> 63) & Word(uint64_t(1));
             }
             d0[w] = (sum ^ vp[w]) | eq[w] | vn[w];
@@ -78,8 +78,7 @@ struct BandColumn {
 };
 
 // Bit b of W words, as 0 or 1.
-template <class Word, int W>
-GPUALIGN_HD Word bit_of(const Word* words, int32_t b) {
+template <class Word, int W> GPUALIGN_HD Word bit_of(const Word* words, int32_t b) {
     return (words[b / 64] >> (b % 64)) & Word(uint64_t(1));
 }
 
@@ -92,7 +91,8 @@ GPUALIGN_HD int32_t edit_slack(const EditBand& band, int32_t n, int32_t m) {
 
 // How the distance changes in column j: along the lowest diagonal until it meets the last row, then along that row.
 template <class Word, int W>
-GPUALIGN_HD Word distance_change(const Word* d0, const Word* hp, const Word* hn, const EditBand& band, int32_t n, int32_t j) {
+GPUALIGN_HD Word distance_change(
+    const Word* d0, const Word* hp, const Word* hn, const EditBand& band, int32_t n, int32_t j) {
     if (j + band.above <= n) return Word(uint64_t(1)) - bit_of<Word, W>(d0, band.below + band.above);
     const int32_t last_row = n - j + band.below;
     return bit_of<Word, W>(hp, last_row) - bit_of<Word, W>(hn, last_row);

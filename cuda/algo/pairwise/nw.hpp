@@ -18,8 +18,7 @@ namespace nw {
 // `bits` where the mask holds.
 GPUALIGN_HD int32_t flag(bool mask, uint32_t bits) { return mask ? int32_t(bits) : 0; }
 
-template <class Word>
-GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
+template <class Word> GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
 GPUALIGN_HD int32_t add_max(int32_t a, int32_t b, int32_t c) {
 #if defined(__CUDA_ARCH__)
     return __viaddmax_s32(a, b, c);
@@ -28,8 +27,7 @@ GPUALIGN_HD int32_t add_max(int32_t a, int32_t b, int32_t c) {
 #endif
 }
 
-template <class Word>
-GPUALIGN_HD Word add_max_floor(Word a, Word b, Word c) { return max(add_max(a, b, c), Word(0)); }
+template <class Word> GPUALIGN_HD Word add_max_floor(Word a, Word b, Word c) { return max(add_max(a, b, c), Word(0)); }
 GPUALIGN_HD int32_t add_max_floor(int32_t a, int32_t b, int32_t c) {
 #if defined(__CUDA_ARCH__)
     return __viaddmax_s32_relu(a, b, c);
@@ -47,8 +45,7 @@ enum : uint32_t {
 };
 
 // K columns of the matrix, kept in registers while the rows go by.
-template <class Word, int K, bool Affine>
-struct Strip {
+template <class Word, int K, bool Affine> struct Strip {
     Word h[K];                 // H' of the row above
     Word f[Affine ? K : 1];    // F' of the coming row
 
@@ -75,11 +72,11 @@ struct Strip {
         }
     }
 
-    // The same row, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(), and does not wait for
-    // H: an operation more a cell, where threads are few.
+    // The same row, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(), and does not
+    // wait for H: an operation more a cell, where threads are few.
     template <bool Ahead = false, class Scores, class Put>
-    GPUALIGN_HD void row_directions(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
-                                    const Put& put) {
+    GPUALIGN_HD void row_directions(
+        const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open, const Put& put) {
 #if defined(__CUDACC__)
 #pragma unroll
 #endif
@@ -104,8 +101,8 @@ struct Strip {
 
     // Smith and Waterman 1981, without the transform: values are floored at zero and gaps cost what they cost.
     template <bool Ahead = false, class Scores, class Put>
-    GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
-                               Word minus_extend, const Put& put) {
+    GPUALIGN_HD void row_local(
+        const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open, Word minus_extend, const Put& put) {
 #if defined(__CUDACC__)
 #pragma unroll
 #endif
@@ -128,8 +125,8 @@ struct Strip {
 
     // A row for scores alone.
     template <bool Ahead = false, class Scores>
-    GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
-                               Word minus_extend) {
+    GPUALIGN_HD void row_local(
+        const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open, Word minus_extend) {
 #if defined(__CUDACC__)
 #pragma unroll
 #endif
@@ -146,11 +143,11 @@ struct Strip {
     }
 };
 
-// A row of local alignment in words that saturate: 0 is the lowest value that there is, so nothing falls below it, and a
-// best value that is the highest one may have been higher (Rognes 2011, SWIPE).
+// A row of local alignment in words that saturate: 0 is the lowest value that there is, so nothing falls below it, and
+// a best value that is the highest one may have been higher (Rognes 2011, SWIPE).
 template <class Word, int K, class Scores>
-GPUALIGN_HD void saturated_local_row(const Scores& scores, Word diagonal, Word& left, Word& e, Word* h, Word* f, Word open,
-                                     Word extend, Word& best) {
+GPUALIGN_HD void saturated_local_row(
+    const Scores& scores, Word diagonal, Word& left, Word& e, Word* h, Word* f, Word open, Word extend, Word& best) {
     for (int k = 0; k < K; k++) {
         const Word value = max(add_saturated(diagonal, scores(k)), max(e, f[k]));
         best = max(best, value);
@@ -166,16 +163,16 @@ GPUALIGN_HD void saturated_local_row(const Scores& scores, Word diagonal, Word& 
 struct EndGap {
     int32_t open, extend;
 
-    template <class Int>
-    GPUALIGN_HD Int cost(Int symbols) const { return symbols ? open + (symbols - 1) * extend : 0; }
+    template <class Int> GPUALIGN_HD Int cost(Int symbols) const { return symbols ? open + (symbols - 1) * extend : 0; }
     // H' of the border cell so many symbols from the corner.
-    template <class Int>
-    GPUALIGN_HD Int border(Int symbols, int32_t shift) const { return shift * symbols - cost(symbols); }
+    template <class Int> GPUALIGN_HD Int border(Int symbols, int32_t shift) const {
+        return shift * symbols - cost(symbols);
+    }
 };
 
-// Symbols before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the last
-// one). A gap there costs no more than elsewhere, so an alignment's last pair of symbols may be looked for in all of the
-// last row and column, at H minus the cost of the rest.
+// Symbols before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the
+// last one). A gap there costs no more than elsewhere, so an alignment's last pair of symbols may be looked for in all
+// of the last row and column, at H minus the cost of the rest.
 struct EndGaps {
     EndGap query_start, query_end, target_start, target_end;
 };
@@ -184,8 +181,7 @@ struct EndGaps {
 enum EndBit : uint32_t { query_start_bit = 1, query_end_bit = 2, target_start_bit = 4, target_end_bit = 8 };
 
 // A last cell of an alignment of n x m symbols, with what follows it: gaps at the ends, or nothing where they are free.
-template <class Int>
-struct EndOf {
+template <class Int> struct EndOf {
     Int score, i, j;
 
     // A local alignment of no symbols, where no cell was above zero (the best that is looked for is 1 at least).
@@ -203,7 +199,7 @@ struct EndOf {
 // Where a traceback through the directions stands.
 struct Walk {
     int64_t i, j;  // symbols of query and target not yet consumed
-    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F; or ended
+    int state;  // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F; or ended
 };
 
 constexpr int ended = 3;  // a local alignment's start is reached
@@ -212,8 +208,7 @@ enum Operation : uint32_t { op_match = 0, op_insert = 1, op_delete = 2 };  // as
 
 // One step of the walk from a cell (i, j >= 1) with these bits; emit(operation) takes the path from its end to its
 // start. Returns false, and emits nothing, where a local alignment ends.
-template <class Emit>
-GPUALIGN_HD bool step(Walk& walk, uint32_t bits, const Emit& emit) {
+template <class Emit> GPUALIGN_HD bool step(Walk& walk, uint32_t bits, const Emit& emit) {
     const bool longer = (walk.state == 1 && (bits & extend_e)) || (walk.state == 2 && (bits & extend_f));
     if (!longer) walk.state = !(bits & not_diagonal) ? 0 : bits & from_f ? 2 : 1;
     if (walk.state == 0 && (bits & from_f)) return false;

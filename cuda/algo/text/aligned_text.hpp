@@ -1,7 +1,8 @@
 // One record's bases next to the reference's, and what follows from them: CIGAR with = and X, MD, NM, cs.
 //
-// Bases gives both: the read's in the direction of the reference, numbered from 0, and those of the reference from the record's
-// position on. Out takes text (text/text.hpp on the CPU, group_text.hpp on a device); what is not of a fixed size makes space.
+// Bases gives both: the read's in the direction of the reference, numbered from 0, and those of the reference from the
+// record's position on. Out takes text (text/text.hpp on the CPU, group_text.hpp on a device); what is not of a fixed
+// size makes space.
 #pragma once
 #include "algo/text/columns.hpp"
 
@@ -9,8 +10,7 @@ namespace gpualign {
 
 constexpr uint32_t kNoClips = ~0u;  // they are left out
 
-template <class Bases>
-class AlignedText {
+template <class Bases> class AlignedText {
 public:
     GPUALIGN_HD AlignedText(const Bases& bases, const RecordsView& records) : bases_(bases), records_(records) {}
 
@@ -23,7 +23,7 @@ public:
     GPUALIGN_HD void load(uint64_t record, const char* bases, int64_t length) {
         load(record);
         bases_.take(records_.contig[record], records_.position[record], reference_span(begin_, end_), bases, length,
-                      records_.reverse(record));
+            records_.reverse(record));
     }
 
     GPUALIGN_HD const Bases& bases() const { return bases_; }
@@ -31,8 +31,7 @@ public:
     GPUALIGN_HD int64_t clipped_back() const { return end_ - begin_ < 2 ? 0 : clipped(end_ - 1); }
 
     // visit(operation, length) with = and X instead of M where `eqx`, and with `clip` for S: S, H or kNoClips.
-    template <class Visit>
-    GPUALIGN_HD void operations(bool eqx, uint32_t clip, Visit&& visit) const {
+    template <class Visit> GPUALIGN_HD void operations(bool eqx, uint32_t clip, Visit&& visit) const {
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             if (op == kCigarS) {
                 if (clip != kNoClips) visit(clip, n);
@@ -50,8 +49,7 @@ public:
         });
     }
 
-    template <class Out>
-    GPUALIGN_HD void cigar(bool eqx, uint32_t clip, Out& out) const {
+    template <class Out> GPUALIGN_HD void cigar(bool eqx, uint32_t clip, Out& out) const {
         operations(eqx, clip, [&](uint32_t op, uint32_t n) {
             out.number(n);
             out.put("MIDNSHP=X"[op]);
@@ -72,8 +70,7 @@ public:
         return edits;
     }
 
-    template <class Out>
-    GPUALIGN_HD void md(Out& out) const {
+    template <class Out> GPUALIGN_HD void md(Out& out) const {
         int64_t run = 0;
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             if (op == kCigarM) {
@@ -96,10 +93,9 @@ public:
         out.number(run);
     }
 
-    // The differences as minimap2's cs: from the reference's bases to the read's, clips left out; `whole`: with the bases that
-    // are the same.
-    template <class Out>
-    GPUALIGN_HD void cs(bool whole, Out& out) const {
+    // The differences as minimap2's cs: from the reference's bases to the read's, clips left out; `whole`: with the
+    // bases that are the same.
+    template <class Out> GPUALIGN_HD void cs(bool whole, Out& out) const {
         const auto lower = [](char base) { return char(base | 0x20); };
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             out.reserve(4);
@@ -132,8 +128,7 @@ private:
     GPUALIGN_HD static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
 
     // visit(operation, length, query bases before it, reference bases before it)
-    template <class Visit>
-    GPUALIGN_HD void walk(Visit&& visit) const {
+    template <class Visit> GPUALIGN_HD void walk(Visit&& visit) const {
         int64_t query = 0, reference = 0;
         for (const uint32_t* c = begin_; c < end_; c++) {
             const uint32_t op = *c & 15, n = *c >> 4;

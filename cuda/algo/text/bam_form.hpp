@@ -1,4 +1,5 @@
-// A record as BAM's bytes (SAM specification, section 4.2). Integers become the smallest type that holds them, as in htslib.
+// A record as BAM's bytes (SAM specification, section 4.2). Integers become the smallest type that holds them, as in
+// htslib.
 #pragma once
 #include "algo/text/bases.hpp"
 #include "algo/text/record_writer.hpp"
@@ -17,15 +18,13 @@ GPUALIGN_HD uint16_t bam_bin(int64_t begin, int64_t span) {
     return 0;
 }
 
-template <class Out>
-class BamForm {
+template <class Out> class BamForm {
 public:
     GPUALIGN_HD BamForm(Out& out, const ContigNames&, const ReadsView& reads) : out_(out), reads_(reads) {}
 
     GPUALIGN_HD Out& out() { return out_; }
 
-    template <class Bases>
-    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
+    template <class Bases> GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         const int64_t n = head.to - head.from, name = reads_.record_name_size(head.read);
         operations_ = 0;
         int64_t span = 0;
@@ -71,8 +70,7 @@ public:
         if (x <= 0xffff) return put_number(name, 'S', uint16_t(x));
         put_number(name, 'I', uint32_t(x));
     }
-    template <class Write>
-    GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
+    template <class Write> GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
         const char begin[] = {name[0], name[1], 'Z', 0};
         out_.reserve(32);
         out_.put(begin);
@@ -83,8 +81,7 @@ public:
     // Records with such tags are made of lines of SAM.
     GPUALIGN_HD void share(const char (&)[3], double) {}
     GPUALIGN_HD void tags(const char*, uint64_t) {}
-    template <class Bases>
-    GPUALIGN_HD void end(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
+    template <class Bases> GPUALIGN_HD void end(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         if (operations_ > kMaxBamOperations) {
             out_.reserve(16);
             out_.put("CGBI");
@@ -95,30 +92,27 @@ public:
     }
 
 private:
-    template <class T>
-    GPUALIGN_HD void value(T x) {
-        out_.value(x);
-    }
-    template <class T>
-    GPUALIGN_HD void put_number(const char (&name)[3], char type, T x) {
+    template <class T> GPUALIGN_HD void value(T x) { out_.value(x); }
+    template <class T> GPUALIGN_HD void put_number(const char (&name)[3], char type, T x) {
         const char begin[] = {name[0], name[1], type, 0};
         out_.put(begin);
         out_.value(x);
     }
-    template <class Bases>
-    GPUALIGN_HD void cigar(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
+    template <class Bases> GPUALIGN_HD void cigar(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         text.operations(eqx, head.clip, [&](uint32_t op, uint32_t length) {
             out_.reserve(16);
             value(length << 4 | op);
         });
     }
-    template <class Bases>
-    GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
+    template <class Bases> GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
         const int64_t n = head.to - head.from;
         const char* given = reads_.bases_of(head.read);
         const bool mapped = head.mapped;
-        const auto code = [&](int64_t i) { return bam_base(uint8_t(mapped ? text.bases().read(head.from + i) : given[head.from + i])); };
-        out_.fill((n + 1) / 2, [&](int64_t i) { return char(code(2 * i) << 4 | (2 * i + 1 < n ? code(2 * i + 1) : 0)); });
+        const auto code = [&](int64_t i) {
+            return bam_base(uint8_t(mapped ? text.bases().read(head.from + i) : given[head.from + i]));
+        };
+        out_.fill(
+            (n + 1) / 2, [&](int64_t i) { return char(code(2 * i) << 4 | (2 * i + 1 < n ? code(2 * i + 1) : 0)); });
         if (!reads_.qualities) return out_.fill(n, [](int64_t) { return char(0xff); });
         const char* qualities = reads_.quality(head.read);
         if (head.flag & kFlagReverse) {

@@ -32,6 +32,8 @@ GPUALIGN_CONSTEXPR_HD uint8_t complement_base(uint8_t character) {
     return bam_character(uint8_t((base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | base >> 3));
 }
 
-GPUALIGN_CONSTEXPR_HD bool is_base(uint8_t character) { return character == 'A' || character == 'C' || character == 'G' || character == 'T'; }
+GPUALIGN_CONSTEXPR_HD bool is_base(uint8_t character) {
+    return character == 'A' || character == 'C' || character == 'G' || character == 'T';
+}
 
 }  // namespace gpualign

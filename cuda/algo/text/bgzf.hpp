@@ -60,7 +60,8 @@ GPUALIGN_HD bool is_stored(const BgzfBatch& batch, uint32_t i, uint32_t content)
 GPUALIGN_HD uint32_t bgzf_bytes(const BgzfBatch& batch, uint32_t i) {
     const uint32_t content = bgzf_content(batch, batch.first + i);
     if (content == 0) return 0;
-    const uint32_t payload = is_stored(batch, i, content) ? content + BgzfBatch::kStoredHeader : uint32_t(batch.deflated_bytes[i]);
+    const uint32_t payload =
+        is_stored(batch, i, content) ? content + BgzfBatch::kStoredHeader : uint32_t(batch.deflated_bytes[i]);
     return BgzfBatch::kHeader + payload + BgzfBatch::kTrailer;
 }
 
@@ -87,13 +88,15 @@ GPUALIGN_HD void write_bgzf(const BgzfBatch& batch, uint32_t i, uint32_t crc, ui
     char* payload = out + BgzfBatch::kHeader;
     const uint32_t payload_bytes = bytes - BgzfBatch::kHeader - BgzfBatch::kTrailer;
     if (is_stored(batch, i, content)) {
-        for (uint32_t at = lane; at < BgzfBatch::kStoredHeader; at += lanes) payload[at] = char(stored_header(at, content));
+        for (uint32_t at = lane; at < BgzfBatch::kStoredHeader; at += lanes)
+            payload[at] = char(stored_header(at, content));
         for (uint32_t at = lane; at < content; at += lanes) payload[BgzfBatch::kStoredHeader + at] = batch.given[i][at];
     } else {
         for (uint32_t at = lane; at < payload_bytes; at += lanes) payload[at] = batch.deflated[i][at];
     }
     const uint64_t trailer = crc | uint64_t(content) << 32;
-    for (uint32_t at = lane; at < BgzfBatch::kTrailer; at += lanes) payload[payload_bytes + at] = char(trailer >> (8 * at));
+    for (uint32_t at = lane; at < BgzfBatch::kTrailer; at += lanes)
+        payload[payload_bytes + at] = char(trailer >> (8 * at));
 }
 
 // Whether block i was inflated to what it should be, which then has this checksum.

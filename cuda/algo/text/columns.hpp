@@ -24,15 +24,25 @@ GPUALIGN_HD bool is_in_sam_names(uint8_t c) { return c > ' ' && c < 127 && c != 
 struct ReadsView : ReadColumns {
     static constexpr uint64_t kNone = ~uint64_t(0);
 
-    GPUALIGN_HD const char* bases_of(uint64_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
+    GPUALIGN_HD const char* bases_of(uint64_t read) const {
+        return reinterpret_cast<const char*>(bases + base_offsets[read]);
+    }
     GPUALIGN_HD int64_t length(uint64_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
-    GPUALIGN_HD const char* quality(uint64_t read) const { return reinterpret_cast<const char*>(qualities + base_offsets[read]); }
-    GPUALIGN_HD const char* comment(uint64_t read) const { return reinterpret_cast<const char*>(comments + comment_offsets[read]); }
-    GPUALIGN_HD int64_t comment_size(uint64_t read) const { return comments ? comment_offsets[read + 1] - comment_offsets[read] : 0; }
+    GPUALIGN_HD const char* quality(uint64_t read) const {
+        return reinterpret_cast<const char*>(qualities + base_offsets[read]);
+    }
+    GPUALIGN_HD const char* comment(uint64_t read) const {
+        return reinterpret_cast<const char*>(comments + comment_offsets[read]);
+    }
+    GPUALIGN_HD int64_t comment_size(uint64_t read) const {
+        return comments ? comment_offsets[read + 1] - comment_offsets[read] : 0;
+    }
     GPUALIGN_HD int64_t name_size(uint64_t read) const { return name_offsets[read + 1] - name_offsets[read]; }
 
     GPUALIGN_HD bool paired(uint64_t read) const { return mates && mates[read] != kSingle; }
-    GPUALIGN_HD uint64_t mate_of(uint64_t read) const { return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1; }
+    GPUALIGN_HD uint64_t mate_of(uint64_t read) const {
+        return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1;
+    }
 
     // Characters of the name in a record: without /1 or /2 of single reads, as pairs' names have none either.
     GPUALIGN_HD int64_t record_name_size(uint64_t read) const {
@@ -40,8 +50,7 @@ struct ReadsView : ReadColumns {
         return paired(read) ? name_size(read) : template_name_size(name, name_size(read), false);
     }
     // The first `size` characters of the name in SAM's characters, "*" where there are none.
-    template <class Out>
-    GPUALIGN_HD void put_name(uint64_t read, int64_t size, Out& out) const {
+    template <class Out> GPUALIGN_HD void put_name(uint64_t read, int64_t size, Out& out) const {
         const uint8_t* p = names + name_offsets[read];
         out.reserve(32);
         if (size == 0) return out.put("*");
@@ -55,12 +64,16 @@ struct RecordsView : RecordColumns {
     GPUALIGN_HD uint64_t primary(uint64_t read) const { return uint64_t(record_offsets[read]); }
     GPUALIGN_HD const uint32_t* cigar_begin(uint64_t record) const { return cigar + cigar_offsets[record]; }
     GPUALIGN_HD const uint32_t* cigar_end(uint64_t record) const { return cigar + cigar_offsets[record + 1]; }
-    GPUALIGN_HD int64_t end(uint64_t record) const { return position[record] + reference_span(cigar_begin(record), cigar_end(record)); }
+    GPUALIGN_HD int64_t end(uint64_t record) const {
+        return position[record] + reference_span(cigar_begin(record), cigar_end(record));
+    }
 };
 
 // The names of the reference's contigs.
 struct ContigNames : ContigColumns {
-    GPUALIGN_HD const char* text(int32_t contig) const { return reinterpret_cast<const char*>(names + offsets[contig]); }
+    GPUALIGN_HD const char* text(int32_t contig) const {
+        return reinterpret_cast<const char*>(names + offsets[contig]);
+    }
     GPUALIGN_HD int64_t size(int32_t contig) const { return offsets[contig + 1] - offsets[contig]; }
 };
 

@@ -1,11 +1,12 @@
-// The rules of FASTQ, for the host's parser (native/text/fastx_text.hpp) and for the kernels that find records (fastq_reads.hpp).
+// The rules of FASTQ, for the host's parser (native/text/fastx_text.hpp) and for the kernels that find records
+// (fastq_reads.hpp).
 #pragma once
 #include "algo/text/bases.hpp"
 
 namespace gpualign {
 
-// What a character of a nucleotide sequence becomes: upper case, U as T; 0 where it is no nucleotide code. Gaps ('-', '.', '*')
-// and digits are refused rather than copied into a record.
+// What a character of a nucleotide sequence becomes: upper case, U as T; 0 where it is no nucleotide code. Gaps ('-',
+// '.', '*') and digits are refused rather than copied into a record.
 GPUALIGN_CONSTEXPR_HD uint8_t nucleotide_of(uint8_t character) {
     const uint32_t codes = 0x17e34cf;  // A, C, G, T, U, N and IUPAC's R, Y, S, W, K, M, B, D, H, V
     const uint8_t upper = character & 0xdf;
@@ -22,11 +23,12 @@ GPUALIGN_CONSTEXPR_HD bool ends_name(char character) { return character == ' ' |
 
 // Which mate a name is of by 1 or 2 after `mark` at its end, as in x/1; 0: it does not say.
 GPUALIGN_CONSTEXPR_HD int mate_after(char mark, const char* name, int64_t size) {
-    return size > 2 && name[size - 2] == mark && (name[size - 1] == '1' || name[size - 1] == '2') ? name[size - 1] - '0' : 0;
+    return size > 2 && name[size - 2] == mark && (name[size - 1] == '1' || name[size - 1] == '2') ? name[size - 1] - '0'
+                                                                                                  : 0;
 }
 
-// The same by .1 or .2, as some archives write them. A spot's number may stand after a dot, too (SRR1.1, SRR1.2): a mate's follows
-// another dot (SRR1.7.1, SRR1.7.2), unless `all_dots`: all names end like this.
+// The same by .1 or .2, as some archives write them. A spot's number may stand after a dot, too (SRR1.1, SRR1.2): a
+// mate's follows another dot (SRR1.7.1, SRR1.7.2), unless `all_dots`: all names end like this.
 GPUALIGN_CONSTEXPR_HD int mate_after_dot(const char* name, int64_t size, bool all_dots) {
     const int mate = mate_after('.', name, size);
     if (all_dots || mate == 0) return mate;
@@ -35,7 +37,8 @@ GPUALIGN_CONSTEXPR_HD int mate_after_dot(const char* name, int64_t size, bool al
     return 0;
 }
 
-// The template's name has so many of a name's characters: without /1 or /2, and without .1 or .2 where those are mates' numbers.
+// The template's name has so many of a name's characters: without /1 or /2, and without .1 or .2 where those are mates'
+// numbers.
 GPUALIGN_CONSTEXPR_HD int64_t template_name_size(const char* name, int64_t size, bool with_dots) {
     return mate_after('/', name, size) || (with_dots && mate_after('.', name, size)) ? size - 2 : size;
 }
@@ -51,7 +54,8 @@ GPUALIGN_CONSTEXPR_HD bool same_text(const char* a, int64_t a_size, const char* 
 enum class TwoNames : uint8_t { kOfTwoTemplates, kOfMates, kOfMatesSecondFirst, kOfOneMateTwice };
 
 // `dots`: they end in .1 and .2 as mates' names.
-GPUALIGN_CONSTEXPR_HD TwoNames compare_names(const char* a, int64_t a_size, const char* b, int64_t b_size, bool all_dots, bool& dots) {
+GPUALIGN_CONSTEXPR_HD TwoNames compare_names(
+    const char* a, int64_t a_size, const char* b, int64_t b_size, bool all_dots, bool& dots) {
     const auto of_numbers = [](int first, int second) {
         if (first == 0 || second == 0 || first < second) return TwoNames::kOfMates;
         return first == second ? TwoNames::kOfOneMateTwice : TwoNames::kOfMatesSecondFirst;
@@ -67,6 +71,8 @@ GPUALIGN_CONSTEXPR_HD TwoNames compare_names(const char* a, int64_t a_size, cons
 }
 
 // Whether reads of these names are the mates of a pair, the first one first or not.
-GPUALIGN_CONSTEXPR_HD bool are_mates(TwoNames names) { return names == TwoNames::kOfMates || names == TwoNames::kOfMatesSecondFirst; }
+GPUALIGN_CONSTEXPR_HD bool are_mates(TwoNames names) {
+    return names == TwoNames::kOfMates || names == TwoNames::kOfMatesSecondFirst;
+}
 
 }  // namespace gpualign

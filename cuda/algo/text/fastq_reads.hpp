@@ -1,5 +1,6 @@
-// FASTQ text to reads, step by step: where lines begin, what each record has, where its parts go, and the copy. What is not plain
-// is not read here: whoever sees that in the facts has the host's parser read it, which also says what is wrong.
+// FASTQ text to reads, step by step: where lines begin, what each record has, where its parts go, and the copy. What is
+// not plain is not read here: whoever sees that in the facts has the host's parser read it, which also says what is
+// wrong.
 #pragma once
 #include "abi/fastq.hpp"
 #include "algo/common/group.hpp"
@@ -10,8 +11,7 @@
 namespace gpualign {
 
 // What the steps after this one add to.
-template <class Group>
-GPUALIGN_HD void clear_facts(const Group& group, const FastqBatch& batch) {
+template <class Group> GPUALIGN_HD void clear_facts(const Group& group, const FastqBatch& batch) {
     if (group.lane() == 0) *batch.facts = {};
     for (uint32_t i = group.lane(); i < batch.zero_count; i += Group::kLanes) batch.zeros[i] = 0;
 }
@@ -50,15 +50,17 @@ public:
     // A record's parts; false of one that is not plain.
     GPUALIGN_HD bool load(uint32_t number, FastqRecord& record) const {
         FastqLine head, sequence, plus, quality;
-        if (!line(4 * number, head) || !line(4 * number + 1, sequence) || !line(4 * number + 2, plus) || !line(4 * number + 3, quality))
+        if (!line(4 * number, head) || !line(4 * number + 1, sequence) || !line(4 * number + 2, plus) ||
+            !line(4 * number + 3, quality))
             return false;
         uint32_t name = 1;
         bool sound = true;
         for (; name < head.size && name <= FastqBatch::kLongestName + 1 && !ends_name(head.text[name]); name++)
             sound = sound && head.text[name] != kReturn;
         record = {head.text + 1, sequence.text, quality.text, name - 1, sequence.size};
-        return sound && head.size > 1 && head.text[0] == '@' && plus.size > 0 && plus.text[0] == '+' && sequence.size > 0 &&
-            sequence.size == quality.size && record.name_size > 0 && record.name_size <= FastqBatch::kLongestName;
+        return sound && head.size > 1 && head.text[0] == '@' && plus.size > 0 && plus.text[0] == '+' &&
+               sequence.size > 0 && sequence.size == quality.size && record.name_size > 0 &&
+               record.name_size <= FastqBatch::kLongestName;
     }
 
 private:
@@ -88,8 +90,8 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
         if (!FastqRecords(batch.second).load(number, records[1])) found.odd = true;
         bool dots = false;
         if (!found.odd) {
-            const TwoNames names = compare_names(records[0].name, records[0].name_size, records[1].name, records[1].name_size,
-                                                 batch.all_dots != 0, dots);
+            const TwoNames names = compare_names(records[0].name, records[0].name_size, records[1].name,
+                records[1].name_size, batch.all_dots != 0, dots);
             found.odd = batch.check_names && !are_mates(names);
         }
         for (int mate = 0; mate < 2; mate++)
@@ -99,7 +101,8 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
         const uint32_t read = batch.mates_each * number + mate, size = records[mate].size;
         batch.sizes[read] = uint64_t(size) << 32 | uint64_t(name_sizes[mate]);
         if (batch.mates) batch.mates[read] = batch.mates_each == 1 ? kSingle : mate ? kSecondMate : kFirstMate;
-        if (batch.tie_breaks) batch.tie_breaks[read] = tie_break_hash(records[mate].name, found.odd ? 0 : name_sizes[mate]);
+        if (batch.tie_breaks)
+            batch.tie_breaks[read] = tie_break_hash(records[mate].name, found.odd ? 0 : name_sizes[mate]);
         if (batch.templates && read % batch.template_reads == 0) batch.templates[read / batch.template_reads] = read;
         if (size > found.longest) found.longest = size;
     }
@@ -108,17 +111,19 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
     return found;
 }
 
-// What a read adds to the places of those after it: nothing where it is not plain, so that what follows may run all the same.
+// What a read adds to the places of those after it: nothing where it is not plain, so that what follows may run all the
+// same.
 GPUALIGN_HD uint64_t size_of_read(const FastqBatch& batch, uint32_t read) {
     return batch.facts->odd || batch.facts->longest > batch.longest ? 0 : batch.sizes[read];
 }
 
-// Writes a read to its place; false where it has characters that it may not have, or a name whose characters are not SAM's, which
-// the host counts.
-template <class Group>
-GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t read) {
-    const uint64_t place = batch.places[read] + batch.block_sums[read / FastqBatch::kScanned], size = size_of_read(batch, read);
-    const uint32_t bases = uint32_t(place >> 32), names = uint32_t(place), length = uint32_t(size >> 32), name_size = uint32_t(size);
+// Writes a read to its place; false where it has characters that it may not have, or a name whose characters are not
+// SAM's, which the host counts.
+template <class Group> GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t read) {
+    const uint64_t place = batch.places[read] + batch.block_sums[read / FastqBatch::kScanned],
+                   size = size_of_read(batch, read);
+    const uint32_t bases = uint32_t(place >> 32), names = uint32_t(place), length = uint32_t(size >> 32),
+                   name_size = uint32_t(size);
     if (group.lane() == 0) {
         const bool last = read + 1 == batch.reads;
         batch.base_offsets[read] = bases;
@@ -128,7 +133,8 @@ GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t
     }
     FastqRecord record;
     const bool second = batch.mates_each == 2 && read % 2;
-    if (length == 0 || !FastqRecords(second ? batch.second : batch.first).load(read / batch.mates_each, record)) return true;
+    if (length == 0 || !FastqRecords(second ? batch.second : batch.first).load(read / batch.mates_each, record))
+        return true;
     bool sound = true;
     for (uint32_t i = group.lane(); batch.names && i < name_size; i += Group::kLanes) {
         batch.names[names + i] = uint8_t(record.name[i]);

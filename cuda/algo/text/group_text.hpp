@@ -1,4 +1,5 @@
-// Text that a group of lanes writes together (algo/common/group.hpp), and the bases that it compares: each lane has some of them.
+// Text that a group of lanes writes together (algo/common/group.hpp), and the bases that it compares: each lane has
+// some of them.
 #pragma once
 #include "algo/common/dna.hpp"
 #include "algo/common/group.hpp"
@@ -8,9 +9,9 @@
 
 namespace gpualign {
 
-// Counts what is put into it and, if `Write`, writes it to memory that is large enough. All lanes have the same size at all times.
-template <class Group, bool Write>
-class GroupText {
+// Counts what is put into it and, if `Write`, writes it to memory that is large enough. All lanes have the same size at
+// all times.
+template <class Group, bool Write> class GroupText {
 public:
     GPUALIGN_HD GroupText(const Group& group, char* data) : group_(group), data_(data) {}
 
@@ -21,8 +22,7 @@ public:
         if (Write && group_.lane() == 0) data_[size_] = c;
         size_++;
     }
-    template <uint64_t N>
-    GPUALIGN_HD void put(const char (&text)[N]) {
+    template <uint64_t N> GPUALIGN_HD void put(const char (&text)[N]) {
         static_assert(N <= 9, "a literal of up to eight characters");
         uint64_t packed = 0;
         GPUALIGN_UNROLL
@@ -37,8 +37,7 @@ public:
         fill(int64_t(n), [last](int64_t i) { return last[-i]; });
     }
     // n characters, character(0) to character(n - 1).
-    template <class Character>
-    GPUALIGN_HD void fill(int64_t n, Character&& character) {
+    template <class Character> GPUALIGN_HD void fill(int64_t n, Character&& character) {
         if (Write) {
             char* out = data_ + size_;
             for (int64_t i = group_.lane(); i < n; i += Group::kLanes) out[i] = character(i);
@@ -60,17 +59,13 @@ public:
         fill(spaces, [](int64_t) { return ' '; });
         number(int64_t(x));
     }
-    template <class T>
-    GPUALIGN_HD void value(T x) {
-        bytes(uint64_t(x), uint32_t(sizeof x));
-    }
+    template <class T> GPUALIGN_HD void value(T x) { bytes(uint64_t(x), uint32_t(sizeof x)); }
     GPUALIGN_HD void patch(uint64_t offset, uint32_t x) {
         if (Write)
             for (uint32_t i = group_.lane(); i < sizeof x; i += Group::kLanes) data_[offset + i] = char(x >> (8 * i));
     }
     // Of value(0) to value(n - 1).
-    template <class Value>
-    GPUALIGN_HD int64_t sum(int64_t n, Value&& value) const {
+    template <class Value> GPUALIGN_HD int64_t sum(int64_t n, Value&& value) const {
         uint32_t mine = 0;
         for (int64_t i = group_.lane(); i < n; i += Group::kLanes) mine += uint32_t(value(i));
         return int64_t(group_.sum(mine));
@@ -90,8 +85,7 @@ private:
             for (uint32_t i = group_.lane(); i < n; i += Group::kLanes) data_[size_ + i] = char(packed >> (8 * i));
         size_ += n;
     }
-    template <class Number>
-    GPUALIGN_HD void digits(Number x, uint32_t count) {
+    template <class Number> GPUALIGN_HD void digits(Number x, uint32_t count) {
         if (Write && group_.lane() == 0)
             for (uint32_t i = count; i > 0; i--, x /= 10) data_[size_ + i - 1] = char('0' + x % 10);
         size_ += count;
@@ -103,8 +97,7 @@ private:
 };
 
 // Bases where they lie: the read's as bytes, the reference's two bits a base.
-template <class Group>
-class GroupBases {
+template <class Group> class GroupBases {
 public:
     GPUALIGN_HD GroupBases(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
 
@@ -120,8 +113,7 @@ public:
         const uint64_t at = begin_ + uint64_t(i);
         return is_known(at) ? base_at(at) : run_base(at);
     }
-    template <class Out>
-    GPUALIGN_HD void put_read(int64_t from, int64_t n, Out& out) const {
+    template <class Out> GPUALIGN_HD void put_read(int64_t from, int64_t n, Out& out) const {
         out.fill(n, [&](int64_t i) { return read(from + i); });
     }
 
@@ -142,7 +134,9 @@ public:
 
 private:
     GPUALIGN_HD bool is_known(uint64_t at) const { return target_.acgt_mask[at / 32] >> (at % 32) & 1; }
-    GPUALIGN_HD char base_at(uint64_t at) const { return char(0x54474341u >> (8 * packed_base(target_.words, at))); }  // "ACGT"
+    GPUALIGN_HD char base_at(uint64_t at) const {
+        return char(0x54474341u >> (8 * packed_base(target_.words, at)));
+    }  // "ACGT"
 
     // The base of the run that covers a position.
     GPUALIGN_HD char run_base(uint64_t at) const {
@@ -165,7 +159,8 @@ private:
 
 // Bytes of a read's records in a form, SamForm or BamForm; written to `out` if `Write`. Adds their number to `records`.
 template <template <class> class Form, bool Write, class Group>
-GPUALIGN_HD uint64_t write_read(const Group& group, const TextBatch& batch, uint64_t read, char* out, uint32_t& records) {
+GPUALIGN_HD uint64_t write_read(
+    const Group& group, const TextBatch& batch, uint64_t read, char* out, uint32_t& records) {
     if (batch.wanted && !batch.wanted[read]) return 0;
     using Out = GroupText<Group, Write>;
     Out text(group, out);
@@ -173,8 +168,8 @@ GPUALIGN_HD uint64_t write_read(const Group& group, const TextBatch& batch, uint
     const ReadsView reads{batch.reads};
     const RecordsView columns{batch.records};
     Form<Out> form(text, contigs, reads);
-    RecordWriter<Form<Out>, GroupBases<Group>> writer(GroupBases<Group>(group, batch.target), contigs, reads, columns, batch.options,
-                                                         batch.edits, form);
+    RecordWriter<Form<Out>, GroupBases<Group>> writer(
+        GroupBases<Group>(group, batch.target), contigs, reads, columns, batch.options, batch.edits, form);
     records += writer.read(read);
     return text.size();
 }

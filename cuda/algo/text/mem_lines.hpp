@@ -7,7 +7,8 @@ namespace gpualign {
 
 // The line before the matches of a strand of a record.
 template <class Out>
-GPUALIGN_HD void put_strand_header(Out& out, const MemStyle& style, const char* name, uint64_t name_size, const TextBlock& strand) {
+GPUALIGN_HD void put_strand_header(
+    Out& out, const MemStyle& style, const char* name, uint64_t name_size, const TextBlock& strand) {
     out.put("> ");
     out.put(name, name_size);
     if (strand.reverse) out.put(" Reverse");
@@ -20,8 +21,8 @@ GPUALIGN_HD void put_strand_header(Out& out, const MemStyle& style, const char* 
 
 // A match in a contig, whose name is filled up to `width`.
 template <class Out>
-GPUALIGN_HD void put_mummer_line(Out& out, const MemStyle& style, const char* contig, uint64_t contig_size, uint64_t width,
-                                 const TextBlock& strand, const Mem& mem, uint64_t contig_begin) {
+GPUALIGN_HD void put_mummer_line(Out& out, const MemStyle& style, const char* contig, uint64_t contig_size,
+    uint64_t width, const TextBlock& strand, const Mem& mem, uint64_t contig_begin) {
     if (style.four_columns) {
         out.put("  ");
         out.put(contig, contig_size);
@@ -38,8 +39,8 @@ GPUALIGN_HD void put_mummer_line(Out& out, const MemStyle& style, const char* co
 
 // query qlen strand qstart qend ref rstart rend length; qstart < qend on the forward strand
 template <class Out>
-GPUALIGN_HD void put_table_line(Out& out, const char* name, uint64_t name_size, const char* contig, uint64_t contig_size,
-                                const TextBlock& strand, const Mem& mem, uint64_t contig_begin) {
+GPUALIGN_HD void put_table_line(Out& out, const char* name, uint64_t name_size, const char* contig,
+    uint64_t contig_size, const TextBlock& strand, const Mem& mem, uint64_t contig_begin) {
     uint64_t begin = mem.start - strand.begin;
     if (strand.reverse) begin = strand.length - begin - mem.length;
     const uint64_t at = mem.reference - contig_begin;
@@ -82,8 +83,7 @@ public:
         return match + (here < lines_.headers ? here : lines_.headers);
     }
 
-    template <class Out>
-    GPUALIGN_HD void put(uint32_t item, Out& out) const {
+    template <class Out> GPUALIGN_HD void put(uint32_t item, Out& out) const {
         if (item < lines_.headers) {
             const TextBlock strand = strands_.block(lines_.first_header + item);
             return put_strand_header(out, lines_.style, name(strand.record), name_size(strand.record), strand);
@@ -96,13 +96,18 @@ public:
         const char* target = reinterpret_cast<const char*>(lines_.contig_names + lines_.contig_name_offsets[contig]);
         const uint64_t size = uint64_t(lines_.contig_name_offsets[contig + 1] - lines_.contig_name_offsets[contig]);
         const uint64_t begin = uint64_t(lines_.contig_offsets[contig]);
-        if (lines_.style.table) put_table_line(out, name(strand.record), name_size(strand.record), target, size, strand, mem, begin);
+        if (lines_.style.table)
+            put_table_line(out, name(strand.record), name_size(strand.record), target, size, strand, mem, begin);
         else put_mummer_line(out, lines_.style, target, size, lines_.width, strand, mem, begin);
     }
 
 private:
-    GPUALIGN_HD const char* name(uint32_t record) const { return reinterpret_cast<const char*>(lines_.names + lines_.name_offsets[record]); }
-    GPUALIGN_HD uint64_t name_size(uint32_t record) const { return uint64_t(lines_.name_offsets[record + 1] - lines_.name_offsets[record]); }
+    GPUALIGN_HD const char* name(uint32_t record) const {
+        return reinterpret_cast<const char*>(lines_.names + lines_.name_offsets[record]);
+    }
+    GPUALIGN_HD uint64_t name_size(uint32_t record) const {
+        return uint64_t(lines_.name_offsets[record + 1] - lines_.name_offsets[record]);
+    }
 
     GPUALIGN_HD uint32_t matches_before(uint64_t position) const {
         uint32_t begin = 0, end = lines_.matches;

@@ -1,5 +1,5 @@
-// The records of a read: which there are and what each holds. A Form writes that as a line of SAM (sam_form.hpp) or as BAM's bytes
-// (bam_form.hpp).
+// The records of a read: which there are and what each holds. A Form writes that as a line of SAM (sam_form.hpp) or as
+// BAM's bytes (bam_form.hpp).
 #pragma once
 #include "algo/text/aligned_text.hpp"
 
@@ -11,10 +11,10 @@ struct RecordHead {
     uint16_t flag;
     uint8_t mapq;
     bool mapped;
-    int32_t contig, mate_contig;      // -1: none
+    int32_t contig, mate_contig;  // -1: none
     int64_t position, mate_position;  // -1: none
     int64_t template_length;
-    uint32_t clip;     // the operation for clipped ends, S or H
+    uint32_t clip;  // the operation for clipped ends, S or H
     int64_t from, to;  // bases of the read as it is printed; none where they are equal
 };
 
@@ -24,14 +24,13 @@ GPUALIGN_HD bool counts_bases(const char* tag) {
     return tag[0] == 'M' && (second == 'M' || second == 'L' || second == 'N' || second == 'm' || second == 'l');
 }
 
-template <class Form, class Bases>
-class RecordWriter {
+template <class Form, class Bases> class RecordWriter {
 public:
     // `edits`: a number a record, one more than its edits or 0 where they have not been counted yet.
-    GPUALIGN_HD RecordWriter(const Bases& bases, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
-                             const SamOptions& options, int32_t* edits, Form& form)
-        : contigs_(contigs), reads_(reads), records_(records), options_(options), edits_(edits), form_(form), text_(bases, records),
-          other_(bases, records) {}
+    GPUALIGN_HD RecordWriter(const Bases& bases, const ContigNames& contigs, const ReadsView& reads,
+        const RecordsView& records, const SamOptions& options, int32_t* edits, Form& form)
+        : contigs_(contigs), reads_(reads), records_(records), options_(options), edits_(edits), form_(form),
+          text_(bases, records), other_(bases, records) {}
 
     // All records of a read, the primary one first; returns how many.
     GPUALIGN_HOST_DEVICE uint32_t read(uint64_t i) {
@@ -53,7 +52,9 @@ private:
     GPUALIGN_HD uint64_t first() const { return records_.primary(read_); }
     GPUALIGN_HD uint64_t last() const { return records_.primary(read_ + 1); }
     GPUALIGN_HD bool is(uint64_t r, uint16_t flag) const { return records_.flag[r] & flag; }
-    GPUALIGN_HD bool is_alt(int32_t contig) const { return contig < options_.alt_contig_count && options_.alt_contigs[contig]; }
+    GPUALIGN_HD bool is_alt(int32_t contig) const {
+        return contig < options_.alt_contig_count && options_.alt_contigs[contig];
+    }
 
     GPUALIGN_HD void record(uint64_t r) {
         const bool mapped = records_.mapped(r);
@@ -69,7 +70,8 @@ private:
             form_.number("MQ", records_.mapq[mate]);
         }
         if (options_.mate_qualities && mate_ != kNone && reads_.qualities)
-            form_.number("ms", form_.out().sum(reads_.length(mate_), [&](int64_t c) { return counted_quality(reads_.quality(mate_)[c]); }));
+            form_.number("ms", form_.out().sum(reads_.length(mate_),
+                                   [&](int64_t c) { return counted_quality(reads_.quality(mate_)[c]); }));
         if (options_.read_group_size)
             form_.text("RG", [&](auto& out) { out.put(options_.read_group, uint64_t(options_.read_group_size)); });
         if (reads_.comment_size(read_)) copied_tags(head);
@@ -126,7 +128,9 @@ private:
         return mate != kNone && records_.mapped(records_.primary(mate)) ? records_.primary(mate) : kNone;
     }
 
-    GPUALIGN_HD int64_t first_sequenced(uint64_t r) const { return records_.reverse(r) ? records_.end(r) : records_.position[r]; }
+    GPUALIGN_HD int64_t first_sequenced(uint64_t r) const {
+        return records_.reverse(r) ? records_.end(r) : records_.position[r];
+    }
 
     // NM of a record; `text` has its bases, or gets them.
     GPUALIGN_HD int64_t edits_of(uint64_t r, AlignedText<Bases>& text, bool loaded) {
@@ -144,8 +148,10 @@ private:
         form_.text("MD", [&](auto& out) { text_.md(out); });
         form_.number("AS", records_.score[r]);
         if (records_.distance[r] >= 0) form_.number("ed", records_.distance[r]);
-        if (options_.cs != CsForm::none) form_.text("cs", [&](auto& out) { text_.cs(options_.cs == CsForm::whole, out); });
-        if ((options_.max_other_hits || options_.suboptimal_score || options_.hits) && !is(r, kFlagSecondary)) other_hits(r);
+        if (options_.cs != CsForm::none)
+            form_.text("cs", [&](auto& out) { text_.cs(options_.cs == CsForm::whole, out); });
+        if ((options_.max_other_hits || options_.suboptimal_score || options_.hits) && !is(r, kFlagSecondary))
+            other_hits(r);
         if (r == first() && options_.alt_contig_count) alt_share(r);
         if (!is(r, kFlagSecondary)) other_parts(r);
     }
@@ -169,10 +175,11 @@ private:
                 if (is(other, kFlagSecondary) && competes(other)) other_hit(other, out);
         });
     }
-    GPUALIGN_HD bool competes(uint64_t r) const { return records_.score[r] >= options_.other_hits_share * records_.score[first()]; }
+    GPUALIGN_HD bool competes(uint64_t r) const {
+        return records_.score[r] >= options_.other_hits_share * records_.score[first()];
+    }
 
-    template <class Out>
-    GPUALIGN_HD void other_hit(uint64_t r, Out& out) {
+    template <class Out> GPUALIGN_HD void other_hit(uint64_t r, Out& out) {
         const int64_t edits = place_and_cigar(r, false, out);
         out.put(',');
         out.number(edits);
@@ -204,8 +211,7 @@ private:
     }
 
     // A record of this read within a tag, as SA or XA has it; returns its edits.
-    template <class Out>
-    GPUALIGN_HD int64_t place_and_cigar(uint64_t r, bool as_part, Out& out) {
+    template <class Out> GPUALIGN_HD int64_t place_and_cigar(uint64_t r, bool as_part, Out& out) {
         const bool strand_first = !as_part;
         if (options_.eqx) other_.load(r, reads_.bases_of(read_), reads_.length(read_));
         const int64_t edits = edits_of(r, other_, options_.eqx);

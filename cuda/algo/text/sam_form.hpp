@@ -4,15 +4,14 @@
 
 namespace gpualign {
 
-template <class Out>
-class SamForm {
+template <class Out> class SamForm {
 public:
-    GPUALIGN_HD SamForm(Out& out, const ContigNames& contigs, const ReadsView& reads) : out_(out), contigs_(contigs), reads_(reads) {}
+    GPUALIGN_HD SamForm(Out& out, const ContigNames& contigs, const ReadsView& reads)
+        : out_(out), contigs_(contigs), reads_(reads) {}
 
     GPUALIGN_HD Out& out() { return out_; }
 
-    template <class Bases>
-    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
+    template <class Bases> GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         reads_.put_name(head.read, reads_.record_name_size(head.read), out_);
         column(head.flag);
         out_.put('\t');
@@ -34,8 +33,7 @@ public:
         begin(name, 'i');
         out_.number(value);
     }
-    template <class Write>
-    GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
+    template <class Write> GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
         begin(name, 'Z');
         write(out_);
     }
@@ -49,10 +47,7 @@ public:
         out_.put('\t');
         out_.put(text, size);
     }
-    template <class Bases>
-    GPUALIGN_HD void end(const RecordHead&, const AlignedText<Bases>&, bool) {
-        out_.put('\n');
-    }
+    template <class Bases> GPUALIGN_HD void end(const RecordHead&, const AlignedText<Bases>&, bool) { out_.put('\n'); }
 
 private:
     GPUALIGN_HD void begin(const char (&name)[3], char type) {
@@ -68,8 +63,7 @@ private:
         if (contig < 0) out_.put('*');
         else out_.put(contigs_.text(contig), uint64_t(contigs_.size(contig)));
     }
-    template <class Bases>
-    GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
+    template <class Bases> GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
         const int64_t n = head.to - head.from;
         if (n == 0) return out_.put("*\t*");
         if (head.mapped) text.bases().put_read(head.from, n, out_);

@@ -42,8 +42,8 @@ struct WarpSpace {
 __device__ __forceinline__ int lane_number() { return int(threadIdx.x & 31); }
 __device__ __forceinline__ int rank_among(unsigned mask) { return __popc(mask & ((1u << lane_number()) - 1)); }
 
-// A lane's every 32nd text position of the tile: the smallest key from there on, as far as the minimum has slid, and the
-// leftmost offset that has it.
+// A lane's every 32nd text position of the tile: the smallest key from there on, as far as the minimum has slid, and
+// the leftmost offset that has it.
 struct Minima {
     uint64_t key[kChunks];
     uint32_t offset[kChunks];
@@ -65,8 +65,7 @@ __device__ __forceinline__ void warp_fill_keys(const Task& task, Minima& minima,
 }
 
 // All lanes: takes each minimum together with the one 32 * kWhole + rest positions on.
-template <int kWhole>
-__device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
+template <int kWhole> __device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
     const int source = (lane_number() + rest) & 31;
     const bool next_chunk = lane_number() < rest;  // what this lane gives away is wanted one chunk before
 #pragma unroll
@@ -81,8 +80,7 @@ __device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
     }
 }
 
-template <int kWhole = 0>
-__device__ __forceinline__ void warp_slide_by(Minima& minima, int shift) {
+template <int kWhole = 0> __device__ __forceinline__ void warp_slide_by(Minima& minima, int shift) {
     if constexpr (32 * (kWhole + 1) <= MAX_WINDOW / 2) {  // the largest shift
         if (shift >= 32 * (kWhole + 1)) return warp_slide_by<kWhole + 1>(minima, shift);
     }
@@ -100,7 +98,8 @@ __device__ __forceinline__ int warp_pick_seeds(const Task& task, WarpSpace& spac
     uint32_t last = kNoOffset;
 #pragma unroll
     for (int j = 0; j < TILE / 32; j++) {
-        const uint32_t offset = minima.key[j] ? minima.offset[j] : kNoOffset;  // a window that holds a break has no seed
+        const uint32_t offset =
+            minima.key[j] ? minima.offset[j] : kNoOffset;  // a window that holds a break has no seed
         const uint32_t before = __shfl_up_sync(kAllLanes, offset, 1);
         const bool changes = offset != (lane_number() ? before : last);
         const unsigned mask = __ballot_sync(kAllLanes, changes);
@@ -139,9 +138,10 @@ __device__ uint64_t warp_look_up(const Task& task, WarpSpace& space, uint64_t be
     return __shfl_sync(kAllLanes, sum, 31);
 }
 
-// All lanes: 32 hits of the group from `hit` on, of `hits`; those on the right strand join the `waiting`. Returns how many wait.
-__device__ __forceinline__ int warp_gather_hits(const Task& task, WarpSpace& space, int from, uint64_t hit, uint64_t hits,
-                                                int waiting) {
+// All lanes: 32 hits of the group from `hit` on, of `hits`; those on the right strand join the `waiting`. Returns how
+// many wait.
+__device__ __forceinline__ int warp_gather_hits(
+    const Task& task, WarpSpace& space, int from, uint64_t hit, uint64_t hits, int waiting) {
     const uint64_t mine = hit + uint64_t(lane_number());
     bool kept = false;
     int seed = 0;
@@ -173,10 +173,12 @@ __device__ void warp_extend_open(const Task& task, Mem& mem, bool open) {
         uint32_t n = 0;
         while (n < available) {
             const uint32_t at = n + uint32_t(lane_number()) * kBasesPerWord;
-            const uint32_t limit = at < available ? (available - at < kBasesPerWord ? available - at : kBasesPerWord) : 0;
+            const uint32_t limit =
+                at < available ? (available - at < kBasesPerWord ? available - at : kBasesPerWord) : 0;
             // text and reference end alike in breaks, so positions after them are never read for lanes after the first
-            const uint32_t same =
-                limit && q + at < task.text_length ? extend_right(task.text, q + at, task.reference.words, r + at, limit) : 0;
+            const uint32_t same = limit && q + at < task.text_length
+                                      ? extend_right(task.text, q + at, task.reference.words, r + at, limit)
+                                      : 0;
             const unsigned stopped = __ballot_sync(kAllLanes, same < uint32_t(kBasesPerWord));
             if (stopped) {
                 const int where = __ffs(int(stopped)) - 1;
@@ -191,15 +193,16 @@ __device__ void warp_extend_open(const Task& task, Mem& mem, bool open) {
     }
 }
 
-// All lanes: tests the first 32 waiting hits, or all of them; the lane's match where there is one that is long enough. With
-// `whole` false a match is followed no further than the least length.
-__device__ bool warp_test_hits(const Task& task, const WarpSpace& space, uint64_t begin, int waiting, bool whole, Mem& mem) {
+// All lanes: tests the first 32 waiting hits, or all of them; the lane's match where there is one that is long enough.
+// With `whole` false a match is followed no further than the least length.
+__device__ bool warp_test_hits(
+    const Task& task, const WarpSpace& space, uint64_t begin, int waiting, bool whole, Mem& mem) {
     bool found = false, open = false;
     if (lane_number() < waiting) {
         const int at = space.waiting_seed[lane_number()];
         const uint32_t r = space.waiting_reference[lane_number()], offset = space.offset[at];
         const MemSeed seed{uint32_t(begin) + offset, uint16_t(offset - (space.first_start[at + 1] - 1)),
-                           uint16_t(offset - space.first_start[at])};
+            uint16_t(offset - space.first_start[at])};
         uint32_t extent;
         if (canonical_hit(task.text, task.reference, seed, r, task.k, extent)) {
             const uint32_t have = extent + uint32_t(task.k);
@@ -226,11 +229,11 @@ __device__ __forceinline__ int warp_drop_tested(WarpSpace& space, int waiting) {
     return waiting > 32 ? waiting - 32 : 0;
 }
 
-// All lanes: hands the matches of the tile's hits [first_hit, last_hit), 32 hits at a time, to emit(found, mem), those of
-// one start by reference position, until that says false. Returns how many hits the tile has, if it went so far.
+// All lanes: hands the matches of the tile's hits [first_hit, last_hit), 32 hits at a time, to emit(found, mem), those
+// of one start by reference position, until that says false. Returns how many hits the tile has, if it went so far.
 template <class Emit>
-__device__ uint64_t warp_match_tile(const Task& task, WarpSpace& space, uint64_t tile, uint64_t first_hit, uint64_t last_hit,
-                                    bool whole, Emit&& emit) {
+__device__ uint64_t warp_match_tile(
+    const Task& task, WarpSpace& space, uint64_t tile, uint64_t first_hit, uint64_t last_hit, bool whole, Emit&& emit) {
     const uint64_t begin = tile * TILE;
     const int seeds = warp_pick_seeds(task, space, begin);
     int waiting = 0;
@@ -244,7 +247,8 @@ __device__ uint64_t warp_match_tile(const Task& task, WarpSpace& space, uint64_t
     uint64_t before = 0;  // hits of the groups before
     for (int from = 0; from < seeds && more; from += kGroup) {
         const uint64_t hits = warp_look_up(task, space, begin, from, min(kGroup, seeds - from));
-        const uint64_t available = last_hit > before ? last_hit - before : 0, stop = hits < available ? hits : available;
+        const uint64_t available = last_hit > before ? last_hit - before : 0,
+                       stop = hits < available ? hits : available;
         for (uint64_t hit = first_hit > before ? first_hit - before : 0; hit < stop && more; hit += 32) {
             waiting = warp_gather_hits(task, space, from, hit, stop, waiting);
             if (waiting >= 32) test();

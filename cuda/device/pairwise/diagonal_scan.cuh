@@ -20,14 +20,14 @@ namespace nw {
 constexpr int scored_columns = 32, half_columns = 16, kept_columns = 16;
 
 // The score of a row's symbol against a lane's columns, transformed: nucleotides as a byte for each symbol.
-template <int K>
-struct ByteColumns {
+template <int K> struct ByteColumns {
     static constexpr bool in_halves = false;
     static constexpr int columns_of_lane = K;
     uint32_t columns[K];
     uint32_t never;  // the score of any other symbol, four times
 
-    __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
+    __device__ __forceinline__ void build(
+        const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
         const uint32_t match = uint32_t(scheme.scores[0] + 2 * scheme.shift) & 0xffu;
         const uint32_t mismatch = uint32_t(scheme.scores[1] + 2 * scheme.shift) & 0xffu;
         never = mismatch * 0x01010101u;
@@ -50,16 +50,15 @@ struct ByteColumns {
 };
 
 // Any alphabet: the score table in shared memory.
-template <int K>
-struct TableColumns {
+template <int K> struct TableColumns {
     static constexpr bool in_halves = false;
     static constexpr int columns_of_lane = K;
     const int32_t* table;
     int symbols;
     int columns[K];
 
-    __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme,
-                                          const int32_t* shared_table) {
+    __device__ __forceinline__ void build(
+        const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t* shared_table) {
         table = shared_table;
         symbols = scheme.symbols;
 #pragma unroll
@@ -80,12 +79,13 @@ struct WholePair {
 };
 
 // One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes). Inside a table (see
-// BorderedPart) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each lane's
-// rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly all of them.
+// BorderedPart) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each
+// lane's rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly
+// all of them.
 template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
-__device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
-                                               const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
-                                               int2* right, int* progress, uint32_t* directions, Found* found) {
+__device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around,
+    const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
+    int* progress, uint32_t* directions, Found* found) {
     constexpr int K = Columns::columns_of_lane;
     // a part's directions are for a traceback that has begun
     constexpr bool track = Ends::chosen && !(Around::inside && Keep);
@@ -148,9 +148,11 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if constexpr (Keep) {
                 uint32_t packed[K / 8] = {};
                 const auto put = [&](int k, int32_t bits) { packed[k / 8] = packed[k / 8] << 4 | uint32_t(bits); };
-                if constexpr (Ends::local) state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend, put);
+                if constexpr (Ends::local)
+                    state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend, put);
                 else state.template row_directions<true>(scores_of_row, diagonal, h, e, minus_open, put);
-                *reinterpret_cast<uint2*>(directions + (int64_t(step) * warp_size + lane) * 2) = make_uint2(packed[0], packed[1]);
+                *reinterpret_cast<uint2*>(directions + (int64_t(step) * warp_size + lane) * 2) =
+                    make_uint2(packed[0], packed[1]);
             } else if constexpr (Ends::local) {
                 state.template row_local<true>(scores_of_row, diagonal, h, e, minus_open, minus_extend);
             } else {
@@ -160,7 +162,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if constexpr (Around::inside && !Keep) {
                 if (row + 1 == next_kept) {
                     around.template keep_row<K>(row / around.row_spacing, c0, left_h,
-                                                [&](int k) { return make_int2(state.h[k], state.f[Affine ? k : 0]); });
+                        [&](int k) { return make_int2(state.h[k], state.f[Affine ? k : 0]); });
                     next_kept += around.row_spacing;
                 }
             }
@@ -191,13 +193,15 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
 
 // One strip in the words of its columns.
 template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
-__device__ __forceinline__ void strip_of_pair(const StripTask& task, int ticket, const Around& around, const Columns& columns,
-                                              const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
-                                              int2* right, int* progress, int* shared_best, uint32_t* directions, Found* found) {
+__device__ __forceinline__ void strip_of_pair(const StripTask& task, int ticket, const Around& around,
+    const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
+    int* progress, int* shared_best, uint32_t* directions, Found* found) {
     if constexpr (Columns::in_halves)
-        half_strip<Ends, Affine>(task, ticket, around, columns, query, n, m, scheme, left, right, progress, shared_best, found);
+        half_strip<Ends, Affine>(
+            task, ticket, around, columns, query, n, m, scheme, left, right, progress, shared_best, found);
     else
-        diagonal_strip<Ends, Affine, Keep>(task, ticket, around, columns, query, n, m, scheme, left, right, progress, directions, found);
+        diagonal_strip<Ends, Affine, Keep>(
+            task, ticket, around, columns, query, n, m, scheme, left, right, progress, directions, found);
 }
 
 }  // namespace nw

@@ -7,12 +7,12 @@ namespace gpualign {
 namespace nw {
 namespace {
 
-// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone. After the
-// progress of all strips come the best scores so far, of each pair.
+// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone. After
+// the progress of all strips come the best scores so far, of each pair.
 template <class Ends, bool Affine, bool Keep, class Columns, class Found>
 __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
-                                          const DeviceSequences& queries, const DeviceSequences& targets, int2* borders,
-                                          int ring, int rows, int* progress, uint32_t* directions, Found* found) {
+    const DeviceSequences& queries, const DeviceSequences& targets, int2* borders, int ring, int rows, int* progress,
+    uint32_t* directions, Found* found) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);
@@ -30,8 +30,8 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
             wait_for(progress, at - ring + 1, done);
         }
         strip_of_pair<Ends, Affine, Keep>(task, at, WholePair{}, columns, query, n, m, scheme,
-                                          borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows,
-                                          progress, progress + count + task.pair, directions + task.directions_at, found);
+            borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows, progress,
+            progress + count + task.pair, directions + task.directions_at, found);
     }
 }
 

@@ -1,6 +1,6 @@
 // A strip of nucleotides for scores alone, in 16-bit halves: the two halves of a lane's words are two of its strip's 64
-// groups of K columns, the second one a row behind the first, as the next lane's first is behind it. So one long pair has
-// the rate of two alignments a thread (device/pairwise/lazy_scan.cuh).
+// groups of K columns, the second one a row behind the first, as the next lane's first is behind it. So one long pair
+// has the rate of two alignments a thread (device/pairwise/lazy_scan.cuh).
 //
 // Halves hold H', E' and F' less a base of each group, which follows its first column every 32 rows: cells so near each
 // other differ by less than fits (halves_hold in gpualign/pairwise/device/tasks.py).
@@ -15,19 +15,21 @@ namespace nw {
 __device__ __forceinline__ uint32_t halves_of(int32_t low, int32_t high) {
     return (uint32_t(low) & 0xffffu) | uint32_t(high) << 16;
 }
-__device__ __forceinline__ int32_t half_at(uint32_t word, int half) { return half ? int32_t(word) >> 16 : int32_t(int16_t(word)); }
+__device__ __forceinline__ int32_t half_at(uint32_t word, int half) {
+    return half ? int32_t(word) >> 16 : int32_t(int16_t(word));
+}
 __device__ __forceinline__ uint32_t blend(uint32_t mask, uint32_t a, uint32_t b) { return (a & mask) | (b & ~mask); }
 
 // A lane's columns, K in each half: of each the scores of four symbols.
-template <int K>
-struct HalfColumns {
+template <int K> struct HalfColumns {
     static constexpr bool in_halves = true;
     static constexpr int columns_of_lane = 2 * K, columns_of_half = K;
     static constexpr uint32_t others = 0x01000100;  // in a row's code: a symbol that matches none
     uint32_t columns[2][K];
     uint32_t never;
 
-    __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
+    __device__ __forceinline__ void build(
+        const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
         const int32_t match = scheme.scores[0] + 2 * scheme.shift, mismatch = scheme.scores[1] + 2 * scheme.shift;
         never = halves_of(mismatch, mismatch);
 #pragma unroll
@@ -42,18 +44,21 @@ struct HalfColumns {
             }
     }
     // A row's symbol as a byte's nibbles of a selector: the byte to pick, and its sign.
-    static __device__ __forceinline__ uint32_t code(int symbol) { return symbol < 4 ? uint32_t(symbol) * 0x11u + 0x80u : 0x180u; }
-    static __device__ __forceinline__ uint32_t selector(uint32_t codes) { return permute_bytes(codes, 0, 0x4420) | 0x4400u; }
+    static __device__ __forceinline__ uint32_t code(int symbol) {
+        return symbol < 4 ? uint32_t(symbol) * 0x11u + 0x80u : 0x180u;
+    }
+    static __device__ __forceinline__ uint32_t selector(uint32_t codes) {
+        return permute_bytes(codes, 0, 0x4420) | 0x4400u;
+    }
     __device__ __forceinline__ uint32_t scores(int k, uint32_t selector) const {
         return permute_bytes(columns[0][k], columns[1][k], selector);
     }
 };
 
-template <int K, bool Affine, bool Local>
-struct HalfRows {
+template <int K, bool Affine, bool Local> struct HalfRows {
     uint32_t h[K], f[Affine ? K : 1];
     uint32_t diagonal, h_out = 0, e_out = 0;  // H' above the left border; the last column's H' and E'
-    uint32_t floor = 0;                       // zero (local)
+    uint32_t floor = 0;  // zero (local)
     int32_t base[2];
 
     __device__ __forceinline__ int32_t value(uint32_t word, int half) const { return base[half] + half_at(word, half); }
@@ -80,10 +85,11 @@ struct HalfRows {
         if (Local) floor = halves_of(max(-base[0], -32000), max(-base[1], -32000));
     }
 
-    // A row, of Masked ones only the halves of `active`, those of `others` without a match; returns the highest H (local).
+    // A row, of Masked ones only the halves of `active`, those of `others` without a match; returns the highest H
+    // (local).
     template <bool Masked, class Columns>
-    __device__ __forceinline__ uint32_t row(const Columns& columns, uint32_t codes, uint32_t left_h, uint32_t e, uint32_t minus_open,
-                                            uint32_t minus_extend, uint32_t active, uint32_t others) {
+    __device__ __forceinline__ uint32_t row(const Columns& columns, uint32_t codes, uint32_t left_h, uint32_t e,
+        uint32_t minus_open, uint32_t minus_extend, uint32_t active, uint32_t others) {
         const uint32_t selector = Columns::selector(codes);
         uint32_t above = diagonal, left = left_h, highest = 0;
 #pragma unroll
@@ -93,7 +99,8 @@ struct HalfRows {
             if (Masked) score = blend(others, columns.never, score);
             if constexpr (Local) {
                 value = __vimax3_s16x2(__viaddmax_s16x2(above, score, f[k]), e, floor);
-                const uint32_t opened = __vadd2(value, minus_open), longer = __viaddmax_s16x2(f[k], minus_extend, opened);
+                const uint32_t opened = __vadd2(value, minus_open),
+                               longer = __viaddmax_s16x2(f[k], minus_extend, opened);
                 e = __viaddmax_s16x2(e, minus_extend, opened);
                 f[k] = Masked ? blend(active, longer, f[k]) : longer;
             } else if constexpr (Affine) {  // as Strip::row
@@ -118,10 +125,9 @@ struct HalfRows {
     }
 };
 
-// The best cells of a lane's two groups of columns (local). Along an alignment every row has a better one, and all strips wait
-// for the one that it crosses: so a row is only copied, and its column is looked for in the end.
-template <int K>
-class HalfBest {
+// The best cells of a lane's two groups of columns (local). Along an alignment every row has a better one, and all
+// strips wait for the one that it crosses: so a row is only copied, and its column is looked for in the end.
+template <int K> class HalfBest {
 public:
     // Rows whose highest value is `highest` in a half, where it is `bound` or more.
     template <class Rows>
@@ -143,11 +149,11 @@ public:
     }
     __device__ __forceinline__ int32_t score() const { return max(score_[0], score_[1]); }
     // After all rows; c0: symbols ahead of the lane's first column.
-    template <class Ends>
-    __device__ __forceinline__ void leave(Ends& ends, int c0) const {
+    template <class Ends> __device__ __forceinline__ void leave(Ends& ends, int c0) const {
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            if (score_[half] > 0) ends.offer({score_[half], row_[half], c0 + half * K + column(h_, highest_, half) + 1});
+            if (score_[half] > 0)
+                ends.offer({score_[half], row_[half], c0 + half * K + column(h_, highest_, half) + 1});
     }
 
 private:
@@ -166,13 +172,14 @@ private:
 // Counterpart of diagonal_strip (device/pairwise/diagonal_scan.cuh) without directions. `shared_best` (local): the
 // best score that any strip of the pair has found; alignments do not end in cells below it.
 template <class Ends, bool Affine, class Around, class Columns, class Found>
-__device__ __forceinline__ void half_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
-                                           const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
-                                           int2* right, int* progress, int* shared_best, Found* found) {
+__device__ __forceinline__ void half_strip(const StripTask& task, int ticket, const Around& around,
+    const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
+    int* progress, int* shared_best, Found* found) {
     constexpr int K = Columns::columns_of_half;
     const int lane = threadIdx.x % warp_size, c0 = (task.strip * warp_size + lane) * 2 * K;
     const bool first = task.strip == 0;
-    const uint32_t minus_open = halves_of(-scheme.opening, -scheme.opening), minus_extend = halves_of(-scheme.extend, -scheme.extend);
+    const uint32_t minus_open = halves_of(-scheme.opening, -scheme.opening),
+                   minus_extend = halves_of(-scheme.extend, -scheme.extend);
     Ends ends(scheme, n, m);
     HalfRows<K, Affine, Ends::local> rows;
     const auto top = [&](int column) {
@@ -204,9 +211,11 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
         constexpr bool Plain = decltype(plain)::value;
         // from the group on the left, a row ahead: the last lane's second half, or the lane's own first one
         constexpr uint32_t shifted = 0x5432;
-        const uint32_t from_h = __shfl_up_sync(0xffffffffu, rows.h_out, 1), from_codes = __shfl_up_sync(0xffffffffu, codes, 1);
+        const uint32_t from_h = __shfl_up_sync(0xffffffffu, rows.h_out, 1),
+                       from_codes = __shfl_up_sync(0xffffffffu, codes, 1);
         const uint32_t from_e = Affine ? __shfl_up_sync(0xffffffffu, rows.e_out, 1) : 0;
-        const uint32_t fed = __shfl_sync(0xffffffffu, chunk, step % warp_size), code = __shfl_sync(0xffffffffu, code_chunk, step % warp_size);
+        const uint32_t fed = __shfl_sync(0xffffffffu, chunk, step % warp_size),
+                       code = __shfl_sync(0xffffffffu, code_chunk, step % warp_size);
         uint32_t left_h = __vadd2(permute_bytes(from_h, rows.h_out, shifted), convert);
         uint32_t left_e = __vadd2(permute_bytes(from_e, rows.e_out, shifted), convert);
         codes = permute_bytes(from_codes, codes, shifted);
@@ -223,7 +232,8 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
             } else {
                 active = row == 0 ? 0xffffu : row == n ? 0xffff0000u : 0xffffffffu;
                 const uint32_t others = (codes >> 8 & 1) * 0xffffu | (codes >> 24 & 1) * 0xffff0000u;
-                highest = rows.template row<true>(columns, codes, left_h, left_e, minus_open, minus_extend, active, others);
+                highest =
+                    rows.template row<true>(columns, codes, left_h, left_e, minus_open, minus_extend, active, others);
             }
             if constexpr (Ends::local) {
                 if (__vmaxs2(highest, below) != below) {
@@ -255,9 +265,11 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
 #pragma unroll
                     for (int half = 0; half < 2; half++) {
                         if (row + 1 - half != next_kept || !(active >> (16 * half) & 1)) continue;
-                        around.template keep_row<K>(next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
-                            return make_int2(rows.value(rows.h[k], half), rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
-                        });
+                        around.template keep_row<K>(
+                            next_kept / around.row_spacing - 1, c0 + half * K, rows.value(left_h, half), [&](int k) {
+                                return make_int2(rows.value(rows.h[k], half),
+                                    rows.value(Affine ? rows.f[Affine ? k : 0] : rows.h[k], half));
+                            });
                     }
                     if (row == next_kept) next_kept += around.row_spacing;
                 }
@@ -271,7 +283,8 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
     unsigned with_others = 0;  // a bit for each 32 rows before, whether they have a symbol that matches none
     for (int begin = 0; begin < steps; begin += warp_size) {
         rows.rebase();
-        const int32_t before = __shfl_up_sync(0xffffffffu, rows.base[1], 1), base = __shfl_sync(0xffffffffu, rows.base[0], 0);
+        const int32_t before = __shfl_up_sync(0xffffffffu, rows.base[1], 1),
+                      base = __shfl_sync(0xffffffffu, rows.base[0], 0);
         convert = halves_of(before - rows.base[0], rows.base[0] - rows.base[1]);
         if constexpr (Ends::local) {
             const int32_t of_others = *reinterpret_cast<volatile int*>(shared_best);
@@ -294,7 +307,8 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
         }
         with_others = with_others << 1 | unsigned(__any_sync(0xffffffffu, others));
         bool plain = begin > behind && begin + warp_size <= n && !(with_others & 7);
-        if constexpr (Around::inside) plain &= (begin + warp_size) / around.row_spacing == (begin - behind) / around.row_spacing;
+        if constexpr (Around::inside)
+            plain &= (begin + warp_size) / around.row_spacing == (begin - behind) / around.row_spacing;
         if (plain) {
 #pragma unroll(Ends::local ? 1 : 2)
             for (int step = begin; step < begin + warp_size; step++) take_step(step, Flag<true>());
@@ -318,7 +332,8 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
         for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int k = 0; k < K; k++)
-                if (c0 + half * K + k + 1 == m) found[task.pair] = rows.value(rows.h[k], half) - scheme.bias - scheme.shift * (n + m);
+                if (c0 + half * K + k + 1 == m)
+                    found[task.pair] = rows.value(rows.h[k], half) - scheme.bias - scheme.shift * (n + m);
     }
     publish(progress, ticket, done);
 }

@@ -5,10 +5,9 @@
 namespace gpualign {
 namespace nw {
 
-// Some ends cost less than other gaps, or nothing (semi-global): an alignment may end in any cell of a last row or column,
-// for what the rest of the other sequence costs.
-template <class Word, int K>
-struct Borders {
+// Some ends cost less than other gaps, or nothing (semi-global): an alignment may end in any cell of a last row or
+// column, for what the rest of the other sequence costs.
+template <class Word, int K> struct Borders {
     static constexpr bool local = false;
     using W = WordOf<Word>;
     int32_t bias, shift;
@@ -19,7 +18,8 @@ struct Borders {
     int32_t best[W::lanes];
 
     __device__ __forceinline__ Borders(const LazyScheme& scheme, const Targets<Word, K>& targets, int n_)
-        : bias(scheme.bias), shift(scheme.shift), cheap_ends(scheme.cheap_ends), gaps(scheme.ends), n(n_), column_ends(false) {
+        : bias(scheme.bias), shift(scheme.shift), cheap_ends(scheme.cheap_ends), gaps(scheme.ends), n(n_),
+          column_ends(false) {
 #pragma unroll
         for (int half = 0; half < W::lanes; half++) {
             best[half] = INT32_MIN;  // one of the alignments of no two symbols, where they may be
@@ -40,15 +40,15 @@ struct Borders {
         }
         column_ends = (cheap_ends & query_end_bit) != 0 && __any_sync(0xffffffffu, mine);
     }
-    __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
-                                              int row) {
+    __device__ __forceinline__ void after_row(
+        const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0, int row) {
         if (!column_ends) return;
         each_cell(targets, c0, [&](int half, int k, int last) {
             if (k + 1 == last) offer(half, h[k], row + targets.length[half], gaps.query_end.cost(n - row));
         });
     }
-    __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
-                                                int) {
+    __device__ __forceinline__ void after_strip(
+        const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0, int) {
         each_cell(targets, c0, [&](int half, int k, int last) {
             if (k + 1 == last || (k + 1 < last && cheap_ends & target_end_bit))
                 offer(half, h[k], n + c0 + k + 1, gaps.target_end.cost(last - k - 1));
@@ -63,15 +63,15 @@ private:
 };
 
 // Local: the best cell of all, at least zero. Columns past a target's end do not count.
-template <class Word, int K>
-struct Anywhere {
+template <class Word, int K> struct Anywhere {
     static constexpr bool local = true;
     using W = WordOf<Word>;
     Word maximum;       // of the cells that both targets have
     bool all_count;  // of the strip's cells, on all lanes
     int32_t best[W::lanes] = {};
 
-    __device__ __forceinline__ Anywhere(const LazyScheme&, const Targets<Word, K>&, int) : maximum(Word(0)), all_count(false) {}
+    __device__ __forceinline__ Anywhere(const LazyScheme&, const Targets<Word, K>&, int)
+        : maximum(Word(0)), all_count(false) {}
     __device__ __forceinline__ Word top(int) const { return Word(0); }
     __device__ __forceinline__ Word left(int) const { return Word(0); }
     __device__ __forceinline__ void begin_strip(const Targets<Word, K>& targets, int c0) {
@@ -80,7 +80,8 @@ struct Anywhere {
         for (int half = 0; half < W::lanes; half++) mine &= targets.length[half] - c0 >= K;
         all_count = __all_sync(0xffffffffu, mine);
     }
-    __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0, int) {
+    __device__ __forceinline__ void after_row(
+        const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0, int) {
         if (all_count) {
 #pragma unroll
             for (int k = 0; k < K; k++) maximum = max(maximum, h[k]);

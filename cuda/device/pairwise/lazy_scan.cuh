@@ -34,30 +34,24 @@ __device__ __forceinline__ uint16x2 max(uint16x2 a, uint16x2 b, uint16x2 c) {
 namespace nw {
 
 constexpr int warp_size = 32;
-constexpr int row_step = 16;     // rows between kept rows
-constexpr int no_symbol = 255;   // past the end of a target
+constexpr int row_step = 16;  // rows between kept rows
+constexpr int no_symbol = 255;  // past the end of a target
 
-template <bool Value>
-struct Flag {
+template <bool Value> struct Flag {
     static constexpr bool value = Value;
 };
 
-template <class Word>
-struct WordOf;
-template <class Word>
-struct TwoHalves {
+template <class Word> struct WordOf;
+template <class Word> struct TwoHalves {
     static constexpr int lanes = 2;
     static __device__ __forceinline__ Word both(int32_t x) { return Word::both(x); }
     static __device__ __forceinline__ int32_t lane(Word w, int i) { return w.lane(i); }
     static __device__ __forceinline__ uint32_t raw(Word w) { return w.bits; }
     static __device__ __forceinline__ Word from(uint32_t raw) { return Word(raw); }
 };
-template <>
-struct WordOf<int16x2> : TwoHalves<int16x2> {};
-template <>
-struct WordOf<uint16x2> : TwoHalves<uint16x2> {};
-template <>
-struct WordOf<int32_t> {
+template <> struct WordOf<int16x2> : TwoHalves<int16x2> {};
+template <> struct WordOf<uint16x2> : TwoHalves<uint16x2> {};
+template <> struct WordOf<int32_t> {
     static constexpr int lanes = 1;
     static __device__ __forceinline__ int32_t both(int32_t x) { return x; }
     static __device__ __forceinline__ int32_t lane(int32_t w, int) { return w; }
@@ -66,17 +60,17 @@ struct WordOf<int32_t> {
 };
 
 // The strip's columns of one lane's targets as symbols, `no_symbol` past their ends.
-template <class Word, int K>
-struct Targets {
+template <class Word, int K> struct Targets {
     const uint8_t* begin[WordOf<Word>::lanes];
     int32_t length[WordOf<Word>::lanes];
 
-    __device__ __forceinline__ int symbol(int half, int j) const { return j < length[half] ? begin[half][j] : no_symbol; }
+    __device__ __forceinline__ int symbol(int half, int j) const {
+        return j < length[half] ? begin[half][j] : no_symbol;
+    }
 };
 
 // Any alphabet, two targets a thread: signed bytes in shared memory, sixteen (eight columns) a load.
-template <int K>
-struct SharedProfile {
+template <int K> struct SharedProfile {
     uint4* rows;  // [symbol][K / 8][threads]
 
     __device__ __forceinline__ void build(const Targets<int16x2, K>& targets, int c0, const LazyScheme& scheme) {
@@ -114,8 +108,7 @@ struct SharedProfile {
         }
     };
 
-    template <class Use>
-    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+    template <class Use> __device__ __forceinline__ void with(int symbol, const Use& use) const {
         Row row;
 #pragma unroll
         for (int q = 0; q < K / 8; q++) row.packed[q] = rows[(symbol * (K / 8) + q) * blockDim.x + threadIdx.x];
@@ -124,8 +117,7 @@ struct SharedProfile {
 };
 
 // Few symbols, two targets a thread: words in shared memory, which are not to be unpacked, four columns a load.
-template <class Word, int K>
-struct SharedWords {
+template <class Word, int K> struct SharedWords {
     uint4* rows;  // [symbol][K / 4][threads]
 
     __device__ __forceinline__ void build(const Targets<Word, K>& targets, int c0, const LazyScheme& scheme) {
@@ -139,7 +131,9 @@ struct SharedWords {
             for (int s = 0; s < scheme.symbols; s++) {
                 const int32_t* scores = scheme.scores + s * scheme.symbols;
                 // 0 past the ends: beyond both, values may leave a half, and nothing may be carried into the other one
-                const auto score = [&](int symbol) { return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift; };
+                const auto score = [&](int symbol) {
+                    return symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift;
+                };
                 const auto both = [&](int k) { return Word::of(score(symbols[0][k]), score(symbols[1][k])).bits; };
                 rows[(s * (K / 4) + q) * blockDim.x + threadIdx.x] = make_uint4(both(0), both(1), both(2), both(3));
             }
@@ -154,8 +148,7 @@ struct SharedWords {
         }
     };
 
-    template <class Use>
-    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+    template <class Use> __device__ __forceinline__ void with(int symbol, const Use& use) const {
         Row row;
 #pragma unroll
         for (int q = 0; q < K / 4; q++) row.words[q] = rows[(symbol * (K / 4) + q) * blockDim.x + threadIdx.x];
@@ -164,8 +157,7 @@ struct SharedWords {
 };
 
 // Any alphabet in 32 bits: the score table itself in shared memory.
-template <int K>
-struct TableProfile {
+template <int K> struct TableProfile {
     const int32_t* table;
     int symbols;
     int32_t columns[K];
@@ -183,14 +175,13 @@ struct TableProfile {
         const int32_t* columns;
         __device__ __forceinline__ int32_t operator()(int k) const { return row[columns[k]]; }
     };
-    template <class Use>
-    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+    template <class Use> __device__ __forceinline__ void with(int symbol, const Use& use) const {
         use(Row{table + symbol * symbols, columns});
     }
 };
 
-// Calls visit(half, k, last) for the cells k of a strip, which begins after column c0: the last column of half's target is
-// number `last` of the strip, from one on.
+// Calls visit(half, k, last) for the cells k of a strip, which begins after column c0: the last column of half's target
+// is number `last` of the strip, from one on.
 template <class Word, int K, class Visit>
 __device__ __forceinline__ void each_cell(const Targets<Word, K>& targets, int c0, Visit&& visit) {
 #pragma unroll
@@ -202,8 +193,7 @@ __device__ __forceinline__ void each_cell(const Targets<Word, K>& targets, int c
 }
 
 // Where alignments begin and end, and the best of each lane: here in the corners.
-template <class Word, int K>
-struct Corners {
+template <class Word, int K> struct Corners {
     static constexpr bool local = false;
     using W = WordOf<Word>;
     Word border;
@@ -211,28 +201,29 @@ struct Corners {
 
     __device__ __forceinline__ Corners(const LazyScheme& scheme, const Targets<Word, K>&, int)
         : border(W::both(scheme.bias - scheme.opening)) {}
-    __device__ __forceinline__ Word top(int) const { return border; }   // H' at (0, j)
+    __device__ __forceinline__ Word top(int) const { return border; }  // H' at (0, j)
     __device__ __forceinline__ Word left(int) const { return border; }  // H' at (i, 0)
     __device__ __forceinline__ void begin_strip(const Targets<Word, K>&, int) {}
     __device__ __forceinline__ void after_row(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {}
-    __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme& scheme, const Targets<Word, K>& targets, int c0,
-                                                int n) {
+    __device__ __forceinline__ void after_strip(
+        const Word* h, const LazyScheme& scheme, const Targets<Word, K>& targets, int c0, int n) {
         each_cell(targets, c0, [&](int half, int k, int last) {
-            if (k + 1 == last) best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
+            if (k + 1 == last)
+                best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
         });
     }
 };
 
 template <class Word, int K, bool Affine, class Scores>
-__device__ __forceinline__ void score_row(Strip<Word, K, Affine>& strip, const Scores& scores, Word diagonal, Word& left, Word& e,
-                                          Word minus_open) {
+__device__ __forceinline__ void score_row(
+    Strip<Word, K, Affine>& strip, const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open) {
     strip.row(scores, diagonal, left, e, minus_open);
 }
-// In words without signs the sum with a score is no work for the unit of the maxima, which takes three at once. What binds then
-// is the reading of registers, as in query_lanes.cuh.
+// In words without signs the sum with a score is no work for the unit of the maxima, which takes three at once. What
+// binds then is the reading of registers, as in query_lanes.cuh.
 template <int K, bool Affine, class Scores>
 __device__ __forceinline__ void score_row(Strip<uint16x2, K, Affine>& strip, const Scores& scores, uint16x2 diagonal,
-                                          uint16x2& left, uint16x2& e, uint16x2 minus_open) {
+    uint16x2& left, uint16x2& e, uint16x2 minus_open) {
 #pragma unroll
     for (int k = 0; k < K; k++) {
         const uint16x2 up = strip.h[k], through = plus_score(diagonal, scores(k));
@@ -249,8 +240,8 @@ __device__ __forceinline__ void score_row(Strip<uint16x2, K, Affine>& strip, con
 // In one piece, as its state stays in registers.
 template <class Word, int K, bool Affine, class Profile, class Ends>
 __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, Ends& ends,
-                                           const Targets<Word, K>& targets, const uint8_t* query, int n, int c0,
-                                           const LazyScheme& scheme, uint32_t* column_h, uint32_t* column_e, int lane) {
+    const Targets<Word, K>& targets, const uint8_t* query, int n, int c0, const LazyScheme& scheme, uint32_t* column_h,
+    uint32_t* column_e, int lane) {
     using W = WordOf<Word>;
     constexpr int ahead = 4;  // rows whose left border is on its way
     const Word minus_open = W::both(-scheme.opening), minus_extend = W::both(-scheme.extend);
@@ -319,9 +310,8 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
 // A task: scores[first + lane (+ 32)] get the untransformed score of each pair.
 template <class Word, int K, bool Affine, template <class, int> class EndsOf, class Profile>
 __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile, const LazyScheme& scheme,
-                                          const DeviceSequences& queries, const DeviceSequences& targets,
-                                          const int32_t* pair_target, uint32_t* column_h, uint32_t* column_e,
-                                          int32_t* scores) {
+    const DeviceSequences& queries, const DeviceSequences& targets, const int32_t* pair_target, uint32_t* column_h,
+    uint32_t* column_e, int32_t* scores) {
     using W = WordOf<Word>;
     const int lane = threadIdx.x % warp_size;
     const uint8_t* query = queries.codes + queries.offsets[task.query];

@@ -1,11 +1,11 @@
-// Scores with a query's rows spread over the lanes of a group: lane l has rows l K ... l K + K - 1 in registers and is one
-// column behind the lane above, and the two halves of a register are two targets. What a target's symbol scores against
-// the rows is one shared profile of the query, for all warps of a block; a longer query is taken tile by tile, with a
-// tile's last row kept in memory.
+// Scores with a query's rows spread over the lanes of a group: lane l has rows l K ... l K + K - 1 in registers and is
+// one column behind the lane above, and the two halves of a register are two targets. What a target's symbol scores
+// against the rows is one shared profile of the query, for all warps of a block; a longer query is taken tile by tile,
+// with a tile's last row kept in memory.
 //
-// Halves are small whole numbers (0 ... 2047) that two units of a multiprocessor understand alike: as 16-bit integers for
-// DPX, and as subnormal half-precision numbers, whose bits are the same and whose sums are exact. A profile's score is
-// added to one half of a register by a multiplication with (1, 0) or (0, 1), so the profiles of two targets' symbols
+// Halves are small whole numbers (0 ... 2047) that two units of a multiprocessor understand alike: as 16-bit integers
+// for DPX, and as subnormal half-precision numbers, whose bits are the same and whose sums are exact. A profile's score
+// is added to one half of a register by a multiplication with (1, 0) or (0, 1), so the profiles of two targets' symbols
 // need no packing. Values that may leave that range are counted from a base (global alignment), or the pair is found to
 // and is computed again in wider words (local).
 #pragma once
@@ -39,40 +39,44 @@ __device__ __forceinline__ uint32_t both_halves(int32_t x) { return (uint32_t(x)
 __device__ __forceinline__ uint32_t two_halves(int32_t low, int32_t high) {
     return (uint32_t(low) & 0xffffu) | uint32_t(high) << 16;
 }
-__device__ __forceinline__ int32_t half_of(uint32_t word, int half) { return half ? int32_t(word) >> 16 : int32_t(int16_t(word)); }
+__device__ __forceinline__ int32_t half_of(uint32_t word, int half) {
+    return half ? int32_t(word) >> 16 : int32_t(int16_t(word));
+}
 
 // The profile of a tile of a query: [symbol][k / 8][lane], eight rows of a lane each; the symbol after the last one is
 // no symbol, and rows before the first one are none.
-template <int G, int K>
-struct QueryProfile {
+template <int G, int K> struct QueryProfile {
     uint4* words;
 
     // `first`: the row of the query that the tile begins with, negative in the first one.
-    __device__ __forceinline__ void build(const uint8_t* query, int first, const LazyScheme& scheme, int lowest, int more_at_first) {
+    __device__ __forceinline__ void build(
+        const uint8_t* query, int first, const LazyScheme& scheme, int lowest, int more_at_first) {
         uint16_t* halves = reinterpret_cast<uint16_t*>(words);
         for (int at = threadIdx.x; at < (scheme.symbols + 1) * G * K; at += lane_threads) {
             const int symbol = at / (G * K), row = at % (G * K), i = first + row, k = row % K;
             int score = lowest;
-            if (i >= 0 && symbol < scheme.symbols) score = scheme.scores[query[i] * scheme.symbols + symbol] + 2 * scheme.shift;
+            if (i >= 0 && symbol < scheme.symbols)
+                score = scheme.scores[query[i] * scheme.symbols + symbol] + 2 * scheme.shift;
             if (i == 0) score += more_at_first;
-            halves[((symbol * (K / 8) + k / 8) * G + row / K) * 8 + k % 8] = uint16_t(score < 0 ? 0x8000 | -score : score);
+            halves[((symbol * (K / 8) + k / 8) * G + row / K) * 8 + k % 8] =
+                uint16_t(score < 0 ? 0x8000 | -score : score);
         }
     }
 };
 
-// K rows of a group's lane: H of the column on the left, and E of this one. The unit of DPX has three operations a cell, and
-// half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0, and a negative
-// half is less than that as an integer, too.
+// K rows of a group's lane: H of the column on the left, and E of this one. The unit of DPX has three operations a
+// cell, and half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0,
+// and a negative half is less than that as an integer, too.
 //
-// What binds on Hopper is the reading of registers, of which there are two banks: a row of two cells reads 14 of them, 7
-// clocks at best, and 11.0 (local) or 10.0 (global) as compiled, where an instruction's operands share a bank; the units
-// (DPX 7, halves 6) and the scheduler (7.6) would be done before. That is 6.1 and 6.7 TCUPS, before what lanes lose
-// at a target's ends (31 columns) and queries' lengths in whole tiles. One tile of 1,024 rows: 5.4 TCUPS (local); 6.1 if a
-// score were one addition instead of two multiplications, 5.8 without the best, 5.5 without loads from shared memory or with
-// all sums first (which loses as much elsewhere), 4.5 with half as many warps. Two queries with packed scores in one profile
-// compile to 10.0 and 9.1 clocks, aligned pairs of registers for H and E to 10.3, but with moves at the end of the loop.
-template <int G, int K, bool Local, int Open, int Extend>
-struct LaneRows {
+// What binds on Hopper is the reading of registers, of which there are two banks: a row of two cells reads 14 of them,
+// 7 clocks at best, and 11.0 (local) or 10.0 (global) as compiled, where an instruction's operands share a bank; the
+// units (DPX 7, halves 6) and the scheduler (7.6) would be done before. That is 6.1 and 6.7 TCUPS, before what lanes
+// lose at a target's ends (31 columns) and queries' lengths in whole tiles. One tile of 1,024 rows: 5.4 TCUPS
+// (local); 6.1 if a score were one addition instead of two multiplications, 5.8 without the best, 5.5 without loads
+// from shared memory or with all sums first (which loses as much elsewhere), 4.5 with half as many warps. Two queries
+// with packed scores in one profile compile to 10.0 and 9.1 clocks, aligned pairs of registers for H and E to 10.3, but
+// with moves at the end of the loop.
+template <int G, int K, bool Local, int Open, int Extend> struct LaneRows {
     uint32_t h[K], e[K];
     uint32_t best;
 
@@ -91,7 +95,8 @@ struct LaneRows {
 #pragma unroll
                 for (int c = c0 + chunk - 1; c >= c0; c--) {
                     const int k = q * 8 + c;
-                    const uint32_t through = fma_halves(same_halves(second[c / 2], c % 2), to_high, c > c0 ? h[k - 1] : above);
+                    const uint32_t through =
+                        fma_halves(same_halves(second[c / 2], c % 2), to_high, c > c0 ? h[k - 1] : above);
                     h[k] = fma_halves(same_halves(first[c / 2], c % 2), to_low, through);
                 }
                 above = next_above;
@@ -128,8 +133,8 @@ struct TwoTargets {
 };
 
 template <int G>
-__device__ __forceinline__ TwoTargets two_targets(const LazyTask& task, int set, const DeviceSequences& targets,
-                                                  const int32_t* pair_target) {
+__device__ __forceinline__ TwoTargets two_targets(
+    const LazyTask& task, int set, const DeviceSequences& targets, const int32_t* pair_target) {
     TwoTargets two;
     const int group = threadIdx.x % warp_size / G;
 #pragma unroll
@@ -143,12 +148,12 @@ __device__ __forceinline__ TwoTargets two_targets(const LazyTask& task, int set,
     return two;
 }
 
-// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, h, f) for what
-// comes from above in the first lane, and leave(column, f) after each column. Lanes that have not begun compute no symbols
-// where that changes nothing (local).
+// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, h, f) for
+// what comes from above in the first lane, and leave(column, f) after each column. Lanes that have not begun compute no
+// symbols where that changes nothing (local).
 template <int G, int K, bool Local, int Open, int Extend, class Enter, class Top, class Leave>
-__device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>& rows, const uint4* profile, const TwoTargets& two,
-                                             int symbols, uint32_t above, const Enter& enter, const Top& top, const Leave& leave) {
+__device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>& rows, const uint4* profile,
+    const TwoTargets& two, int symbols, uint32_t above, const Enter& enter, const Top& top, const Leave& leave) {
     const int lane = threadIdx.x % G;
     uint32_t f = 0, bases = uint32_t(symbols) * 0x10001u;
     const auto some_columns = [&](int j0, auto all_begun) {
@@ -170,7 +175,7 @@ __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>
             if (decltype(all_begun)::value || column >= 0) {
                 f = from_f;
                 const uint4 *low = profile + (bases & 0xffffu) * (G * K / 8) + lane,
-                    *high = profile + (bases >> 16) * (G * K / 8) + lane;
+                            *high = profile + (bases >> 16) * (G * K / 8) + lane;
                 rows.column(low, high, above, f);
                 above = from_h;
             }

@@ -13,8 +13,7 @@ struct WideTileRow {
     int32_t h[2], f[2];
 };
 
-template <int G>
-__device__ __forceinline__ uint32_t group_max(uint32_t best) {
+template <int G> __device__ __forceinline__ uint32_t group_max(uint32_t best) {
 #pragma unroll
     for (int step = G / 2; step; step /= 2) best = __vmaxs2(best, __shfl_xor_sync(0xffffffffu, best, step));
     return best;
@@ -22,8 +21,8 @@ __device__ __forceinline__ uint32_t group_max(uint32_t best) {
 
 // Local: scores of two targets a group, -1 where they may be more than a half holds.
 template <int G, int K, int Open, int Extend, bool Tiled>
-__device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTargets& two, int tile, bool last, int highest, int symbols,
-                                            TileRow* row, int32_t* scores) {
+__device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTargets& two, int tile, bool last,
+    int highest, int symbols, TileRow* row, int32_t* scores) {
     const int lane = threadIdx.x % G;
     LaneRows<G, K, true, Open, Extend> rows;
 #pragma unroll
@@ -38,14 +37,16 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
         },
         [&](int r, uint32_t& h, uint32_t& f) {
             if (Tiled && tile) {  // the same for all of a block
-                const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G), top_f = __shfl_sync(0xffffffffu, coming.f, r, G);
+                const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G),
+                               top_f = __shfl_sync(0xffffffffu, coming.f, r, G);
                 if (lane == 0) h = top_h, f = top_f;
             } else if (lane == 0) {
                 h = f = 0;
             }
         },
         [&](int column, uint32_t f) {
-            if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) row[column] = {rows.h[K - 1], f};
+            if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest)
+                row[column] = {rows.h[K - 1], f};
         });
     const uint32_t best = group_max<G>(rows.best);
     if (lane != 0) return;
@@ -57,8 +58,7 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
 }
 
 // Global and semi-global: H' - base in halves, from a base for each lane and half that follows its first row.
-template <int G, int K, int Open, bool Corners, bool Tiled>
-struct BorderLanes {
+template <int G, int K, int Open, bool Corners, bool Tiled> struct BorderLanes {
     using Rows = LaneRows<G, K, false, Open, 0>;
     static constexpr int rebased_columns = 32;
     const LazyScheme& scheme;
@@ -79,14 +79,17 @@ struct BorderLanes {
             if (Corners) continue;
             const int m = two.length[half];
             if (scheme.cheap_ends & target_end_bit) best[half] = -ends.query_start.cost(n) - ends.target_end.cost(m);
-            if (scheme.cheap_ends & query_end_bit) best[half] = max(best[half], -ends.target_start.cost(m) - ends.query_end.cost(n));
+            if (scheme.cheap_ends & query_end_bit)
+                best[half] = max(best[half], -ends.target_start.cost(m) - ends.query_end.cost(n));
         }
         run(profile, both_halves(ends.query_end.extend - scheme.shift));
 #pragma unroll
         for (int half = 0; half < 2; half++) {
 #pragma unroll
-            for (int step = G / 2; step; step /= 2) best[half] = max(best[half], __shfl_xor_sync(0xffffffffu, best[half], step));
-            if (lane == 0) scores[two.pair[half]] = Tiled && tile ? max(best[half], scores[two.pair[half]]) : best[half];
+            for (int step = G / 2; step; step /= 2)
+                best[half] = max(best[half], __shfl_xor_sync(0xffffffffu, best[half], step));
+            if (lane == 0)
+                scores[two.pair[half]] = Tiled && tile ? max(best[half], scores[two.pair[half]]) : best[half];
         }
     }
 
@@ -116,7 +119,8 @@ private:
         const EndGap& start = scheme.ends.target_start;
         const uint32_t border_step = both_halves(scheme.shift - start.extend);
         const bool along_row = !Corners && scheme.cheap_ends & target_end_bit && !(Tiled && !last);
-        // the best end in the last row since the last new base, as H' of the lane's column would have to be to be as good
+        // the best end in the last row since the last new base, as H' of the lane's column would have to be to be as
+        // good
         uint32_t in_row = minimum;
         const uint32_t row_step = both_halves(scheme.shift - scheme.ends.target_end.extend);
         uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0;
@@ -136,11 +140,13 @@ private:
                     f = __vsub2(f, change);
                     base[0] += half_of(change, 0);
                     base[1] += half_of(change, 1);
-                    const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
+                    const int32_t from[2] = {
+                        __shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
                     convert = two_halves(from[0] - base[0], from[1] - base[1]);
                 }
                 if (Tiled && first > 0) {  // the same for all of a block
-                    const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
+                    const int32_t to[2] = {
+                        __shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
                     if (j0 + lane < two.longest) {
                         const WideTileRow top = row[j0 + lane];
                         coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
@@ -154,7 +160,8 @@ private:
             },
             [&](int r, uint32_t& h, uint32_t& f) {
                 if (Tiled && first > 0) {
-                    const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G), top_f = __shfl_sync(0xffffffffu, coming_f, r, G);
+                    const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G),
+                                   top_f = __shfl_sync(0xffffffffu, coming_f, r, G);
                     if (lane == 0) h = top_h, f = top_f;
                 } else {
                     if (lane == 0) h = f = border;
@@ -162,7 +169,8 @@ private:
                 }
             },
             [&](int column, uint32_t f) {
-                if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) leave(rows.h[K - 1], f, column);
+                if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest)
+                    leave(rows.h[K - 1], f, column);
                 if (column == two.length[0] - 1 || column == two.length[1] - 1) {
                     if (along_row && lane == G - 1) offer_in_row(in_row, column - 1);
                     end_targets(rows, column, mine, minus_shift);
@@ -173,7 +181,8 @@ private:
 
     // A column of the tile's last row, for the next tile.
     __device__ __forceinline__ void leave(uint32_t h, uint32_t f, int column) {
-        row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
+        row[column] = {
+            {base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
     }
 
     // Ends of the query with something of the target left; `column` is the last one that in_row knows.
@@ -195,12 +204,14 @@ private:
         if (!Corners && scheme.cheap_ends & query_end_bit) last_column(rows, column, mine, minus_shift);
     }
 
-    // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
+    // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one
+    // there.
     __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
         if (mine + K <= 0) return;
         uint32_t maximum = minimum;
 #pragma unroll
-        for (int k = K - 1; k >= 0; k--) maximum = __viaddmax_s16x2(maximum, minus_shift, mine + k >= 0 ? rows.h[k] : minimum);
+        for (int k = K - 1; k >= 0; k--)
+            maximum = __viaddmax_s16x2(maximum, minus_shift, mine + k >= 0 ? rows.h[k] : minimum);
         // the rest of the query beyond row mine + 1, were that a row of it
         const int32_t rest = scheme.ends.query_end.open + (n - mine - 2) * scheme.ends.query_end.extend;
 #pragma unroll

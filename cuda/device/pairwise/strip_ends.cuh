@@ -6,7 +6,8 @@
 namespace gpualign {
 namespace nw {
 
-// The best end of a strip's cells, where it matters which of equal ones: the strips of a pair hand it on from left to right.
+// The best end of a strip's cells, where it matters which of equal ones: the strips of a pair hand it on from left to
+// right.
 class ChosenEnd {
 public:
     __device__ __forceinline__ ChosenEnd(const LazyScheme& scheme, int n, int m) : scheme_(scheme), n_(n), m_(m) {}
@@ -19,7 +20,7 @@ public:
 #pragma unroll
         for (int step = warp_size / 2; step; step /= 2)
             offer({__shfl_xor_sync(0xffffffffu, best_.score, step), __shfl_xor_sync(0xffffffffu, best_.i, step),
-                   __shfl_xor_sync(0xffffffffu, best_.j, step)});
+                __shfl_xor_sync(0xffffffffu, best_.j, step)});
         if (before) offer({__ldcg(&before->score), __ldcg(&before->i), __ldcg(&before->j)});
         if (threadIdx.x % warp_size == 0) *to = best_;
     }
@@ -39,13 +40,12 @@ struct CornerStrips {
     static constexpr bool local = false, chosen = false;
     int32_t bias, border;
 
-    __device__ __forceinline__ CornerStrips(const LazyScheme& scheme, int, int) : bias(scheme.bias), border(scheme.bias - scheme.opening) {}
+    __device__ __forceinline__ CornerStrips(const LazyScheme& scheme, int, int)
+        : bias(scheme.bias), border(scheme.bias - scheme.opening) {}
     __device__ __forceinline__ int32_t top(int j) const { return j == 0 ? bias : border; }  // H' at (0, j)
     __device__ __forceinline__ int32_t left(int) const { return border; }                   // H' at (i, 0)
-    template <int K>
-    __device__ __forceinline__ void after_row(const int32_t (&)[K], int, int) {}
-    template <int K>
-    __device__ __forceinline__ void after_strip(const int32_t (&)[K], int) {}
+    template <int K> __device__ __forceinline__ void after_row(const int32_t (&)[K], int, int) {}
+    template <int K> __device__ __forceinline__ void after_strip(const int32_t (&)[K], int) {}
 };
 
 // Some gaps at ends cost less than others, or nothing: any cell of the last row or column.
@@ -53,14 +53,17 @@ struct BorderStrips : ChosenEnd {
     static constexpr bool local = false, chosen = true;
 
     using ChosenEnd::ChosenEnd;
-    __device__ __forceinline__ int32_t top(int j) const { return scheme_.bias + scheme_.ends.target_start.border(j, scheme_.shift); }
-    __device__ __forceinline__ int32_t left(int i) const { return scheme_.bias + scheme_.ends.query_start.border(i, scheme_.shift); }
+    __device__ __forceinline__ int32_t top(int j) const {
+        return scheme_.bias + scheme_.ends.target_start.border(j, scheme_.shift);
+    }
+    __device__ __forceinline__ int32_t left(int i) const {
+        return scheme_.bias + scheme_.ends.query_start.border(i, scheme_.shift);
+    }
     // Whether an alignment may end in the last of the K columns after c0 that the table has.
     __device__ __forceinline__ bool follows_column(int c0, int K) const {
         return c0 < m_ && m_ <= c0 + K && scheme_.cheap_ends & query_end_bit;
     }
-    template <int K>
-    __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
+    template <int K> __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
         const int last = m_ - 1 - c0;
         if (!follows_column(c0, K)) return;
         int32_t value = 0;
@@ -69,15 +72,15 @@ struct BorderStrips : ChosenEnd {
             if (k == last) value = h[k];
         offer_cell(value, row, m_);
     }
-    template <int K>
-    __device__ __forceinline__ void after_strip(const int32_t (&h)[K], int c0) {
+    template <int K> __device__ __forceinline__ void after_strip(const int32_t (&h)[K], int c0) {
         if (c0 == 0) {  // alignments of no two symbols
             if (scheme_.cheap_ends & target_end_bit) offer_cell(left(n_), n_, 0);
             if (scheme_.cheap_ends & query_end_bit) offer_cell(top(m_), 0, m_);
         }
 #pragma unroll
         for (int k = 0; k < K; k++)
-            if (c0 + k + 1 == m_ || (c0 + k + 1 < m_ && scheme_.cheap_ends & target_end_bit)) offer_cell(h[k], n_, c0 + k + 1);
+            if (c0 + k + 1 == m_ || (c0 + k + 1 < m_ && scheme_.cheap_ends & target_end_bit))
+                offer_cell(h[k], n_, c0 + k + 1);
     }
 
 private:
@@ -96,8 +99,7 @@ struct LocalStrips : ChosenEnd {
     }
     __device__ __forceinline__ int32_t top(int) const { return 0; }
     __device__ __forceinline__ int32_t left(int) const { return 0; }
-    template <int K>
-    __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
+    template <int K> __device__ __forceinline__ void after_row(const int32_t (&h)[K], int c0, int row) {
         int32_t of[4] = {h[0], h[1], h[2], h[3]};  // none waits long for another
 #pragma unroll
         for (int k = 4; k < K; k++) of[k % 4] = max(of[k % 4], h[k]);
@@ -114,10 +116,10 @@ struct LocalStrips : ChosenEnd {
         for (int k = K - 1; k >= 0; k--)
             if (h[k] == maximum) first = k;
         // the rows come in their order
-        if (maximum > best_.score || (maximum == best_.score && c0 + first + 1 < best_.j)) best_ = {maximum, row, c0 + first + 1};
+        if (maximum > best_.score || (maximum == best_.score && c0 + first + 1 < best_.j))
+            best_ = {maximum, row, c0 + first + 1};
     }
-    template <int K>
-    __device__ __forceinline__ void after_strip(const int32_t (&)[K], int) {}
+    template <int K> __device__ __forceinline__ void after_strip(const int32_t (&)[K], int) {}
 };
 
 }  // namespace nw

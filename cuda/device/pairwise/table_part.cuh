@@ -24,11 +24,11 @@ struct BorderedPart : TablePart {
     }
 };
 
-// The scores of a part by strips, with borders kept. `ring` borders of n rows are reused in turn, each after its reader has
-// gone. After the progress of all strips comes the best score so far.
+// The scores of a part by strips, with borders kept. `ring` borders of n rows are reused in turn, each after its reader
+// has gone. After the progress of all strips comes the best score so far.
 template <class Ends, bool Affine, class Columns, class Found>
-__device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
-                                            int ring, int* progress, Found* found) {
+__device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket,
+    int2* borders, int ring, int* progress, Found* found) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);
@@ -46,17 +46,16 @@ __device__ __forceinline__ void part_strips(const BorderedPart& part, const Lazy
             wait_for(progress, at - ring, done);
             wait_for(progress, at - ring + 1, done);
         }
-        strip_of_pair<Ends, Affine, false>(StripTask{0, 0, at, 0, 0}, at, part, columns, part.query, part.n, part.m, scheme,
-                                           at == 0 ? part.left : right_of(at - 1), right_of(at), progress, progress + strips,
-                                           nullptr, found);
+        strip_of_pair<Ends, Affine, false>(StripTask{0, 0, at, 0, 0}, at, part, columns, part.query, part.n, part.m,
+            scheme, at == 0 ? part.left : right_of(at - 1), right_of(at), progress, progress + strips, nullptr, found);
     }
 }
 
-// The directions of `count` parts, `strips` in all: a border for every strip. `ends`: a part's score, of which none but that
-// of a whole table is wanted.
+// The directions of `count` parts, `strips` in all: a border for every strip. `ends`: a part's score, of which none but
+// that of a whole table is wanted.
 template <class Ends, bool Affine, class Columns, class Found>
 __device__ __forceinline__ void part_directions(const TablePart* parts, int count, int strips, const LazyScheme& scheme,
-                                                unsigned* ticket, int2* borders, int* progress, uint32_t* directions, Found* ends) {
+    unsigned* ticket, int2* borders, int* progress, uint32_t* directions, Found* ends) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);
@@ -70,10 +69,10 @@ __device__ __forceinline__ void part_directions(const TablePart* parts, int coun
         Columns columns;
         columns.build(part.target, strip * width + lane * Columns::columns_of_lane, part.m, scheme, table_of_scores);
         int2* right = borders + part.borders_at + int64_t(strip) * part.n;
-        const StripTask task{0, 0, strip, number, part.directions_at + int64_t(strip) * (part.n + warp_size - 1) * (2 * warp_size)};
+        const StripTask task{
+            0, 0, strip, number, part.directions_at + int64_t(strip) * (part.n + warp_size - 1) * (2 * warp_size)};
         diagonal_strip<Ends, Affine, true>(task, at, part, columns, part.query, part.n, part.m, scheme,
-                                           strip == 0 ? part.left : right - part.n, right, progress,
-                                           directions + task.directions_at, ends);
+            strip == 0 ? part.left : right - part.n, right, progress, directions + task.directions_at, ends);
     }
 }
 
@@ -84,7 +83,8 @@ __device__ __forceinline__ int part_of_cell(const TablePart* parts, int count, i
         bool has = false;
         if (at < count) {
             const TablePart& part = parts[at];
-            has = i > part.first_row && i <= part.first_row + part.n && j > part.first_column && j <= part.first_column + part.m;
+            has = i > part.first_row && i <= part.first_row + part.n && j > part.first_column &&
+                  j <= part.first_column + part.m;
         }
         const unsigned found = __ballot_sync(0xffffffffu, has);
         if (found) return first + __ffs(int(found)) - 1;

@@ -9,15 +9,13 @@ namespace nw {
 struct TraceSpan {
     int first, last;  // rows first + 1 ... last
 };
-template <int K>
-__device__ __forceinline__ TraceSpan trace_span(const TraceTask& task, int strip, int rows) {
+template <int K> __device__ __forceinline__ TraceSpan trace_span(const TraceTask& task, int strip, int rows) {
     const int first = max(0, min(rows, strip * K - task.band_high)) / row_step * row_step;
     return {first, min(rows, min(first + task.height, max(first, strip * K + K - task.band_low)))};
 }
 
 // The borders of one alignment, one half of a lane's words.
-template <class Word>
-struct Kept {
+template <class Word> struct Kept {
     const uint32_t* column_h;
     const uint32_t* column_e;
     const uint32_t* rows_h;
@@ -78,16 +76,17 @@ struct Path {
 // One alignment. In one piece, as is trace_strip: a tile's rows, borders and directions are a dozen values that its
 // computation and its walk share.
 template <class Word, int K, bool Affine>
-__device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept, const LazyScheme& scheme,
-                                                  const uint8_t* query, int n, const uint8_t* target, int m, int rows,
-                                                  int identical, uint32_t* runs) {
+__device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept,
+    const LazyScheme& scheme, const uint8_t* query, int n, const uint8_t* target, int m, int rows, int identical,
+    uint32_t* runs) {
     Path path(runs);
     Walk walk = path.begin({0, n, m}, n, m, 0);
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
     uint32_t directions[row_step * (K / 8)];
     bool at_end = true;
     while (walk.i > 0 && walk.j > 0) {
-        const int strip = int(walk.j - 1) / K, c0 = strip * K, block = int(walk.i - 1) / row_step, i0 = block * row_step;
+        const int strip = int(walk.j - 1) / K, c0 = strip * K, block = int(walk.i - 1) / row_step,
+                  i0 = block * row_step;
         const TraceSpan span = trace_span<K>(task, strip, rows);
         const TraceSpan before = trace_span<K>(task, strip - 1, rows);
         const int64_t columns = int64_t(strip - 1) * task.height - before.first;  // index of row 0 of the left border
@@ -118,10 +117,11 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
             const int32_t next_diagonal = left;
             const int32_t* scores = scheme.scores + query[row] * scheme.symbols;
             uint32_t packed[K / 8] = {};
-            state.row_directions([&](int k) { return scores[symbols[k]] + 2 * scheme.shift; }, diagonal, left, e, minus_open,
-                                 [&](int k, int32_t bits) {
-                                     packed[k / 8] = k % 8 ? packed[k / 8] << 4 | uint32_t(bits) : uint32_t(bits);
-                                 });
+            state.row_directions([&](int k) { return scores[symbols[k]] + 2 * scheme.shift; }, diagonal, left, e,
+                minus_open,
+                [&](int k, int32_t bits) {
+                    packed[k / 8] = k % 8 ? packed[k / 8] << 4 | uint32_t(bits) : uint32_t(bits);
+                });
 #pragma unroll
             for (int w = 0; w < K / 8; w++) directions[r * (K / 8) + w] = packed[w];
             diagonal = next_diagonal;
@@ -147,8 +147,7 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
 }
 
 // The scores of a row of two alignments with queries of their own.
-template <int K>
-struct TwoRows {
+template <int K> struct TwoRows {
     uint4 low[K / 8], high[K / 8];
     __device__ __forceinline__ int16x2 operator()(int k) const {
         const uint4 &a = low[k / 8], &b = high[k / 8];
@@ -163,8 +162,7 @@ struct TwoRows {
 // The sweep of RScan: every strip's right column and every row_step-th row kept, only the rows of the band.
 template <class Word, int K, bool Affine, class RowScores>
 __device__ __forceinline__ void trace_strip(const TraceTask& task, int strip, int rows, const LazyScheme& scheme,
-                                            const RowScores& row_scores, uint32_t* column_h, uint32_t* column_e,
-                                            uint32_t* rows_h, uint32_t* rows_f, int lane) {
+    const RowScores& row_scores, uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h, uint32_t* rows_f, int lane) {
     using W = WordOf<Word>;
     const TraceSpan span = trace_span<K>(task, strip, rows), before = trace_span<K>(task, strip - 1, rows);
     const Word minus_open = W::both(-scheme.opening);
@@ -186,7 +184,8 @@ __device__ __forceinline__ void trace_strip(const TraceTask& task, int strip, in
     Word diagonal = outside;
     if (first) diagonal = top ? W::both(scheme.bias) : border;
     else if (top) diagonal = border;
-    else if (span.first > before.first && span.first <= before.last) diagonal = W::from(left_h[(span.first - 1) * warp_size]);
+    else if (span.first > before.first && span.first <= before.last)
+        diagonal = W::from(left_h[(span.first - 1) * warp_size]);
     constexpr int ahead = 4;
     uint32_t next_h[ahead], next_e[ahead];
     const auto fetch = [&](int r, int row) {

@@ -1,7 +1,7 @@
-// The traceback through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
-// the same. It reads the directions of a strip in windows of some steps and of the lanes' columns on the left of where it
-// stands, all loads at once, as each takes as long as hundreds of steps; and takes pairs of symbols from the window as many
-// at a time as follow each other.
+// The traceback through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of
+// whose lanes know the same. It reads the directions of a strip in windows of some steps and of the lanes' columns on
+// the left of where it stands, all loads at once, as each takes as long as hundreds of steps; and takes pairs of
+// symbols from the window as many at a time as follow each other.
 #pragma once
 #include "device/pairwise/diagonal_scan.cuh"
 #include "device/pairwise/trace_scan.cuh"
@@ -14,8 +14,8 @@ using Window = uint32_t[window_steps * window_lanes * 2];
 
 class WindowWalk {
 public:
-    __device__ __forceinline__ WindowWalk(const uint8_t* query, int n, const uint8_t* target, const uint32_t* directions,
-                                          Window& window, int identical)
+    __device__ __forceinline__ WindowWalk(
+        const uint8_t* query, int n, const uint8_t* target, const uint32_t* directions, Window& window, int identical)
         : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
           lane_(threadIdx.x % warp_size) {}
 
@@ -23,7 +23,8 @@ public:
     __device__ __forceinline__ void run(Walk& walk, Path& path) {
         while (walk.i > 0 && walk.j > 0 && walk.state != ended) {
             load(int(walk.i), int(walk.j));
-            while (go_on(walk, path)) {}
+            while (go_on(walk, path)) {
+            }
         }
     }
 
@@ -32,12 +33,14 @@ private:
 
     // The steps of a strip up to that of cell (i, j), and the lanes up to that of column j.
     __device__ __forceinline__ void load(int i, int j) {
-        constexpr int at_once = window_lanes / 2, rounds = window_steps * at_once / warp_size;  // of 16 bytes, two lanes' words
+        constexpr int at_once = window_lanes / 2,
+                      rounds = window_steps * at_once / warp_size;  // of 16 bytes, two lanes' words
         strip_ = (j - 1) / width;
         const int lane = (j - 1) % width / K, last = i - 1 + lane;
         first_ = max(0, last - window_steps + 1);
         first_lane_ = max(0, lane / 2 * 2 + 2 - window_lanes);
-        const uint4* from = reinterpret_cast<const uint4*>(directions_ + (int64_t(strip_) * (n_ + warp_size - 1) + first_) * (2 * warp_size)) +
+        const uint4* from = reinterpret_cast<const uint4*>(
+                                directions_ + (int64_t(strip_) * (n_ + warp_size - 1) + first_) * (2 * warp_size)) +
                             first_lane_ / 2;
         uint4 found[rounds];
 #pragma unroll
@@ -55,7 +58,8 @@ private:
     __device__ __forceinline__ int bits(int i, int j) const {
         const int column = j - 1 - strip_ * width, lane = column / K, step = i - 1 + lane - first_;
         if (i <= 0 || column < first_lane_ * K || step < 0) return -1;
-        return int(window_[(step * window_lanes + lane - first_lane_) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
+        return int(
+            window_[(step * window_lanes + lane - first_lane_) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
     }
 
     __device__ __forceinline__ bool is_match(int i, int j) const {

@@ -114,7 +114,7 @@ class Device:
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
         self.slots: list[Any] = []
-        self._resident: dict[str, Any] = {}
+        self._resident: dict[tuple[Any, ...], tuple[Any, tuple[object, ...]]] = {}
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
         self.driver: Any = None
@@ -227,18 +227,20 @@ class Device:
             self._functions[key] = self.module(source, defines).get_function(name)
         return self._functions[key]
 
-    def resident(self, key: str, make: Callable[[], Result]) -> Result:
-        """An object that stays on the device between batches (a reference, an index), made once per ``key``."""
-        if key not in self._resident:
-            self._resident[key] = make()
-        made: Result = self._resident[key]
+    def resident(self, key: str, make: Callable[[], Result], *owners: object) -> Result:
+        """An object that stays on the device between batches (a reference, an index), made once per ``key`` and
+        ``owners``, which it keeps alive, so that their identities stay unique.
+        """
+        full_key = (key, *map(id, owners))
+        if full_key not in self._resident:
+            self._resident[full_key] = make(), owners
+        made: Result = self._resident[full_key][0]
         return made
 
-    def forget(self, key: str) -> None:
-        """Free what :meth:`resident` made for ``key``; waits for the device's kernels."""
-        made = self._resident.pop(key, None)
-        if made is not None:
-            made.free()
+    def forget(self, key: str, *owners: object) -> None:
+        """Free what :meth:`resident` made; waits for the device's kernels."""
+        if (kept := self._resident.pop((key, *map(id, owners)), None)) is not None:
+            kept[0].free()
 
     def allocate(self, size: int) -> Any:
         """Device memory within the budget.
@@ -297,7 +299,7 @@ class Device:
         """Free the slots' memory after an out-of-memory error; it is allocated again on demand."""
         for slot in self.slots:
             slot.release()
-        for key in [key for key in self._resident if key.startswith(KEPT)]:
+        for key in [key for key, *_ in self._resident if key.startswith(KEPT)]:
             self.forget(key)
         self._free_retired()
         self.pinned_pool.clear()
@@ -326,7 +328,7 @@ class Device:
             for slot in self.slots:
                 slot.close()
             self._free_retired()
-            for item in self._resident.values():
+            for item, _ in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
         self.pinned_pool.close()

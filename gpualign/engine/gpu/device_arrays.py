@@ -59,7 +59,6 @@ class DeviceArrays:
     Args:
         padding: bytes of zeros before and after each.
         beyond: arrays that do not fit stay in pinned host memory, where kernels read them over the bus.
-        owner: kept alive, as its id is part of the key under which the arrays are resident.
 
     Attributes:
         addresses: device address of each array.
@@ -74,9 +73,8 @@ class DeviceArrays:
         *arrays: NDArray[Any] | Computed,
         padding: int = 0,
         beyond: bool = False,
-        owner: object = None,
     ) -> None:
-        self._device, self._padding, self._beyond, self._owner = device, padding, beyond, owner
+        self._device, self._padding, self._beyond = device, padding, beyond
         self._held: list[tuple[Any, int]] = []
         self._mapped: list[NDArray[np.uint8]] = []
         start = time.perf_counter()
@@ -155,7 +153,7 @@ class DeviceText(DeviceArrays):
             _native.fill_known_bits(native, start // 4, buffer.view(np.uint32))
 
         mask = Computed(4 * reference.mask_words, fill_mask)
-        super().__init__(device, reference.words, mask, padding=4 * PAD_WORDS, beyond=beyond, owner=reference)
+        super().__init__(device, reference.words, mask, padding=4 * PAD_WORDS, beyond=beyond)
         self.text, self.mask = self.addresses
 
 

@@ -294,8 +294,9 @@ class MapKernel:
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
         tables = self.device.resident(
-            f"map tables {longest} {id(self)}",
+            f"map tables {longest}",
             lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
+            *(self.params, self._model),
         )
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):

@@ -34,7 +34,7 @@ def padded_mask(reference: Reference) -> NDArray[np.uint32]:
 
 def resident_text(device: Device, reference: Reference) -> DeviceText:
     """The reference's bases and ACGT mask, resident on the device."""
-    return device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    return device.resident("text", lambda: DeviceText(device, reference, beyond=True), reference)
 
 
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
@@ -51,10 +51,11 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
         reference = index.reference
         text = resident_text(device, reference)
         arrays = device.resident(
-            f"map index {id(index)}",
+            "map index",
             lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
+            index,
         )
         contig_offsets, offsets, entries = arrays.addresses
         return target_of(index, offsets, entries, text.text, text.mask, contig_offsets)
 
-    return device.resident(f"map target {id(index)}", target)
+    return device.resident("map target", target, index)

@@ -264,10 +264,7 @@ class MapAndTextKernel:
 def resident_text_target(device: Device, reference: Reference) -> np.void:
     """``TextTarget`` of cuda/abi/text.hpp with its arrays resident on the device."""
     text = resident_text(device, reference)
-    arrays = device.resident(
-        f"bases {id(reference)}",
-        lambda: DeviceArrays(device, *text_arrays(reference), beyond=True, owner=reference),
-    )
+    arrays = device.resident("bases", lambda: DeviceArrays(device, *text_arrays(reference), beyond=True), reference)
     return text_target(reference, text.text, text.mask, *arrays.addresses)
 
 

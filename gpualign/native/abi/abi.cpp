@@ -15,9 +15,10 @@ namespace gpualign {
 
 // {name: (size, [(field, offset, type, count of an array or 0), ...])}
 static auto abi_structs() {
-    std::map<std::string, std::tuple<size_t, std::vector<std::tuple<std::string, size_t, std::string, size_t>>>> structs;
-    for (const auto& command : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(),
-        verify_abi()})
+    std::map<std::string, std::tuple<size_t, std::vector<std::tuple<std::string, size_t, std::string, size_t>>>>
+        structs;
+    for (const auto& command :
+        {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(), verify_abi()})
         for (const AbiStruct& entry : command) {
             std::vector<std::tuple<std::string, size_t, std::string, size_t>> fields;
             size_t covered = 0;
@@ -25,14 +26,13 @@ static auto abi_structs() {
                 fields.emplace_back(field.name, field.offset, field.type, field.count);
                 covered += field.bytes;
             }
-            if (covered != entry.size) throw std::logic_error(entry.name + ": a field is not listed, or there is padding");
+            if (covered != entry.size)
+                throw std::logic_error(entry.name + ": a field is not listed, or there is padding");
             structs[entry.name] = {entry.size, std::move(fields)};
         }
     return structs;
 }
 
-void bind_abi(nb::module_& m) {
-    m.def("abi_structs", &abi_structs, "Layout of the structs that cross to a device.");
-}
+void bind_abi(nb::module_& m) { m.def("abi_structs", &abi_structs, "Layout of the structs that cross to a device."); }
 
 }  // namespace gpualign

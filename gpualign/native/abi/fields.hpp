@@ -23,8 +23,7 @@ struct AbiStruct {
     std::vector<AbiField> fields;
 };
 
-template <class Value>
-std::string abi_type() {
+template <class Value> std::string abi_type() {
     if (std::is_pointer_v<Value>) return "u8";
     const char kind = std::is_floating_point_v<Value> ? 'f' : std::is_signed_v<Value> ? 'i' : 'u';
     return kind + std::to_string(sizeof(Value));
@@ -32,7 +31,7 @@ std::string abi_type() {
 
 // Describes a field; `type` is given if the field is a struct.
 template <class Struct, class Value>
-AbiField abi_field(const char* name, Value Struct::*member, const char* type = nullptr) {
+AbiField abi_field(const char* name, Value Struct::* member, const char* type = nullptr) {
     static const Struct object{};
     const auto offset = reinterpret_cast<const char*>(&(object.*member)) - reinterpret_cast<const char*>(&object);
     using Element = std::remove_extent_t<Value>;

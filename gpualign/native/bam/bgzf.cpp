@@ -60,7 +60,8 @@ struct IsalLibrary {
     }
 
     auto cut(Input<uint8_t> content, uint64_t before) const {
-        const size_t head = std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
+        const size_t head =
+            std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
         const size_t tail = (content.size() - head) % bgzf::kContent;
         const auto* begin = reinterpret_cast<const char*>(content.data());
         Text blocks;
@@ -68,7 +69,8 @@ struct IsalLibrary {
             nb::gil_scoped_release release;
             compressor()(content.data() + head, content.size() - head - tail, blocks);
         }
-        return tuple_of(nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
+        return tuple_of(
+            nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
     }
 
     auto inflate(Input<uint8_t> blocks) const {
@@ -121,7 +123,9 @@ Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
 // (bytes of the complete blocks at the beginning, whether what follows is not a block)
 auto whole_blocks(Input<uint8_t> data) {
     const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
-    const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
+    const auto is_block = [&] {
+        return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0;
+    };
     while (size_t(end - at) >= bgzf::kHeader && is_block()) {
         uint16_t last;
         std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
@@ -171,7 +175,8 @@ Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
     std::vector<uint64_t> places;
     for (size_t i = 0; i < sizes.size(); start += sizes.data()[i++]) {
         if (sizes.data()[i] == 0) throw std::invalid_argument("an empty piece");
-        const uint64_t stop = start + sizes.data()[i], first = reach(start), in_first = start - before, last = reach(stop - 1);
+        const uint64_t stop = start + sizes.data()[i], first = reach(start), in_first = start - before,
+                       last = reach(stop - 1);
         places.insert(places.end(), {first, last + block.bytes, in_first, before + block.content - stop});
     }
     return to_numpy(std::move(places));
@@ -185,7 +190,7 @@ auto count_blocks(Input<uint8_t> blocks) {
 // Prepares blocks for a device (InflateBatch): for each block with content, its payload aligned to 16 bytes, where
 // that is and its size, where its text goes and its size, and its CRC-32.
 void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64_t> places, Output<uint64_t> bytes,
-                  Output<uint64_t> text_places, Output<uint64_t> text_bytes, Output<uint32_t> checksums) {
+    Output<uint64_t> text_places, Output<uint64_t> text_bytes, Output<uint32_t> checksums) {
     nb::gil_scoped_release release;
     size_t i = 0, place = 0, text = 0;
     for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
@@ -205,33 +210,41 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 
 void bind_bgzf(nb::module_& m) {
     m.def("read_at", &read_at, nb::arg("places"),
-          "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file ends before.");
+        "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file "
+        "ends before.");
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
-          "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
+        "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
     m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
-          "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
+        "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
     m.attr("BGZF_STEP") = bgzf::kStep;
     m.def("bgzf_virtual_offsets", &virtual_offsets, nb::arg("blocks"), nb::arg("begin"),
-          "uint64: of every BGZF_STEP bytes of the content of whole blocks, the first of which begins at `begin`, the virtual offset; "
-          "the blocks hold multiples of that, but the last one with content. An empty block has one, too.");
+        "uint64: of every BGZF_STEP bytes of the content of whole blocks, the first of which begins at `begin`, the "
+        "virtual offset; "
+        "the blocks hold multiples of that, but the last one with content. An empty block has one, too.");
     m.def("bgzf_pieces", &pieces, nb::arg("blocks"), nb::arg("sizes"),
-          "Of pieces of these sizes, which whole blocks hold one after the other, uint64 (4 n,): where the first block of each begins, "
-          "where its last one ends, bytes of content before and after the piece in these. Raises ValueError where there is less.");
-    m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
-    m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
-          nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
+        "Of pieces of these sizes, which whole blocks hold one after the other, uint64 (4 n,): where the first block "
+        "of each begins, "
+        "where its last one ends, bytes of content before and after the piece in these. Raises ValueError where there "
+        "is less.");
+    m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"),
+        "(those that have text, bytes of it). Raises ValueError where one is damaged.");
+    m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"),
+        nb::arg("bytes"), nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"),
+        "Fills what a device takes of blocks (InflateBatch).");
     nb::class_<IsalLibrary>(m, "IsalLibrary", "BGZF by ISA-L, whose functions are at these addresses.")
-        .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
-             nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
+        .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"),
+            nb::arg("deflate"), nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
         .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
-             "The blocks of texts of these sizes, one after the other; no block has some of two.")
+            "The blocks of texts of these sizes, one after the other; no block has some of two.")
         .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
-             "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what begins the next).")
+            "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what "
+            "begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
-             "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.")
+            "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.")
         .def("inflate_into", &IsalLibrary::inflate_into, nb::arg("blocks"), nb::arg("text"),
-             "Writes the text of whole blocks to memory of at least a byte more. Raises ValueError where they are damaged.");
+            "Writes the text of whole blocks to memory of at least a byte more. Raises ValueError where they are "
+            "damaged.");
 }
 
 }  // namespace gpualign

@@ -54,7 +54,8 @@ constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 
 // Compresses content into BGZF blocks.
 class Compressor {
 public:
-    explicit Compressor(const Isal& isal) : isal_(isal), level_buf_(new uint8_t[kLevelBytes]), padded_(new uint8_t[kContent + kAhead]) {}
+    explicit Compressor(const Isal& isal)
+        : isal_(isal), level_buf_(new uint8_t[kLevelBytes]), padded_(new uint8_t[kContent + kAhead]) {}
 
     void operator()(const uint8_t* content, size_t size, Text& out) {
         out.reserve((size / kContent + 1) * kLargestBlock);
@@ -68,7 +69,8 @@ private:
 
     void block(const uint8_t* content, size_t size, Text& out) {
         std::memcpy(padded_.get(), content, size);
-        std::memset(padded_.get() + size, 0, kAhead);  // ISA-L reads beyond the end, and its output depends on what is there
+        std::memset(
+            padded_.get() + size, 0, kAhead);  // ISA-L reads beyond the end, and its output depends on what is there
         out.reserve(kLargestBlock);
         auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
         auto& stream = *static_cast<IsalDeflate*>(stream_.get());
@@ -104,7 +106,8 @@ struct Block {
         if (size_t(end - at) < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
         std::memcpy(&last, at + sizeof kBegin, sizeof last);
         block.bytes = size_t(last) + 1;
-        if (block.bytes > size_t(end - at) || block.bytes < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
+        if (block.bytes > size_t(end - at) || block.bytes < kHeader + kTrailer)
+            throw std::invalid_argument("a block is cut short");
         block.payload = at + kHeader, block.payload_bytes = block.bytes - kHeader - kTrailer;
         std::memcpy(&block.crc, at + block.bytes - 8, sizeof block.crc);
         std::memcpy(&block.content, at + block.bytes - 4, sizeof block.content);
@@ -140,7 +143,8 @@ inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, uint8_
         isal.inflate_init(&stream);
         stream.next_in = block.payload, stream.avail_in = uint32_t(block.payload_bytes);
         stream.next_out = out, stream.avail_out = uint32_t(std::min(kLargestBlock + 1, space));
-        if (isal.inflate(&stream) != 0 || stream.total_out != block.content) throw std::invalid_argument("a block ends elsewhere than it says");
+        if (isal.inflate(&stream) != 0 || stream.total_out != block.content)
+            throw std::invalid_argument("a block ends elsewhere than it says");
         if (isal.crc32(0, out, block.content) != block.crc) throw std::invalid_argument("a block's checksum is wrong");
         out += block.content, space -= block.content, at += block.bytes;
     }

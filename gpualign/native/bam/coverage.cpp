@@ -44,13 +44,15 @@ void bind_coverage(nb::module_& m) {
     nb::class_<CoverageCounter>(m, "CoverageCounter", "Depth of coverage, from records sorted by coordinate.")
         .def(nb::init<std::vector<int64_t>, std::vector<std::string>>(), nb::arg("lengths"), nb::arg("names"))
         .def("changes", &changes, nb::arg("records"),
-             "What `add` takes of BAM records, uint8, from any thread. Raises ValueError where they are not sorted or damaged.")
+            "What `add` takes of BAM records, uint8, from any thread. Raises ValueError where they are not sorted or "
+            "damaged.")
         .def("add", &add, nb::arg("changes"),
-             "Takes those of the next records and returns lines of bedGraph, uint8; none where no names were given. Raises "
-             "ValueError where they are not sorted.")
+            "Takes those of the next records and returns lines of bedGraph, uint8; none where no names were given. "
+            "Raises "
+            "ValueError where they are not sorted.")
         .def("finish", &finish, "The last lines.")
         .def("contigs", &contigs,
-             "For each contig with records: (number, sum of depths, greatest depth, int64 positions of each depth).");
+            "For each contig with records: (number, sum of depths, greatest depth, int64 positions of each depth).");
 }
 
 }  // namespace gpualign

@@ -24,7 +24,8 @@ struct ContigCoverage {
 class CoverageCounter {
 public:
     // `names`: of the contigs if bedGraph is wanted, else empty.
-    CoverageCounter(std::vector<int64_t> lengths, std::vector<std::string> names) : lengths_(std::move(lengths)), names_(std::move(names)) {}
+    CoverageCounter(std::vector<int64_t> lengths, std::vector<std::string> names)
+        : lengths_(std::move(lengths)), names_(std::move(names)) {}
 
     size_t contig_count() const { return lengths_.size(); }
 
@@ -49,7 +50,8 @@ public:
     const std::vector<ContigCoverage>& contigs() const { return contigs_; }
 
 private:
-    static constexpr int64_t kMaxDepth = 400000;  // higher depths count as this in the distribution, similar to mosdepth
+    static constexpr int64_t kMaxDepth =
+        400000;  // higher depths count as this in the distribution, similar to mosdepth
 
     void settle(const DepthChanges::Open& open) {
         if (open.waits && !(open.meets && waiting_.has(open.key))) return waiting_.put(open.key, open.mate);
@@ -97,7 +99,8 @@ private:
 
     void next_contig(int32_t contig) {
         if (contig_ >= 0) finish_contig();
-        for (int32_t empty = contig_ + 1; empty < contig && !names_.empty(); empty++) line(empty, 0, lengths_[size_t(empty)], 0);
+        for (int32_t empty = contig_ + 1; empty < contig && !names_.empty(); empty++)
+            line(empty, 0, lengths_[size_t(empty)], 0);
         contig_ = contig;
         run_ = depth_ = 0;
         if (size_t(contig) < lengths_.size()) contigs_.push_back({contig, 0, 0, {}});

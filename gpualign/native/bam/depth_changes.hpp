@@ -29,8 +29,7 @@ struct DepthChange {
 using Segments = std::vector<std::pair<Locus, Locus>>;
 
 // Calls take(begin, end) for the intervals that both cover.
-template <class Take>
-void each_overlap(const Segments& a, const Segments& b, Take&& take) {
+template <class Take> void each_overlap(const Segments& a, const Segments& b, Take&& take) {
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
         const Locus begin = std::max(a[i].first, b[j].first), end = std::min(a[i].second, b[j].second);
         if (begin < end) take(begin, end);
@@ -66,8 +65,7 @@ public:
             else ++mate;
         }
     }
-    template <class Visit>
-    void each(Visit&& visit) const {
+    template <class Visit> void each(Visit&& visit) const {
         for (const auto& [key, mates] : mates_)
             for (const Mate& mate : mates) visit(key, mate);
     }
@@ -124,7 +122,8 @@ private:
         find_segments(record, at);
         advance(at);
         for (const auto& [begin, end] : segments_) count(begin, end, 1);
-        if (record.is(kFlagProper) && !record.is(kFlagSupplementary) && record.contig() == record.mate_contig()) count_overlap_once(record, at);
+        if (record.is(kFlagProper) && !record.is(kFlagSupplementary) && record.contig() == record.mate_contig())
+            count_overlap_once(record, at);
     }
 
     void next_contig(Locus at) {
@@ -161,7 +160,8 @@ private:
         const bool twins = at == other;
         if (other > first_ && at >= reach_ && !twins) return;  // the other mate was in this batch
         const uint64_t pair = key(record, other, at);
-        if (other <= first_ && (twins || !waiting_.has(pair))) return open_.push_back({pair, true, twins && overlaps, {at, segments_}});
+        if (other <= first_ && (twins || !waiting_.has(pair)))
+            return open_.push_back({pair, true, twins && overlaps, {at, segments_}});
         if (twins && overlaps && !waiting_.has(pair)) {
             reach_ = std::max(reach_, end_);
             return waiting_.put(pair, {other, segments_});
@@ -170,7 +170,9 @@ private:
     }
 
     // Key of a pair: its name, and where its mates begin.
-    static uint64_t key(const BamRecord& record, Locus first, Locus second) { return hash_text(record.name(), mix(mix(first) ^ second)); }
+    static uint64_t key(const BamRecord& record, Locus first, Locus second) {
+        return hash_text(record.name(), mix(mix(first) ^ second));
+    }
 
     void count(Locus begin, Locus end, int32_t by) {
         change(begin, by);
@@ -200,8 +202,7 @@ private:
     }
 
     // Calls visit(locus, change) for the changes before `end`, in order, and clears them.
-    template <class Visit>
-    void each_change(Locus end, Visit&& visit) {
+    template <class Visit> void each_change(Locus end, Visit&& visit) {
         const size_t mask = ring_.size() - 1;
         for (Locus at = begin_; at < end;) {
             const size_t i = size_t(at) & mask;

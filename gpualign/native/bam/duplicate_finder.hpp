@@ -43,8 +43,7 @@ public:
         size_ = 0;
         return all;
     }
-    template <class Visit>
-    void each(Visit&& visit) const {
+    template <class Visit> void each(Visit&& visit) const {
         for (size_t i = 0; i < size_; i++) visit(blocks_[i / kBlock][i % kBlock]);
     }
 
@@ -71,14 +70,17 @@ class DuplicateFinder {
 public:
     // optical_distance: in pixels; 0: optical duplicates are not distinguished.
     DuplicateFinder(size_t libraries, uint32_t optical_distance)
-        : optical_distance_(optical_distance), counts_(libraries), duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
+        : optical_distance_(optical_distance), counts_(libraries), duplicates_(libraries), pairs_(kParts),
+          singles_(kParts) {}
 
     // Adds the ends of the next batch, which has `templates` templates. Throws std::invalid_argument.
     void add(const TemplateEnds* ends, size_t count, int64_t templates) {
-        if (templates_ + templates > int64_t(UINT32_MAX)) throw std::invalid_argument("more than 4,294,967,295 templates");
+        if (templates_ + templates > int64_t(UINT32_MAX))
+            throw std::invalid_argument("more than 4,294,967,295 templates");
         for (size_t i = 0; i < count; i++) {
             TemplateEnds given = ends[i];
-            if (given.library() >= counts_.size() || given.number >= templates) throw std::invalid_argument("no ends of templates");
+            if (given.library() >= counts_.size() || given.number >= templates)
+                throw std::invalid_argument("no ends of templates");
             given.number += uint32_t(templates_);
             if (given.second == kNoEnd) singles_[part_of(single_hash(given.first, given.group))].push(given);
             else pairs_[part_of(pair_hash(given))].push(given);
@@ -111,11 +113,14 @@ public:
 
 private:
     static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
-    static constexpr uint64_t kEndOfPair = 0;  // `second` of an entry that represents a mate of a pair among single reads
+    static constexpr uint64_t kEndOfPair =
+        0;  // `second` of an entry that represents a mate of a pair among single reads
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
-    static uint64_t pair_hash(const TemplateEnds& pair) { return mix(single_hash(pair.first, pair.group) ^ pair.second); }
+    static uint64_t pair_hash(const TemplateEnds& pair) {
+        return mix(single_hash(pair.first, pair.group) ^ pair.second);
+    }
 
     // Bloom filter with one hash and 16 bits per single read, so that few ends of pairs need to be compared.
     void fill_filter(int threads) {
@@ -141,7 +146,8 @@ private:
     static std::vector<TemplateEnds> sorted(EndsList& list) {
         std::vector<TemplateEnds> all = list.take();
         std::sort(all.begin(), all.end(), [](const TemplateEnds& a, const TemplateEnds& b) {
-            return std::tie(a.first, a.group, a.second, b.score, a.number) < std::tie(b.first, b.group, b.second, a.score, b.number);
+            return std::tie(a.first, a.group, a.second, b.score, a.number) <
+                   std::tie(b.first, b.group, b.second, a.score, b.number);
         });
         return all;
     }
@@ -150,7 +156,8 @@ private:
     template <class Equal, class Visit>
     static void each_set(const std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) {
         for (size_t begin = 0, end; begin < all.size(); begin = end) {
-            for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {}
+            for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {
+            }
             visit(all.data() + begin, all.data() + end);
         }
     }
@@ -190,7 +197,8 @@ private:
     size_t mark(const TemplateEnds* begin, const TemplateEnds* end, OpticalDuplicates& optical) {
         for (const TemplateEnds* at = begin + 1; at < end; at++) status_[at->number] = kLibraryDuplicate;
         if (optical_distance_ == 0) return 0;
-        return optical.find(begin, size_t(end - begin), [&](const TemplateEnds& copy) { status_[copy.number] = kOpticalDuplicate; });
+        return optical.find(
+            begin, size_t(end - begin), [&](const TemplateEnds& copy) { status_[copy.number] = kOpticalDuplicate; });
     }
 
     // A single read that begins where a mate of a pair does is the duplicate, whatever its qualities.
@@ -210,7 +218,9 @@ private:
         const std::vector<TemplateEnds> all = sorted(singles_[part]);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
-        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) { return a.first == b.first && a.group == b.group; };
+        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) {
+            return a.first == b.first && a.group == b.group;
+        };
         each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             if (begin->second != kEndOfPair) {
                 mark(begin, end, optical);

@@ -17,8 +17,9 @@ constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = siz
 constexpr size_t kTagLength = 2;
 
 // (ends, counts, templates): kWords numbers per template with a mapped read; kCounts per library.
-auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
-                         uint16_t no_library, bool cells, bool by_read_group, const std::string& barcode_tags, bool barcode_in_name) {
+auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups,
+    const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group,
+    const std::string& barcode_tags, bool barcode_in_name) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
     for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
@@ -37,14 +38,15 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
-        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped,
-                                     library.without_barcode});
+        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary,
+                                        library.unmapped, library.without_barcode});
     return tuple_of(to_numpy_words(collector.take()), to_numpy(std::move(counts)), collector.templates());
 }
 
 void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<int64_t>, int64_t>& batch) {
     const auto& [ends, counts, templates] = batch;
-    if (ends.size() % kWords || counts.size() > kCounts * finder.libraries()) throw nb::value_error("no ends of templates");
+    if (ends.size() % kWords || counts.size() > kCounts * finder.libraries())
+        throw nb::value_error("no ends of templates");
     {
         nb::gil_scoped_release release;
         finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, templates);
@@ -72,7 +74,7 @@ auto library_counts(DuplicateFinder& finder) {
         const LibraryCounts& all = finder.counts(i);
         const DuplicateCounts& duplicates = finder.duplicates()[i];
         rows.push_back({all.unpaired, all.pairs, all.secondary_or_supplementary, all.unmapped, duplicates.unpaired,
-                        duplicates.pairs, duplicates.optical_pairs});
+            duplicates.pairs, duplicates.optical_pairs});
     }
     return rows;
 }
@@ -86,22 +88,27 @@ int64_t without_barcode(DuplicateFinder& finder) {
 }  // namespace
 
 void bind_duplicates(nb::module_& m) {
-    m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
-          nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"),
-          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, counts, templates). "
-          "Raises ValueError where they are damaged.");
+    m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"),
+        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"),
+        nb::arg("barcode_in_name"),
+        "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, counts, "
+        "templates). "
+        "Raises ValueError where they are damaged.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
         .def(nb::init<size_t, uint32_t>(), nb::arg("libraries"), nb::arg("optical_distance"))
         .def("add", &add, nb::arg("batch"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
-             "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical one.")
+            "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical "
+            "one.")
         .def("library_counts", &library_counts,
-             "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate unpaired "
-             "reads, duplicate pairs, optical ones of these).")
+            "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate "
+            "unpaired "
+            "reads, duplicate pairs, optical ones of these).")
         .def("without_barcode", &without_barcode,
-             "Templates with a mapped read that have no barcode, or not all that were asked for.")
+            "Templates with a mapped read that have no barcode, or not all that were asked for.")
         .def("set_sizes", &DuplicateFinder::set_sizes,
-             "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical duplicates.");
+            "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical "
+            "duplicates.");
 }
 
 }  // namespace gpualign

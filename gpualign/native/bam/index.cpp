@@ -20,7 +20,8 @@ void bind_bam_index(nb::module_& m) {
             [](BamIndexBuilder* self, Input<int64_t> lengths, bool csi, uint64_t start) {
                 new (self) BamIndexBuilder({lengths.data(), lengths.data() + lengths.size()}, csi, start);
             },
-            nb::arg("contig_lengths"), nb::arg("csi"), nb::arg("start"), "start: uncompressed bytes before the first record.")
+            nb::arg("contig_lengths"), nb::arg("csi"), nb::arg("start"),
+            "start: uncompressed bytes before the first record.")
         .def(
             "spans",
             [](const BamIndexBuilder& self, Input<uint8_t> records) {
@@ -31,7 +32,8 @@ void bind_bam_index(nb::module_& m) {
                 }
                 return to_numpy_words(std::move(spans));
             },
-            nb::arg("records"), "What `add` takes of BAM records, from any thread. Raises ValueError where they are not sorted.")
+            nb::arg("records"),
+            "What `add` takes of BAM records, from any thread. Raises ValueError where they are not sorted.")
         .def(
             "add",
             [](BamIndexBuilder& self, Input<uint64_t> spans) {
@@ -46,7 +48,8 @@ void bind_bam_index(nb::module_& m) {
                 return nb::bytes(index.data(), index.size());
             },
             nb::arg("places"), nb::arg("step"),
-            "The index; .csi is still to be compressed. places: uint64, virtual offsets of every `step` bytes of the content, and "
+            "The index; .csi is still to be compressed. places: uint64, virtual offsets of every `step` bytes of the "
+            "content, and "
             "where the last block with content ends.");
 }
 

@@ -38,7 +38,8 @@ public:
         uint64_t first_window, last_window, bytes, mapped, unmapped;
 
         bool same_place(const Span& other) const {
-            return contig == other.contig && bin == other.bin && first_window == other.first_window && last_window == other.last_window;
+            return contig == other.contig && bin == other.bin && first_window == other.first_window &&
+                   last_window == other.last_window;
         }
         bool after(const Span& other) const {
             if (contig < 0 || other.contig < 0) return contig < 0;
@@ -114,12 +115,12 @@ private:
         Chunk all{kNowhere, 0};
         uint64_t mapped = 0, unmapped = 0;
 
-        template <class Translate>
-        void translate(Translate virtual_offset) {
+        template <class Translate> void translate(Translate virtual_offset) {
             for (auto& [bin, chunks] : bins)
                 for (Chunk& chunk : chunks) chunk = {virtual_offset(chunk.begin), virtual_offset(chunk.end)};
             for (size_t i = windows.size(); i-- > 0;)
-                windows[i] = windows[i] != kNowhere ? virtual_offset(windows[i]) : windows[i + 1];  // the last window always has a record
+                windows[i] = windows[i] != kNowhere ? virtual_offset(windows[i])
+                                                    : windows[i + 1];  // the last window always has a record
             if (all.begin != kNowhere) all = {virtual_offset(all.begin), virtual_offset(all.end)};
         }
 
@@ -144,7 +145,8 @@ private:
             std::sort(chunks.begin(), chunks.end());
             size_t last = 0;
             for (size_t i = 1; i < chunks.size(); i++) {
-                if (chunks[last].end >> 16 >= chunks[i].begin >> 16) chunks[last].end = std::max(chunks[last].end, chunks[i].end);
+                if (chunks[last].end >> 16 >= chunks[i].begin >> 16)
+                    chunks[last].end = std::max(chunks[last].end, chunks[i].end);
                 else chunks[++last] = chunks[i];
             }
             chunks.resize(last + 1);
@@ -157,8 +159,8 @@ private:
         const int64_t from = std::max(0, record.position());
         const int64_t to = std::max<int64_t>(from + 1, unmapped ? 0 : record.position() + record.span());
         const int32_t position = record.position();
-        return {record.contig(),           position, position, bin_of(from, to), uint64_t(from) >> kMinShift, uint64_t(to - 1) >> kMinShift,
-                record.size(), !unmapped, unmapped};
+        return {record.contig(), position, position, bin_of(from, to), uint64_t(from) >> kMinShift,
+            uint64_t(to - 1) >> kMinShift, record.size(), !unmapped, unmapped};
     }
 
     static void check_order(const Span& before, const Span& span) {
@@ -175,7 +177,8 @@ private:
             without_contig_ += span.mapped + span.unmapped;
             return;
         }
-        if (size_t(span.contig) >= contigs_.size()) throw std::invalid_argument("a record of a contig that the header has not");
+        if (size_t(span.contig) >= contigs_.size())
+            throw std::invalid_argument("a record of a contig that the header has not");
         if (!open_ || span.contig != contig_ || span.bin != bin_) {
             end_bin(begin);
             contig_ = span.contig, bin_ = span.bin, bin_begin_ = begin, open_ = true;
@@ -235,8 +238,7 @@ private:
         put<uint64_t>(out, chunk.end);
     }
 
-    template <class T>
-    static void put(std::string& out, T value) {
+    template <class T> static void put(std::string& out, T value) {
         out.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
 

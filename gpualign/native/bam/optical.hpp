@@ -18,8 +18,7 @@ public:
 
     // Calls mark(template) for the optical duplicates among a set of equal templates, best first; returns their
     // number. One template per cluster is not a duplicate: the best of the set, else that with the smallest x and y.
-    template <class Mark>
-    size_t find(const TemplateEnds* set, size_t size, Mark&& mark) {
+    template <class Mark> size_t find(const TemplateEnds* set, size_t size, Mark&& mark) {
         if (size == 2 && !near(set[0].cell, set[1].cell)) return 0;
         collect(set, size);
         if (points_.size() < 2) return 0;
@@ -68,7 +67,8 @@ private:
         }
         squares_.push_back(uint32_t(points_.size()));
         for (size_t s = 0; s + 1 < squares_.size(); s++)
-            for (const auto& [right, down] : {std::pair{0, 1}, {1, -1}, {1, 0}, {1, 1}}) join_with_neighbour(s, right, down);
+            for (const auto& [right, down] : {std::pair{0, 1}, {1, -1}, {1, 0}, {1, 1}})
+                join_with_neighbour(s, right, down);
     }
 
     void join_with_neighbour(size_t s, int right, int down) {
@@ -76,7 +76,7 @@ private:
         if (own.row == 0 && down < 0) return;
         const auto wanted = std::make_tuple(own.tile(), own.column + uint32_t(right), own.row + uint32_t(down));
         const auto found = std::lower_bound(squares_.begin() + ptrdiff_t(s), squares_.end() - 1, wanted,
-                                            [&](uint32_t begin, const auto& key) { return points_[begin].square() < key; });
+            [&](uint32_t begin, const auto& key) { return points_[begin].square() < key; });
         if (found == squares_.end() - 1 || points_[*found].square() != wanted) return;
         if (root(squares_[s]) == root(*found)) return;
         if (any_near(squares_[s], squares_[s + 1], *found, *(found + 1))) join(squares_[s], *found);
@@ -92,8 +92,7 @@ private:
         return false;
     }
 
-    template <class Mark>
-    size_t mark_clusters(const TemplateEnds* set, Mark&& mark) {
+    template <class Mark> size_t mark_clusters(const TemplateEnds* set, Mark&& mark) {
         kept_.assign(points_.size(), kNone);  // per root: the point that is not an optical duplicate
         const auto better = [&](uint32_t a, uint32_t b) {
             const Point &p = points_[a], &q = points_[b];

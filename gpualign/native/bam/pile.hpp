@@ -26,13 +26,13 @@ constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // coordinate of rec
 
 // The order of samtools sort: contig, position, strand; records without a contig last.
 inline uint64_t coordinate_of(const BamRecord& record) {
-    const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
+    const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff),
+                   position = uint64_t(int64_t(record.position()) + 1);
     return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
 }
 
 // Stable radix sort by digits of 11 bits.
-template <class Coordinate>
-class DigitSorter {
+template <class Coordinate> class DigitSorter {
 public:
     struct Place {
         Coordinate coordinate;
@@ -45,7 +45,8 @@ public:
         places_.resize(count);
         other_.resize(count);
         for (size_t i = 0; i < count; i++) places_[i] = {coordinate(i), uint32_t(i)};
-        for (int shift = 0; shift < int(8 * sizeof(Coordinate)) && maximum >> shift; shift += kBits) sort_by_digit(shift);
+        for (int shift = 0; shift < int(8 * sizeof(Coordinate)) && maximum >> shift; shift += kBits)
+            sort_by_digit(shift);
         return places_;
     }
 
@@ -110,8 +111,7 @@ struct DuplicateMarks {
 };
 
 // Calls visit(key, bytes up to the next one) for keys about `apart` bytes of records apart, beginning with the first.
-template <class Visit>
-void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit) {
+template <class Visit> void sample_keys(const SortKey* keys, size_t count, uint64_t apart, Visit visit) {
     size_t from = 0;
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -164,7 +164,8 @@ public:
     }
 
     // Appends the records from `low` to before `high` as blocks of about `block_bytes`.
-    void merge(Bound low, Bound high, size_t block_bytes, Scratch& scratch, Text& out, std::vector<RunBlock>& blocks) const {
+    void merge(
+        Bound low, Bound high, size_t block_bytes, Scratch& scratch, Text& out, std::vector<RunBlock>& blocks) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = in_order(scratch);
         out.reserve(Text::kSpare + bytes + (sizeof(SortKey) + RunBlock::kAlignment) * places.size());
@@ -180,7 +181,8 @@ public:
             for (size_t i = begin; i < end; i++) copy(item_ahead(scratch.items, places, i), {}, out);
             while (out.size() % RunBlock::kAlignment) out.put('\0');
             const Item &first = scratch.items[places[begin].index], &last = scratch.items[places[end - 1].index];
-            blocks.push_back({{first.coordinate, first.number}, {last.coordinate, last.number}, key_bytes, out.size() - at});
+            blocks.push_back(
+                {{first.coordinate, first.number}, {last.coordinate, last.number}, key_bytes, out.size() - at});
         }
     }
 
@@ -195,7 +197,8 @@ private:
 
         const SortKey* bound(Bound at) const {
             return std::partition_point(keys, keys + count, [&](const SortKey& key) {
-                return key.coordinate < at.coordinate || (key.coordinate == at.coordinate && key.number + first < at.number);
+                return key.coordinate < at.coordinate ||
+                       (key.coordinate == at.coordinate && key.number + first < at.number);
             });
         }
     };
@@ -207,7 +210,8 @@ private:
         for (const Piece& piece : pieces_) {
             const SortKey *end = piece.bound(high), *key = piece.bound(low);
             for (; key < end; key++) {
-                scratch.items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size});
+                scratch.items.push_back(
+                    {key->coordinate, key->number + piece.first, piece.records + key->offset, key->size});
                 bytes += key->size;
             }
         }
@@ -219,14 +223,17 @@ private:
         std::vector<Item>& items = scratch.items;
         const auto less = [](const Item& a, const Item& b) { return a.coordinate < b.coordinate; };
         const auto [least, largest] = std::minmax_element(items.begin(), items.end(), less);
-        const uint64_t base = items.empty() ? 0 : least->coordinate, width = items.empty() ? 0 : largest->coordinate - base;
+        const uint64_t base = items.empty() ? 0 : least->coordinate,
+                       width = items.empty() ? 0 : largest->coordinate - base;
         const bool narrow = width <= UINT32_MAX;  // all ranges except the one that ends with records without a contig
         if (!narrow) std::stable_sort(items.begin(), items.end(), less);
-        return scratch.sorter(items.size(), narrow ? uint32_t(width) : 0, [&](size_t i) { return narrow ? uint32_t(items[i].coordinate - base) : 0; });
+        return scratch.sorter(items.size(), narrow ? uint32_t(width) : 0,
+            [&](size_t i) { return narrow ? uint32_t(items[i].coordinate - base) : 0; });
     }
 
     // Item at index i; prefetches the record of a later one.
-    static const Item& item_ahead(const std::vector<Item>& items, const std::vector<DigitSorter<uint32_t>::Place>& places, size_t i) {
+    static const Item& item_ahead(
+        const std::vector<Item>& items, const std::vector<DigitSorter<uint32_t>::Place>& places, size_t i) {
         if (i + kAhead < places.size()) {
             const Item& item = items[places[i + kAhead].index];
             for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);

@@ -32,7 +32,9 @@ public:
         unpacked_.resize(n);
         for (size_t i = 0; i < n; i++) unpacked_[i] = SamLines::kBases[record.bases()[i / 2] >> (i % 2 ? 0 : 4) & 15];
         if (std::find(unpacked_.begin(), unpacked_.end(), '=') != unpacked_.end())
-            throw std::invalid_argument("record '" + std::string(name) + "' has = for bases, which are known with the reference alone (give the reads with their bases)");
+            throw std::invalid_argument(
+                "record '" + std::string(name) +
+                "' has = for bases, which are known with the reference alone (give the reads with their bases)");
         bases_.resize(from + n);
         qualities_.resize(from + n);
         const bool reverse = record.is(kFlagReverse), missing = n && record.qualities()[0] == 0xff;
@@ -51,8 +53,8 @@ public:
     auto arrays() {
         auto qualities = with_qualities_ ? std::optional(to_numpy(std::move(qualities_))) : std::nullopt;
         return tuple_of(to_numpy(std::move(names_)), to_numpy(std::move(name_offsets_)), to_numpy(std::move(bases_)),
-                              to_numpy(std::move(base_offsets_)), qualities, to_numpy(std::move(tags_)),
-                              to_numpy(std::move(tag_offsets_)), to_numpy(std::move(flags_)));
+            to_numpy(std::move(base_offsets_)), qualities, to_numpy(std::move(tags_)),
+            to_numpy(std::move(tag_offsets_)), to_numpy(std::move(flags_)));
     }
 
 private:
@@ -64,7 +66,8 @@ private:
             return !dropped_.has(tag, SamLines::shown_type(tag[2])) && !(part && counts_bases(tag));
         });
         const char* text = lines_.text().data();
-        if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the leading tab
+        if (lines_.text().size() > from)
+            tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the leading tab
         tag_offsets_.push_back(int64_t(tags_.size()));
     }
 
@@ -110,10 +113,12 @@ auto whole_bam_records(Input<uint8_t> bytes) {
 
 void bind_bam_reads(nb::module_& m) {
     m.def("bam_reads", &bam_reads, nb::arg("records"), nb::arg("dropped"),
-          "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, flags), without "
-          "tags that are dropped (TagList). Raises ValueError where a record is damaged.");
+        "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, "
+        "flags), without "
+        "tags that are dropped (TagList). Raises ValueError where a record is damaged.");
     m.def("whole_bam_records", &whole_bam_records, nb::arg("bytes"),
-          "(bytes of the whole records at the beginning, reads among them). Raises ValueError where a record's size is impossible.");
+        "(bytes of the whole records at the beginning, reads among them). Raises ValueError where a record's size is "
+        "impossible.");
 }
 
 }  // namespace gpualign

@@ -48,7 +48,8 @@ public:
 
     // Whether the CIGAR field holds the placeholder for operations in the tag CG.
     bool long_cigar() const {
-        return operations() == 2 && operation(0) == (uint32_t(length()) << 4 | kCigarS) && (operation(1) & 15) == kCigarN;
+        return operations() == 2 && operation(0) == (uint32_t(length()) << 4 | kCigarS) &&
+               (operation(1) & 15) == kCigarN;
     }
 
     // Reference bases that the CIGAR covers.
@@ -60,11 +61,11 @@ public:
     }
 
 private:
-    static constexpr uint32_t kOnReference = 1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << kCigarEqual | 1 << kCigarX;
+    static constexpr uint32_t kOnReference =
+        1 << kCigarM | 1 << kCigarD | 1 << kCigarN | 1 << kCigarEqual | 1 << kCigarX;
 
     size_t name_bytes() const { return bytes_[12]; }
-    template <class T>
-    T at(size_t offset) const {
+    template <class T> T at(size_t offset) const {
         T value;
         std::memcpy(&value, bytes_ + offset, sizeof value);
         return value;

@@ -48,8 +48,7 @@ public:
     static char shown_type(char type) { return tag_number_bytes(uint8_t(type)) && type != 'f' ? 'i' : type; }
 
     // Appends the tags that pass `wanted`, each after a tab.
-    template <class Wanted>
-    void tags(const BamRecord& record, Wanted&& wanted) {
+    template <class Wanted> void tags(const BamRecord& record, Wanted&& wanted) {
         for (const uint8_t* at = record.tags(); at < record.end();) {
             const uint8_t* end = tag_end(at, record.end());
             if (wanted(at)) tag(at, record);
@@ -61,7 +60,9 @@ private:
     static constexpr size_t kFixedBytes = 256, kOperationBytes = 12;
     static constexpr char kOperations[] = "MIDNSHP=X";
 
-    [[noreturn]] static void refuse() { throw std::invalid_argument("a tag of a BAM record is cut short, or of an unknown type"); }
+    [[noreturn]] static void refuse() {
+        throw std::invalid_argument("a tag of a BAM record is cut short, or of an unknown type");
+    }
 
     void number(int64_t value) {
         out_.put('\t');
@@ -166,8 +167,7 @@ private:
 
     static constexpr size_t kLongestNumber = 32;
 
-    template <class T>
-    static T read(const uint8_t* at) {
+    template <class T> static T read(const uint8_t* at) {
         T value;
         std::memcpy(&value, at, sizeof value);
         return value;

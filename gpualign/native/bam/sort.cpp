@@ -38,7 +38,8 @@ auto sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
     return tuple_of(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), templates);
 }
 
-void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count, uint64_t first) {
+void add_to(
+    RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count, uint64_t first) {
     const auto* keys = reinterpret_cast<const SortKey*>(words);
     if (count % kWords) throw nb::value_error("keys are cut short");
     count /= kWords;
@@ -53,8 +54,10 @@ void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint
     const uint8_t* at = blocks.data();
     for (size_t i = 0; i + 1 < sizes.size(); i += 2) {
         const uint64_t key_bytes = sizes.data()[i], size = sizes.data()[i + 1];
-        if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at)) throw nb::value_error("a block is cut short");
-        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at), key_bytes / sizeof(uint64_t), 0);
+        if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at))
+            throw nb::value_error("a block is cut short");
+        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at),
+            key_bytes / sizeof(uint64_t), 0);
         at += size;
     }
 }
@@ -88,7 +91,7 @@ public:
     Output<uint64_t> samples() const { return to_numpy(std::vector<uint64_t>(samples_)); }
 
     Output<uint8_t> merge(RangeBuffer& buffer, const Place& low, const Place& high, const Input<uint8_t>& blocks,
-                          const Input<uint64_t>& sizes, const std::optional<Input<uint8_t>>& marks, bool remove) const {
+        const Input<uint64_t>& sizes, const std::optional<Input<uint8_t>>& marks, bool remove) const {
         DuplicateMarks given;
         if (marks) given = {marks->data(), marks->size(), remove};
         {
@@ -120,7 +123,8 @@ private:
         return buffer.content;
     }
     static Output<uint8_t> content(RangeBuffer& buffer) {
-        return Output<uint8_t>(reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
+        return Output<uint8_t>(
+            reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
     }
 
     RecordPile pile_;
@@ -133,23 +137,28 @@ private:
 
 void bind_bam_sort(nb::module_& m) {
     m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("by_coordinate"),
-          "Records of a batch by coordinate, or as they are: (records, keys as uint64 (3 n,), number of templates).");
+        "Records of a batch by coordinate, or as they are: (records, keys as uint64 (3 n,), number of templates).");
     nb::class_<RangeBuffer>(m, "RangeBuffer", "Memory for one range of records after the other.").def(nb::init<>());
     nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
         .def(nb::init<>())
         .def_prop_ro("nbytes", &Pile::bytes)
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
-             "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
+            "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
         .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
-        .def("samples", &Pile::samples, "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
-        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"), nb::arg("sizes"),
-             nb::arg("marks").none(), nb::arg("remove"),
-             "Records from low to before high (coordinate, template), of these pieces and of blocks of runs, in order. sizes: uint64 (2 n,), "
-             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged "
-             "or, if so wished, left out. The records are in the buffer's memory, until it is used again.")
+        .def("samples", &Pile::samples,
+            "uint64 (3 n,): coordinate and template of some records, and the bytes up to the next one.")
+        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
+            nb::arg("sizes"), nb::arg("marks").none(), nb::arg("remove"),
+            "Records from low to before high (coordinate, template), of these pieces and of blocks of runs, in order. "
+            "sizes: uint64 (2 n,), "
+            "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are "
+            "flagged and tagged "
+            "or, if so wished, left out. The records are in the buffer's memory, until it is used again.")
         .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
-             "Records from low to before high in blocks of a run, of about so many bytes: (their content in the buffer's memory, "
-             "uint64 (6 n,): coordinate and template of the first and of the last record, bytes of keys and of all of each).");
+            "Records from low to before high in blocks of a run, of about so many bytes: (their content in the "
+            "buffer's memory, "
+            "uint64 (6 n,): coordinate and template of the first and of the last record, bytes of keys and of all of "
+            "each).");
 }
 
 }  // namespace gpualign

@@ -59,7 +59,8 @@ inline std::string_view find_tag(const BamRecord& record, std::string_view wante
 // The CIGAR operations of a record, from the tag CG if they do not fit the field.
 class BamCigar {
 public:
-    explicit BamCigar(const BamRecord& record) : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {
+    explicit BamCigar(const BamRecord& record)
+        : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {
         if (!record.long_cigar()) return;
         const std::string_view array = find_tag(record, "CG");
         if (array.size() < kArrayHead) return;

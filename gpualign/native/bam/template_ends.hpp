@@ -74,10 +74,12 @@ struct ReadNames {
         std::string_view appended = appended_to(name);
         if (fields == 5 || fields == 7) {
             const size_t coordinate_end = name.find_first_not_of(kDigits, name.rfind(':') + 1);
-            if (coordinate_end != std::string_view::npos && (name[coordinate_end] == '_' || name[coordinate_end] == '#'))
+            if (coordinate_end != std::string_view::npos &&
+                (name[coordinate_end] == '_' || name[coordinate_end] == '#'))
                 appended = name.substr(coordinate_end + 1);
         }
-        const bool possible = std::any_of(appended.begin(), appended.end(), is_letter) && appended.find('/') == std::string_view::npos;
+        const bool possible =
+            std::any_of(appended.begin(), appended.end(), is_letter) && appended.find('/') == std::string_view::npos;
         return possible ? appended : std::string_view();
     }
 
@@ -102,9 +104,9 @@ private:
     // Possibly with the number of a lane or well after a dash, as in AAACCTGA-1.
     static bool is_bases(std::string_view text) {
         const size_t others = text.find_first_not_of("ACGTNacgtn+-.");
-        return others == std::string_view::npos
-            ? !text.empty()
-            : others > 1 && text[others - 1] == '-' && text.find_first_not_of(kDigits, others) == std::string_view::npos;
+        return others == std::string_view::npos ? !text.empty()
+                                                : others > 1 && text[others - 1] == '-' &&
+                                                      text.find_first_not_of(kDigits, others) == std::string_view::npos;
     }
 
     // The number at the beginning of a text; kNowhere if there is none or it is too large.

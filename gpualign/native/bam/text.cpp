@@ -24,7 +24,7 @@ Output<uint8_t> sam_lines(Input<uint8_t> records, Input<uint8_t> contig_names, I
 
 void bind_bam_text(nb::module_& m) {
     m.def("sam_lines", &sam_lines, nb::arg("records"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          "BAM records as SAM lines, as htslib prints them. Raises ValueError where a record is damaged.");
+        "BAM records as SAM lines, as htslib prints them. Raises ValueError where a record is damaged.");
 }
 
 }  // namespace gpualign

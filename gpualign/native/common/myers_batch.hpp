@@ -22,7 +22,8 @@ struct VerifyBest {
 
 class VerifyBatch {
 public:
-    VerifyBatch(const ReferenceView& reference, VerifyProfiles& profiles) : reference_(reference), profiles_(profiles) {}
+    VerifyBatch(const ReferenceView& reference, VerifyProfiles& profiles)
+        : reference_(reference), profiles_(profiles) {}
 
     // results[i] is that of tasks[i], independent of the order of tasks. `backward`: the text is read from its end,
     // complemented, and the last of equal ends counts; this finds starts. Patterns and texts must not be empty.
@@ -36,7 +37,8 @@ public:
         for (size_t i = 0; i < tasks.size(); i++) {
             const VerifyTask& t = tasks[i];
             const bool runs = reference_.has_run(t.begin, uint64_t(t.begin) + t.columns);
-            keys_[i] = uint64_t(VerifyProfiles::words(profiles_.length(t.profile))) << 33 | uint64_t(runs) << 32 | t.columns;
+            keys_[i] =
+                uint64_t(VerifyProfiles::words(profiles_.length(t.profile))) << 33 | uint64_t(runs) << 32 | t.columns;
         }
         if (!std::is_sorted(keys_.begin(), keys_.end()))
             std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return keys_[a] < keys_[b]; });
@@ -70,11 +72,11 @@ private:
     // Computes up to two vectors of pairs. A column's operations depend on each other, so short patterns would leave
     // the processor idle with only one vector.
     void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
-                   int count, int words, bool runs) {
+        int count, int words, bool runs) {
         const int first = std::min(count, kLanes), second = count - first;
         if (second > 0 && words <= kMaxPairedWords) {
             const Lanes lanes[2] = {load_lanes(tasks, members, first, words, runs, 0),
-                                    load_lanes(tasks, members + first, second, words, runs, 1)};
+                load_lanes(tasks, members + first, second, words, runs, 1)};
             Best best[2];
             if (runs) dispatch_two<true>(lanes, best);
             else dispatch_two<false>(lanes, best);
@@ -89,8 +91,8 @@ private:
         }
     }
 
-    Lanes load_lanes(const std::vector<VerifyTask>& tasks, const uint32_t* members, int count, int words, bool runs,
-                     int group) {
+    Lanes load_lanes(
+        const std::vector<VerifyTask>& tasks, const uint32_t* members, int count, int words, bool runs, int group) {
         Lanes lanes;
         lanes.count = count;
         lanes.words = words;
@@ -116,10 +118,10 @@ private:
         }
     }
 
-    static constexpr int kMaxPairedWords = 3;  // words of a pattern; longer ones keep the processor busy with one vector
+    static constexpr int kMaxPairedWords =
+        3;  // words of a pattern; longer ones keep the processor busy with one vector
 
-    template <bool Runs>
-    void dispatch_two(const Lanes* lanes, Best* best) {
+    template <bool Runs> void dispatch_two(const Lanes* lanes, Best* best) {
         switch (lanes[0].words) {
             case 1: search_two<1, Runs>(lanes, best); break;
             case 2: search_two<2, Runs>(lanes, best); break;
@@ -127,8 +129,7 @@ private:
         }
     }
 
-    template <bool Runs>
-    Best dispatch(const Lanes& lanes) {
+    template <bool Runs> Best dispatch(const Lanes& lanes) {
         switch (lanes.words) {
             case 1: return search<1, Runs>(lanes);
             case 2: return search<2, Runs>(lanes);
@@ -142,14 +143,12 @@ private:
         }
     }
 
-    template <int W>
-    struct Pattern {
+    template <int W> struct Pattern {
         Word low[W], high[W], known[W], padding[W], rows[W];
     };
 
     // Loads words [first, first + W) of the patterns' planes, a tile.
-    template <int W>
-    void load_pattern(const Lanes& lanes, int first, Pattern<W>& p) {
+    template <int W> void load_pattern(const Lanes& lanes, int first, Pattern<W>& p) {
         uint64_t low[W][kLanes] = {}, high[W][kLanes] = {}, known[W][kLanes] = {}, rows[W][kLanes] = {};
         for (int lane = 0; lane < lanes.count; lane++) {
             const uint32_t profile = lanes.tasks[lane]->profile;
@@ -171,7 +170,8 @@ private:
         }
     }
 
-    static constexpr int64_t kLastColumn = 0x7FFFFFFF;  // columns count down from it if backward, so that the last is the lowest
+    static constexpr int64_t kLastColumn =
+        0x7FFFFFFF;  // columns count down from it if backward, so that the last is the lowest
 
     Best start(const Lanes& lanes) {
         Best b;
@@ -199,8 +199,7 @@ private:
     }
 
     // Rows that match the encoded base in the two low bits of `codes`.
-    template <int W, bool Runs>
-    static GPUALIGN_HD void match(const Pattern<W>& p, Word codes, Word bases, Word* eq) {
+    template <int W, bool Runs> static GPUALIGN_HD void match(const Pattern<W>& p, Word codes, Word bases, Word* eq) {
         const Word low = Word(0) - (codes & Word(1)), high = Word(0) - (codes >> 1 & Word(1));
         const Word known = Runs ? Word(0) - (bases & Word(1)) : Word(0);
         for (int w = 0; w < W; w++) {
@@ -209,8 +208,7 @@ private:
         }
     }
 
-    template <int W, bool Runs>
-    Best search(const Lanes& lanes) {
+    template <int W, bool Runs> Best search(const Lanes& lanes) {
         Pattern<W> p;
         load_pattern<W>(lanes, 0, p);
         StripedColumn<Word, W> column;
@@ -219,7 +217,8 @@ private:
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < lanes.longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word codes = Word::load(&texts_[0].codes[word]), bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
+            Word codes = Word::load(&texts_[0].codes[word]),
+                 bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
             const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
             for (; j < stop; j++) {
                 Word eq[W], up, down;
@@ -233,8 +232,7 @@ private:
         return b;
     }
 
-    template <int W, bool Runs>
-    void search_two(const Lanes* lanes, Best* best) {
+    template <int W, bool Runs> void search_two(const Lanes* lanes, Best* best) {
         Pattern<W> p[2];
         StripedColumn<Word, W> column[2];
         const int64_t longest = std::max(lanes[0].longest, lanes[1].longest);
@@ -273,8 +271,7 @@ private:
     // Patterns of several tiles: the horizontal differences of a tile's last row are passed to the next tile. Cells
     // further from the start and end diagonals than the limit cannot be on an alignment within it (Ukkonen 1985): a
     // tile only computes the columns between them, and takes +1 from above where the tile above has none.
-    template <bool Runs>
-    Best search_tiled(const Lanes& lanes) {
+    template <bool Runs> Best search_tiled(const Lanes& lanes) {
         constexpr int W = kTile, kRows = W * 64;
         ups_.assign(size_t(lanes.longest) * kLanes, mode_ == VerifyMode::infix ? 0 : 1);
         downs_.assign(size_t(lanes.longest) * kLanes, 0);
@@ -296,7 +293,8 @@ private:
                 bottom = bottom + Word::load(&ups_[size_t(j) * kLanes]).template as<int64_t>() -
                          Word::load(&downs_[size_t(j) * kLanes]).template as<int64_t>();
             for (int lane = 0; lane < lanes.count; lane++) {
-                const int64_t pad = int64_t(lanes.words) * 64 - profiles_.length(lanes.tasks[lane]->profile) - int64_t(tile) * kRows;
+                const int64_t pad =
+                    int64_t(lanes.words) * 64 - profiles_.length(lanes.tasks[lane]->profile) - int64_t(tile) * kRows;
                 bottom.set(lane, bottom[lane] + std::min<int64_t>(kRows, std::max<int64_t>(0, kRows - pad)));
             }
             if (tile == tiles - 1) b.score = (bottom << 32) + Score((backward_ ? kLastColumn - first : first));
@@ -310,13 +308,13 @@ private:
 
     template <bool Runs, bool Last>
     void run_tile(const Lanes& lanes, const Pattern<kTile>& p, StripedColumn<Word, kTile>& column, int64_t first,
-                  int64_t last, Best& b) {
+        int64_t last, Best& b) {
         for (int64_t j = first; j < last; j++) {
             const int shift = 2 * int(j % kBasesPerWord);
             const size_t word = size_t(j / kBasesPerWord) * kLanes, at = size_t(j) * kLanes;
             Word eq[kTile], up, down;
             match<kTile, Runs>(p, Word::load(&texts_[0].codes[word]) >> shift,
-                               Runs ? Word::load(&texts_[0].known[word]) >> shift : Word(0), eq);
+                Runs ? Word::load(&texts_[0].known[word]) >> shift : Word(0), eq);
             column.step(eq, Word::load(&ups_[at]), Word::load(&downs_[at]), up, down);
             if (Last) {
                 note(b, lanes, j + 1, up, down);
@@ -335,7 +333,8 @@ private:
             const VerifyTask& t = *lanes.tasks[lane];
             const int64_t length = profiles_.length(t.profile), limit = std::min<int64_t>(t.limit, length);
             const int64_t pad = int64_t(lanes.words) * 64 - length;
-            const int64_t top = std::max<int64_t>(0, tile * rows - pad), bottom = std::max<int64_t>(0, (tile + 1) * rows - pad);
+            const int64_t top = std::max<int64_t>(0, tile * rows - pad),
+                          bottom = std::max<int64_t>(0, (tile + 1) * rows - pad);
             const int64_t right = mode_ == VerifyMode::infix ? std::max<int64_t>(0, t.columns - length) + limit : limit;
             first = std::min(first, std::max<int64_t>(0, top - limit - 1));
             last = std::max(last, std::min<int64_t>(t.columns, bottom + right + 1));

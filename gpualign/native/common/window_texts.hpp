@@ -10,18 +10,18 @@
 namespace gpualign {
 
 // Word t of lane l, 32 bases, is at t * Lanes + l; a backward window is read from its end, complemented.
-template <int Lanes>
-struct WindowTexts {
+template <int Lanes> struct WindowTexts {
     std::vector<uint64_t> codes;
     std::vector<uint64_t> known;  // ACGT mask in the low bit of each base; only if a window is ambiguous
 
     void load(const ReferenceView& reference, const VerifyTask* const* tasks, int count, int64_t longest, bool runs,
-              bool backward) {
+        bool backward) {
         const size_t words = size_t(longest / kBasesPerWord + 1);
         codes.assign(words * Lanes, 0);
         for (int lane = 0; lane < count; lane++)
             for (size_t i = 0; i * kBasesPerWord < tasks[lane]->columns; i++)
-                codes[i * Lanes + size_t(lane)] = codes_at(reference, *tasks[lane], int64_t(i * kBasesPerWord), backward);
+                codes[i * Lanes + size_t(lane)] =
+                    codes_at(reference, *tasks[lane], int64_t(i * kBasesPerWord), backward);
         if (!runs) return;
         known.assign(words * Lanes, ~uint64_t(0));
         for (int lane = 0; lane < count; lane++) mark_runs(reference, *tasks[lane], size_t(lane), backward);
@@ -48,7 +48,7 @@ private:
         const uint64_t end = uint64_t(t.begin) + t.columns;
         for (size_t r = reference.first_run(t.begin); r < reference.runs && reference.run_starts[r] < end; r++)
             for (uint64_t i = std::max<uint64_t>(t.begin, reference.run_starts[r]);
-                 i < std::min<uint64_t>(end, reference.run_ends[r]); i++) {
+                i < std::min<uint64_t>(end, reference.run_ends[r]); i++) {
                 const uint64_t j = backward ? end - 1 - i : i - t.begin;
                 known[j / kBasesPerWord * Lanes + lane] &= ~(uint64_t(1) << (2 * (j % kBasesPerWord)));
             }

@@ -12,8 +12,7 @@ namespace distances {
 
 constexpr int kMaxBandWords = 4;
 
-template <class Symbol>
-class BandRows {
+template <class Symbol> class BandRows {
 public:
     static constexpr int32_t kBeyond = INT32_MAX;  // the distance is beyond the limit
 
@@ -48,7 +47,8 @@ public:
 
     // Computes distances to targets order[0, count): count x kLanes. limits[n]: for pairs whose longer sequence has n
     // symbols.
-    void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
+    void run(
+        const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
         if (words_ == 1) run_words<1>(targets, order, count, limits, out);
         else if (words_ == 2) run_words<2>(targets, order, count, limits, out);
         else if (words_ == 3) run_words<3>(targets, order, count, limits, out);
@@ -58,14 +58,14 @@ public:
 private:
     static constexpr int kCheckEvery = 16;  // columns
 
-    template <int W>
-    struct State {
+    template <int W> struct State {
         nw::BandColumn<Word, W> column;
         Count followed;  // steps of the lowest diagonal that cost nothing
     };
 
     template <int W>
-    void run_words(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
+    void run_words(
+        const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
         constexpr int N = W == 1 ? 4 : W == 2 ? 2 : 1;
         int64_t at = 0;
         while (at < count) {
@@ -87,22 +87,20 @@ private:
         }
     }
 
-    template <int W, int N>
-    void advance(State<W>* states, const Text<Symbol>* texts, int64_t from, int64_t to) const {
+    template <int W, int N> void advance(State<W>* states, const Text<Symbol>* texts, int64_t from, int64_t to) const {
         State<W> state[N];
         for (int i = 0; i < N; i++) state[i] = states[i];
         const Word* profile = profile_.data();
         const size_t codes = codes_.count(), apart = 64 * codes;
         const int top = int(2 * k_ % 64);
-        for (int64_t j = from; j < to; j++)
-            GPUALIGN_UNROLL
-            for (int i = 0; i < N; i++) {
-                const Word* row = profile + size_t(j) * codes + codes_[texts[i].symbols[j]];
-                Word eq[W], d0[W], hp[W], hn[W];
-                for (int w = 0; w < W; w++) eq[w] = row[size_t(w) * apart];
-                state[i].column.step(eq, d0, hp, hn);
-                state[i].followed = state[i].followed + (d0[W - 1] >> top & Word(1)).template as<int64_t>();
-            }
+        for (int64_t j = from; j < to; j++) GPUALIGN_UNROLL
+        for (int i = 0; i < N; i++) {
+            const Word* row = profile + size_t(j) * codes + codes_[texts[i].symbols[j]];
+            Word eq[W], d0[W], hp[W], hn[W];
+            for (int w = 0; w < W; w++) eq[w] = row[size_t(w) * apart];
+            state[i].column.step(eq, d0, hp, hn);
+            state[i].followed = state[i].followed + (d0[W - 1] >> top & Word(1)).template as<int64_t>();
+        }
         for (int i = 0; i < N; i++) states[i] = state[i];
     }
 
@@ -116,7 +114,8 @@ private:
             states[i].followed = maximum[i] = Count(0);
             shared = std::min(shared, texts[i].length);
             for (int l = 0; l < kLanes; l++)
-                maximum[i].set(l, limits[std::max(lengths_[l], texts[i].length)] + k_ - (lengths_[l] - texts[i].length));
+                maximum[i].set(
+                    l, limits[std::max(lengths_[l], texts[i].length)] + k_ - (lengths_[l] - texts[i].length));
         }
         int64_t j = 0;
         while (j < shared) {
@@ -137,13 +136,13 @@ private:
     }
 
     // From the lowest diagonal, in row length + k, up to each query's last row.
-    template <int W>
-    void finish(const State<W>& state, int64_t length, const int32_t* limits, int32_t* out) const {
+    template <int W> void finish(const State<W>& state, int64_t length, const int32_t* limits, int32_t* out) const {
         Word up[W], down[W];
         for (int w = 0; w < W; w++) {
             Word late(uint64_t(0));  // bit b is row length + 1 - k + b, as in the next column
             for (int l = 0; l < kLanes; l++) {
-                const int64_t first = std::max<int64_t>(0, lengths_[l] - (length - k_) - 64 * w), last = 2 * k_ - 1 - 64 * w;
+                const int64_t first = std::max<int64_t>(0, lengths_[l] - (length - k_) - 64 * w),
+                              last = 2 * k_ - 1 - 64 * w;
                 const uint64_t from = first >= 64 ? 0 : ~uint64_t(0) << first;
                 late.set(l, from & (last >= 63 ? ~uint64_t(0) : last < 0 ? 0 : (uint64_t(2) << last) - 1));
             }

@@ -27,18 +27,19 @@ struct Question {
     size_t known_limits;
     bool half;  // a set against itself: each pair once
 
-    int64_t limit(int64_t length) const { return limits ? limits[std::min<int64_t>(length, int64_t(known_limits) - 1)] : INT64_MAX; }
+    int64_t limit(int64_t length) const {
+        return limits ? limits[std::min<int64_t>(length, int64_t(known_limits) - 1)] : INT64_MAX;
+    }
 };
 
-template <class Symbol>
-class Rows {
+template <class Symbol> class Rows {
 public:
     using Set = SymbolSet<Symbol>;
 
     Rows(const Set& queries, const Set& targets, const Question& question, const Stopping& stopping)
         : queries_(queries), targets_(targets), question_(question), symbols_(symbols(queries, targets)),
-          edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_), alone_(symbols_),
-          stopping_(stopping) {}
+          edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_),
+          alone_(symbols_), stopping_(stopping) {}
 
     // Computes queries order[first, last) against target_order[...]; put(row, lane, query, block) receives the values
     // of each.
@@ -58,7 +59,8 @@ public:
                 for (int l = 0; l < count; l++) {
                     // in the first block of a set against itself, earlier lanes have done these
                     const int64_t done = question_.half && begin == at ? l : 0;
-                    put(at - first + l, l, order[at + l], Block{block.values + done * kLanes, kLanes, block.targets + done, these - done});
+                    put(at - first + l, l, order[at + l],
+                        Block{block.values + done * kLanes, kLanes, block.targets + done, these - done});
                 }
             }
         }
@@ -86,8 +88,8 @@ private:
         if (question_.limits && question_.mode == int(VerifyMode::global)) {
             // a target within the limit is not much longer
             int64_t maximum = question_.limit(longest);
-            for (int64_t length = longest + 1; BandRows<Symbol>::suits(maximum) &&
-                length - longest <= question_.limit(length); length++) {
+            for (int64_t length = longest + 1;
+                BandRows<Symbol>::suits(maximum) && length - longest <= question_.limit(length); length++) {
                 maximum = std::max(maximum, question_.limit(length));
                 if (length >= int64_t(question_.known_limits)) break;
             }
@@ -130,7 +132,8 @@ private:
 
     int32_t distance_alone(int32_t query, int32_t target) {
         const int64_t n = queries_.length(query), m = targets_.length(target);
-        const int64_t found = alone_.run(queries_.begin(query), n, targets_.begin(target), m, question_.limit(std::max(n, m)), [&] { stopping_.check(); });
+        const int64_t found = alone_.run(queries_.begin(query), n, targets_.begin(target), m,
+            question_.limit(std::max(n, m)), [&] { stopping_.check(); });
         return found < 0 ? kBeyond : int32_t(found);
     }
 
@@ -145,8 +148,7 @@ private:
     std::vector<int32_t> values_;
 };
 
-template <class Symbol>
-SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& offsets) {
+template <class Symbol> SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& offsets) {
     if (offsets.size() == 0 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != int64_t(symbols.size()))
         throw nb::value_error("offsets do not fit the symbols");
     for (size_t i = 1; i < offsets.size(); i++)
@@ -154,8 +156,7 @@ SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& off
     return {symbols.data(), offsets.data(), int64_t(offsets.size()) - 1};
 }
 
-template <class Symbol>
-struct DistanceCall : Stopping {
+template <class Symbol> struct DistanceCall : Stopping {
     static constexpr bool kLargest = false;  // lower values are better
     SymbolSet<Symbol> queries, targets;
     Input<Symbol> query_symbols, target_symbols;
@@ -164,14 +165,15 @@ struct DistanceCall : Stopping {
     int mode;
     bool with_itself;
 
-    DistanceCall(Input<Symbol> q, Input<int64_t> q_offsets, Input<int32_t> q_order, Input<Symbol> t, Input<int64_t> t_offsets,
-                 Input<int32_t> t_order, int mode_, bool with_itself_, Input<int32_t> limits_)
-        : queries(set_of(q, q_offsets)), targets(set_of(t, t_offsets)), query_symbols(q), target_symbols(t), query_offsets(q_offsets),
-          target_offsets(t_offsets), query_order(q_order), target_order(t_order), limits(limits_), mode(mode_),
-          with_itself(with_itself_) {
+    DistanceCall(Input<Symbol> q, Input<int64_t> q_offsets, Input<int32_t> q_order, Input<Symbol> t,
+        Input<int64_t> t_offsets, Input<int32_t> t_order, int mode_, bool with_itself_, Input<int32_t> limits_)
+        : queries(set_of(q, q_offsets)), targets(set_of(t, t_offsets)), query_symbols(q), target_symbols(t),
+          query_offsets(q_offsets), target_offsets(t_offsets), query_order(q_order), target_order(t_order),
+          limits(limits_), mode(mode_), with_itself(with_itself_) {
         check_order(query_order, queries.count);
         check_order(target_order, targets.count);
-        if (mode < 0 || mode > kIndel || (with_itself && queries.count != targets.count)) throw nb::value_error("no such mode, or sets");
+        if (mode < 0 || mode > kIndel || (with_itself && queries.count != targets.count))
+            throw nb::value_error("no such mode, or sets");
         int64_t longest = 0;
         for (int64_t i = 0; i < queries.count; i++) longest = std::max(longest, queries.length(i));
         for (int64_t i = 0; i < targets.count; i++) longest = std::max(longest, targets.length(i));
@@ -182,19 +184,19 @@ struct DistanceCall : Stopping {
     bool skips(int32_t query, int32_t target) const { return with_itself && target == query; }
     int32_t order(int64_t row) const { return query_order.data()[row]; }
 
-    template <class Put>
-    void run(int64_t first, int64_t last, bool half, Put&& put) const {
+    template <class Put> void run(int64_t first, int64_t last, bool half, Put&& put) const {
         const Question question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half};
         Rows<Symbol>(queries, targets, question, *this).run(query_order.data(), first, last, target_order.data(), put);
     }
 };
 
-template <class Symbol>
-void bind_of(nb::module_& m, const char* name) {
+template <class Symbol> void bind_of(nb::module_& m, const char* name) {
     nb::class_<DistanceCall<Symbol>> type(m, name, "Distances of all pairs of two sets of sequences.");
-    type.def(nb::init<Input<Symbol>, Input<int64_t>, Input<int32_t>, Input<Symbol>, Input<int64_t>, Input<int32_t>, int, bool, Input<int32_t>>(),
-             nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"), nb::arg("target_offsets"),
-             nb::arg("target_order"), nb::kw_only(), nb::arg("mode"), nb::arg("with_itself"), nb::arg("limits"));
+    type.def(nb::init<Input<Symbol>, Input<int64_t>, Input<int32_t>, Input<Symbol>, Input<int64_t>, Input<int32_t>, int,
+                 bool, Input<int32_t>>(),
+        nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"),
+        nb::arg("target_offsets"), nb::arg("target_order"), nb::kw_only(), nb::arg("mode"), nb::arg("with_itself"),
+        nb::arg("limits"));
     bind_outputs(type);
 }
 
@@ -222,7 +224,9 @@ void bind_distances(nb::module_& m) {
             std::vector<size_t> shape;
             for (size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
             const nb::dlpack::dtype type = array.dtype();
-            const char* kind = type.code == uint8_t(nb::dlpack::dtype_code::Int) ? "i" : type.code == uint8_t(nb::dlpack::dtype_code::UInt) ? "u" : "f";
+            const char* kind = type.code == uint8_t(nb::dlpack::dtype_code::Int)    ? "i"
+                               : type.code == uint8_t(nb::dlpack::dtype_code::UInt) ? "u"
+                                                                                    : "f";
             return tuple_of(reinterpret_cast<uintptr_t>(array.data()), shape, kind, int(type.bits));
         },
         nb::arg("array"), nb::sig("def dlpack_array(array: object) -> tuple[int, list[int], str, int]"),

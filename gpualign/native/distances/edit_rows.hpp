@@ -8,8 +8,7 @@
 namespace gpualign {
 namespace distances {
 
-template <class Symbol>
-class EditRows {
+template <class Symbol> class EditRows {
 public:
     EditRows(size_t symbols, VerifyMode mode) : codes_(symbols), mode_(mode) {}
 
@@ -47,8 +46,7 @@ public:
     }
 
 private:
-    template <int W>
-    struct State {
+    template <int W> struct State {
         StripedColumn<Word, W> column;
         Count score, best;  // of the last row, if it is followed
     };
@@ -60,9 +58,8 @@ private:
     template <int W, bool Followed>
     void run_words(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, int32_t* out) {
         if (tiles_.count > 1) {
-            each_together<1>(targets, order, count, [&](auto, const Text<Symbol>* one, int64_t at) {
-                run_tiles<W, Followed>(*one, out + at * kLanes);
-            });
+            each_together<1>(targets, order, count,
+                [&](auto, const Text<Symbol>* one, int64_t at) { run_tiles<W, Followed>(*one, out + at * kLanes); });
             return;
         }
         each_together<at_once(W)>(targets, order, count, [&](auto n, const Text<Symbol>* texts, int64_t at) {
@@ -70,19 +67,16 @@ private:
         });
     }
 
-    template <int W>
-    void start(State<W>& state, int tile) const {
+    template <int W> void start(State<W>& state, int tile) const {
         state.column.start(&rows_[size_t(tile) * W]);
         state.score = state.best = lengths_;
     }
-    template <bool Followed, int W>
-    GPUALIGN_HD static void follow(State<W>& state, Word up, Word down) {
+    template <bool Followed, int W> GPUALIGN_HD static void follow(State<W>& state, Word up, Word down) {
         if (!Followed) return;
         state.score = state.score + (up >> 63).template as<int64_t>() - (down >> 63).template as<int64_t>();
         state.best = min(state.best, state.score);
     }
-    template <int W, bool Followed>
-    void finish(const State<W>& state, int64_t columns, int32_t* out) const {
+    template <int W, bool Followed> void finish(const State<W>& state, int64_t columns, int32_t* out) const {
         if (Followed) store_counts(state.best, out);
         else store_counts(Count(columns) + count_bits<W>(state.column.vp) - count_bits<W>(state.column.vn), out);
     }
@@ -93,18 +87,16 @@ private:
         for (int i = 0; i < N; i++) state[i] = states[i];
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         const Word* profile = profile_.data();
-        for (int64_t j = from; j < to; j++)
-            GPUALIGN_UNROLL
-            for (int i = 0; i < N; i++) {
-                Word up, down;
-                state[i].column.step(profile + size_t(codes_[texts[i].symbols[j]]) * W, above, Word(0), up, down);
-                follow<Followed>(state[i], up, down);
-            }
+        for (int64_t j = from; j < to; j++) GPUALIGN_UNROLL
+        for (int i = 0; i < N; i++) {
+            Word up, down;
+            state[i].column.step(profile + size_t(codes_[texts[i].symbols[j]]) * W, above, Word(0), up, down);
+            follow<Followed>(state[i], up, down);
+        }
         for (int i = 0; i < N; i++) states[i] = state[i];
     }
 
-    template <int W, int N, bool Followed>
-    void run_together(const Text<Symbol>* texts, int32_t* out) const {
+    template <int W, int N, bool Followed> void run_together(const Text<Symbol>* texts, int32_t* out) const {
         State<W> states[N];
         int64_t shared = texts[0].length;
         for (int i = 0; i < N; i++) start(states[i], 0), shared = std::min(shared, texts[i].length);
@@ -116,8 +108,7 @@ private:
     }
 
     // Computes tile after tile; the last row of one is the input of the next.
-    template <int W, bool Followed>
-    void run_tiles(const Text<Symbol>& text, int32_t* out) {
+    template <int W, bool Followed> void run_tiles(const Text<Symbol>& text, int32_t* out) {
         ups_.assign(size_t(text.length), Word(mode_ == VerifyMode::infix ? 0 : 1));
         downs_.assign(size_t(text.length), Word(0));
         Count distance(text.length);
@@ -127,7 +118,8 @@ private:
             const Word* profile = &word(t, 0, 0);
             for (int64_t j = 0; j < text.length; j++) {
                 Word up, down;
-                state.column.step(profile + size_t(codes_[text.symbols[j]]) * W, ups_[size_t(j)], downs_[size_t(j)], up, down);
+                state.column.step(
+                    profile + size_t(codes_[text.symbols[j]]) * W, ups_[size_t(j)], downs_[size_t(j)], up, down);
                 if (Followed && t == tiles_.count - 1) follow<Followed>(state, up, down);
                 ups_[size_t(j)] = up >> 63;
                 downs_[size_t(j)] = down >> 63;

@@ -7,8 +7,7 @@
 namespace gpualign {
 namespace distances {
 
-template <class Symbol>
-class LcsRows {
+template <class Symbol> class LcsRows {
 public:
     explicit LcsRows(size_t symbols) : codes_(symbols) {}
 
@@ -36,15 +35,14 @@ public:
     }
 
 private:
-    template <int W>
-    struct State {
+    template <int W> struct State {
         Word row[W];
     };
 
-    template <int W, int N>
-    void run_together(const Text<Symbol>* texts, int32_t* out) {
+    template <int W, int N> void run_together(const Text<Symbol>* texts, int32_t* out) {
         int64_t shared = texts[0].length, longest = 0;
-        for (int i = 0; i < N; i++) shared = std::min(shared, texts[i].length), longest = std::max(longest, texts[i].length);
+        for (int i = 0; i < N; i++)
+            shared = std::min(shared, texts[i].length), longest = std::max(longest, texts[i].length);
         carries_.assign(size_t(N) * size_t(longest / 64 + 1), Word(0));
         Count total[N];
         for (int i = 0; i < N; i++) total[i] = Count(0);
@@ -70,7 +68,8 @@ private:
 
     // Columns [from, to) of one block; the carries of text i are at index + i.
     template <int W, int N>
-    void advance(State<W>* states, const Word* profile, const Text<Symbol>* texts, int64_t from, int64_t to, int64_t index) {
+    void advance(
+        State<W>* states, const Word* profile, const Text<Symbol>* texts, int64_t from, int64_t to, int64_t index) {
         State<W> state[N];
         Word in[N], out[N];
         for (int i = 0; i < N; i++) {
@@ -78,12 +77,11 @@ private:
             in[i] = carries_[size_t(index + i)];
             out[i] = Word(0);
         }
-        for (int64_t j = from; j < to; j++)
-            GPUALIGN_UNROLL
-            for (int i = 0; i < N; i++) {
-                const Word* masks = profile + size_t(codes_[texts[i].symbols[j]]) * W;
-                lcs_column<Crochemore>(state[i].row, [&](int w) { return masks[w]; }, in[i], out[i]);
-            }
+        for (int64_t j = from; j < to; j++) GPUALIGN_UNROLL
+        for (int i = 0; i < N; i++) {
+            const Word* masks = profile + size_t(codes_[texts[i].symbols[j]]) * W;
+            lcs_column<Crochemore>(state[i].row, [&](int w) { return masks[w]; }, in[i], out[i]);
+        }
         for (int i = 0; i < N; i++) {
             states[i] = state[i];
             carries_[size_t(index + i)] = out[i] << int(64 - (to - from)) % 64;

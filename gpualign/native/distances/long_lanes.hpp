@@ -16,15 +16,13 @@ namespace gpualign {
 namespace distances {
 
 // Lane l gets lane l + 1, the last lane gets lane 0 of `last`.
-template <size_t... Lane>
-GPUALIGN_HD Word moved(Word lanes, Word last, std::index_sequence<Lane...>) {
+template <size_t... Lane> GPUALIGN_HD Word moved(Word lanes, Word last, std::index_sequence<Lane...>) {
     return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, last.v, (int(Lane) + 1)...)));
 }
 GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, std::make_index_sequence<kLanes>()); }
 
 // Lane l gets lane l - 1, the first lane gets lane 0 of `first`.
-template <size_t... Lane>
-GPUALIGN_HD Word lifted(Word lanes, Word first, std::index_sequence<Lane...>) {
+template <size_t... Lane> GPUALIGN_HD Word lifted(Word lanes, Word first, std::index_sequence<Lane...>) {
     return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, first.v, (int(Lane) ? int(Lane) - 1 : kLanes)...)));
 }
 GPUALIGN_HD Word from_below(Word lanes, Word first) { return lifted(lanes, first, std::make_index_sequence<kLanes>()); }

@@ -28,15 +28,15 @@
 namespace gpualign {
 namespace distances {
 
-template <class Symbol>
-class LongPair {
+template <class Symbol> class LongPair {
 public:
     static constexpr int64_t kNone = -1;  // beyond the limit
 
     explicit LongPair(size_t symbols) : codes_(symbols) {}
 
     // Returns the distance, or kNone beyond `limit`. `check` is called regularly and may throw.
-    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit, std::function<void()> check) {
+    int64_t run(
+        const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit, std::function<void()> check) {
         check_ = std::move(check);
         size_ = {n, m};
         const int64_t apart = n > m ? n - m : m - n;
@@ -49,12 +49,14 @@ public:
         load(query, target);
         int64_t bound = std::max(n, m), margin = 64;
         while (4 * margin * margin < bound) margin *= 2;  // random gaps lead about this far from the diagonal
-        for (int64_t wanted = std::min(limit, n / kUsualErrors), passes = 0; passes < 2; wanted = std::min(limit, bound), passes++) {
+        for (int64_t wanted = std::min(limit, n / kUsualErrors), passes = 0; passes < 2;
+            wanted = std::min(limit, bound), passes++) {
             int words = 1;
             while (words < kSlidingWords && held(words) < wanted) words++;
             if (held(words) < wanted) {  // the band is too narrow for a proof, but gives a bound
                 if (passes) break;
-                for (words = 1; words < kSlidingWords && held(words) < 2 * margin; words++) {}
+                for (words = 1; words < kSlidingWords && held(words) < 2 * margin; words++) {
+                }
             }
             if (2 * apart > held(words) || std::min(n, m) < 64 * words) break;
             bound = std::min(bound, slide(words));
@@ -68,7 +70,8 @@ public:
 private:
     static constexpr int64_t kUsualErrors = 20;  // symbols per error that the first band assumes
     static constexpr int kSlidingWords = 4;
-    static constexpr int64_t kWorthLast = 128;  // the final pass uses a bound of up to so many times the band's margin as its limit
+    static constexpr int64_t kWorthLast =
+        128;  // the final pass uses a bound of up to so many times the band's margin as its limit
 
     // Errors up to which O(ND) takes less than a fifth of the time of the first band.
     int64_t near_errors() const { return int64_t(std::sqrt(double(std::max(size_.n, size_.m))) / 2); }
@@ -93,7 +96,9 @@ private:
     int64_t in_strips(const Symbol* query, const Symbol* target, int64_t bound, int64_t margin, int64_t limit) {
         const int64_t n = size_.n, m = size_.m, apart = n > m ? n - m : m - n;
         load_texts();
-        const auto wide_pass = [&] { return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); }); };
+        const auto wide_pass = [&] {
+            return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); });
+        };
         if (bound == std::max(n, m)) bound = std::min(bound, wide_pass());
         while (bound > apart + 2 * margin + 1) {  // otherwise it is proved, as paths out of the band cost more
             if (std::min(bound, limit) <= kWorthLast * margin) break;
@@ -111,12 +116,12 @@ private:
     bool few_errors(int64_t limit) const {
         constexpr double kRow = 1.5, kColumn = 6;
         const double strip = 64.0 * kLanes, errors = double(limit);
-        return limit <= kMaxReached && kRow / 2 * errors * errors < kColumn * double(size_.n) / strip * (0.75 * errors + strip);
+        return limit <= kMaxReached &&
+               kRow / 2 * errors * errors < kColumn * double(size_.n) / strip * (0.75 * errors + strip);
     }
     static constexpr int64_t kMaxReached = 1 << 12;  // errors for which the rows stay in the cache
 
-    template <class Pass>
-    int64_t with_planes(Pass&& pass) {
+    template <class Pass> int64_t with_planes(Pass&& pass) {
         if (planes_ <= 2) return pass(std::integral_constant<int, 2>());
         if (planes_ <= 3) return pass(std::integral_constant<int, 3>());
         if (planes_ <= 5) return pass(std::integral_constant<int, 5>());
@@ -165,8 +170,7 @@ private:
         return !others;
     }
 
-    template <class Code>
-    CodedPair<Code> coded() const {
+    template <class Code> CodedPair<Code> coded() const {
         if constexpr (sizeof(Code) == 1) return {query_.data(), target_.data(), size_.n, size_.m};
         else return {wide_query_.data(), wide_target_.data(), size_.n, size_.m};
     }
@@ -206,7 +210,8 @@ private:
                     for (int w = 0; w < words; w++, i++) {
                         if (i < 0) continue;
                         uint64_t* at = lane + w * kLanes;
-                        for (int p = 0; p < planes_; p++, at += words * kLanes) *at |= uint64_t(query_code(i) >> p & 1) << b;
+                        for (int p = 0; p < planes_; p++, at += words * kLanes)
+                            *at |= uint64_t(query_code(i) >> p & 1) << b;
                         *at |= uint64_t(1) << b;
                     }
             }
@@ -216,17 +221,19 @@ private:
     int64_t top_of(int64_t strip) const { return std::max<int64_t>(0, strip * strip_rows() - pad_); }
 
     // Cost of the best alignment on the diagonals -margin to (m - n) + margin (or vice versa).
-    template <int Planes>
-    int64_t band_pass(int64_t margin) {
+    template <int Planes> int64_t band_pass(int64_t margin) {
         const int words = margin <= 512 ? 1 : margin <= 2048 ? 2 : 4;
         build(words);
-        const int64_t ahead = size_.m - size_.n, low = std::min<int64_t>(0, ahead) - margin, high = std::max<int64_t>(0, ahead) + margin;
-        int64_t distance = 0, column = 0, reached = size_.m;  // D of the row above in that column; columns that the row has
+        const int64_t ahead = size_.m - size_.n, low = std::min<int64_t>(0, ahead) - margin,
+                      high = std::max<int64_t>(0, ahead) + margin;
+        int64_t distance = 0, column = 0,
+                reached = size_.m;  // D of the row above in that column; columns that the row has
         std::fill(ups_.begin(), ups_.end(), 1);
         std::fill(downs_.begin(), downs_.end(), 0);
         for (int64_t s = 0; s < strips_; s++) {
             const int64_t top = top_of(s), bottom = (s + 1) * strip_rows() - pad_;
-            const int64_t first = std::min(size_.m, std::max<int64_t>(0, top + low)), last = std::min(size_.m, std::max<int64_t>(first, bottom + high));
+            const int64_t first = std::min(size_.m, std::max<int64_t>(0, top + low)),
+                          last = std::min(size_.m, std::max<int64_t>(first, bottom + high));
             forget(reached, last);
             distance += sum(column, first) + (bottom - top);
             column = first;
@@ -237,8 +244,7 @@ private:
     }
 
     // The distance if it is at most `limit`, else kNone.
-    template <int Planes>
-    int64_t pruned_pass(int64_t limit) {
+    template <int Planes> int64_t pruned_pass(int64_t limit) {
         const int words = limit <= 1024 ? 1 : limit <= 8192 ? 2 : 4;
         build(words);
         std::fill(ups_.begin(), ups_.end(), 1);
@@ -282,8 +288,7 @@ private:
         return total;
     }
 
-    template <int Planes>
-    void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
+    template <int Planes> void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
         if (first >= last) return;
         check_();
         if (words == 1) run_words<Planes, 1>(strip, first, last);
@@ -293,26 +298,28 @@ private:
 
     // Columns [first, last): on entry ups_ and downs_ are those of the row above the strip, on return those of its
     // last row.
-    template <int Planes, int W>
-    __attribute__((noinline)) void run_words(int64_t strip, int64_t first, int64_t last) {
+    template <int Planes, int W> __attribute__((noinline)) void run_words(int64_t strip, int64_t first, int64_t last) {
         const Word* rows = &rows_[size_t(strip) * size_t(planes_ + 1) * W];
         StripedColumn<Word, W> column;
         column.start(rows + Planes * W);
         Word up(0), down(0);
         const int8_t* texts[Planes];
-        for (int p = 0; p < Planes; p++) texts[p] = texts_[size_t(p)].data() + 1;  // lane l is at column j - kLanes + 1 + l
-        const auto step = [&](int64_t j) __attribute__((always_inline)) {  // always inlined, which keeps the column in registers
-            Word eq[W];
-            for (int w = 0; w < W; w++) eq[w] = rows[Planes * W + w];
-            for (int p = 0; p < Planes; p++) {
-                const Word symbol = load_mask(texts[p] + j);
-                for (int w = 0; w < W; w++) eq[w] = and_equal(eq[w], rows[p * W + w], symbol);
-            }
-            const Word above_up = from_above(up, Word::load(&ups_[size_t(j)])), above_down = from_above(down, Word::load(&downs_[size_t(j)]));
-            column.step(eq, above_up, above_down, up, down);
-            up = up >> 63;
-            down = down >> 63;
-        };
+        for (int p = 0; p < Planes; p++)
+            texts[p] = texts_[size_t(p)].data() + 1;  // lane l is at column j - kLanes + 1 + l
+        const auto step = [&](int64_t j)
+                              __attribute__((always_inline)) {  // always inlined, which keeps the column in registers
+                                  Word eq[W];
+                                  for (int w = 0; w < W; w++) eq[w] = rows[Planes * W + w];
+                                  for (int p = 0; p < Planes; p++) {
+                                      const Word symbol = load_mask(texts[p] + j);
+                                      for (int w = 0; w < W; w++) eq[w] = and_equal(eq[w], rows[p * W + w], symbol);
+                                  }
+                                  const Word above_up = from_above(up, Word::load(&ups_[size_t(j)])),
+                                             above_down = from_above(down, Word::load(&downs_[size_t(j)]));
+                                  column.step(eq, above_up, above_down, up, down);
+                                  up = up >> 63;
+                                  down = down >> 63;
+                              };
         int64_t j = first;
         for (; j < first + kLanes - 1; j++) {  // lanes start one after the other
             const StripedColumn<Word, W> before = column;

@@ -28,8 +28,7 @@ private:
     mutable std::atomic<bool> asked_{false};
 };
 
-template <class Call, class Put>
-void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& put) {
+template <class Call, class Put> void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& put) {
     if (first < 0 || first > last || last > call.queries.count) throw nb::value_error("there are no such queries");
     try {
         nb::gil_scoped_release release;
@@ -42,8 +41,7 @@ void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& pu
 
 // Call::run(first, last, half, put) calls put(row, lane, query, block) with the values of query order[first + row];
 // `half`: each pair of a set with itself once, if symmetric().
-template <class Call>
-void bind_outputs(nb::class_<Call>& type) {
+template <class Call> void bind_outputs(nb::class_<Call>& type) {
     type.def("stop", [](const Call& call) { call.stop(); }, "End what other threads compute, with an exception.");
     type.def(
         "dense",
@@ -52,7 +50,7 @@ void bind_outputs(nb::class_<Call>& type) {
                 throw nb::value_error("out has another shape");
             const Dense dense{out.data(), call.targets.count, call.symmetric()};
             run_call(call, first, last, call.symmetric(),
-                     [&](int64_t, int64_t lane, int32_t query, const Block& block) { dense.take(lane, query, block); });
+                [&](int64_t, int64_t lane, int32_t query, const Block& block) { dense.take(lane, query, block); });
         },
         nb::arg("first"), nb::arg("last"), nb::arg("out"));
     type.def(
@@ -76,10 +74,13 @@ void bind_outputs(nb::class_<Call>& type) {
         "within",
         [](const Call& call, int64_t first, int64_t last) {
             Pairs pairs;
-            run_call(call, first, last, call.symmetric(), [&](int64_t, int64_t lane, int32_t query, const Block& block) {
-                pairs.take(lane, query, block, call.symmetric(), [&](int32_t target) { return call.skips(query, target); });
-            });
-            return tuple_of(to_numpy(std::move(pairs.query)), to_numpy(std::move(pairs.target)), to_numpy(std::move(pairs.value)));
+            run_call(
+                call, first, last, call.symmetric(), [&](int64_t, int64_t lane, int32_t query, const Block& block) {
+                    pairs.take(lane, query, block, call.symmetric(),
+                        [&](int32_t target) { return call.skips(query, target); });
+                });
+            return tuple_of(
+                to_numpy(std::move(pairs.query)), to_numpy(std::move(pairs.target)), to_numpy(std::move(pairs.value)));
         },
         nb::arg("first"), nb::arg("last"));
 }

@@ -10,8 +10,7 @@
 namespace gpualign {
 namespace distances {
 
-template <class Symbol>
-class ReachedRows {
+template <class Symbol> class ReachedRows {
 public:
     ReachedRows(const Symbol* query, int64_t n, const Symbol* target, int64_t m)
         : query_(padded(query, n)), target_(padded(target, m)), n_(int32_t(n)), m_(int32_t(m)) {}

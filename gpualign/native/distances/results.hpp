@@ -74,8 +74,7 @@ struct Pairs {
     std::vector<int32_t> query, target, value;
 
     // Skips targets for which skips(target) is true; `half`: the smaller number of a pair is the query.
-    template <class Skips>
-    void take(int64_t lane, int32_t number, const Block& block, bool half, Skips&& skips) {
+    template <class Skips> void take(int64_t lane, int32_t number, const Block& block, bool half, Skips&& skips) {
         for (int64_t i = 0; i < block.count; i++) {
             const int32_t found = block.values[i * block.lanes + lane];
             if (found == kBeyond || skips(block.targets[i])) continue;

@@ -16,19 +16,20 @@ constexpr int64_t kScoresAtOnce = 1 << 18;  // queries x targets whose scores st
 class ScoreRows {
 public:
     ScoreRows(const nw::Scheme& scheme, const nw::Sequences& queries, const nw::Sequences& targets, int32_t minimum,
-              const Stopping& stopping)
+        const Stopping& stopping)
         : scheme_(scheme), queries_(queries), targets_(targets), least_(minimum), stopping_(stopping) {}
 
     // Computes the queries order[0, rows) against all targets, both sorted by length; put(row, lane, query, block)
     // receives the scores of each, kBeyond below the minimum.
-    template <class Put>
-    void run(const int32_t* order, int64_t rows, const int32_t* target_order, Put&& put) {
-        const int64_t all = targets_.count, at_once = std::max<int64_t>(kGroup, kScoresAtOnce / std::max<int64_t>(1, rows) / kGroup * kGroup);
+    template <class Put> void run(const int32_t* order, int64_t rows, const int32_t* target_order, Put&& put) {
+        const int64_t all = targets_.count,
+                      at_once = std::max<int64_t>(kGroup, kScoresAtOnce / std::max<int64_t>(1, rows) / kGroup * kGroup);
         for (int64_t begin = 0; begin < all; begin += at_once) {
             columns_ = std::min(at_once, all - begin);
             scores_.resize(size_t(rows * columns_));
             for (int64_t at = 0; at < columns_; at += kGroup)
-                compute(order, rows, target_order + begin + at, int(std::min<int64_t>(kGroup, columns_ - at)), &scores_[size_t(at)]);
+                compute(order, rows, target_order + begin + at, int(std::min<int64_t>(kGroup, columns_ - at)),
+                    &scores_[size_t(at)]);
             for (int64_t r = 0; r < rows; r++)
                 put(r, 0, order[r], Block{&scores_[size_t(r * columns_)], 1, target_order + begin, columns_});
         }
@@ -41,7 +42,8 @@ private:
     void compute(const int32_t* order, int64_t rows, const int32_t* targets, int count, int32_t* out) {
         for (int64_t first = 0, last; first < rows; first = last) {
             const nw::Width width = width_of(order[first], targets[count - 1]);
-            for (last = first; last < rows && width_of(order[last], targets[count - 1]) == width; last++) {}
+            for (last = first; last < rows && width_of(order[last], targets[count - 1]) == width; last++) {
+            }
             const int lanes = nw::lanes_of(width);
             for (int at = 0; at < count; at += lanes) {
                 kept_ = 0;
@@ -52,7 +54,9 @@ private:
         }
     }
 
-    nw::Width width_of(int32_t query, int32_t target) const { return nw::width_of(scheme_, pair_of(query, target), false, 0); }
+    nw::Width width_of(int32_t query, int32_t target) const {
+        return nw::width_of(scheme_, pair_of(query, target), false, 0);
+    }
 
     nw::Pair pair_of(int32_t query, int32_t target) const {
         nw::Pair pair{};
@@ -101,7 +105,8 @@ private:
 };
 
 nw::Sequences sequences_of(const Input<uint8_t>& codes, const Input<int64_t>& offsets) {
-    if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] > int64_t(codes.size())) throw nb::value_error("offsets do not fit the codes");
+    if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] > int64_t(codes.size()))
+        throw nb::value_error("offsets do not fit the codes");
     return {codes.data(), offsets.data(), int64_t(offsets.size()) - 1};
 }
 
@@ -115,12 +120,13 @@ struct ScoreCall : Stopping {
     int32_t minimum;
     bool with_itself;
 
-    ScoreCall(Input<uint8_t> q, Input<int64_t> q_offsets, Input<int32_t> q_order, Input<uint8_t> t, Input<int64_t> t_offsets,
-              Input<int32_t> t_order, Input<int32_t> scores_, int symbols, bool match_mismatch, int open, int extend, bool local,
-              int free_ends, const Input<int32_t>& end_gaps, int32_t minimum_, bool with_itself_)
+    ScoreCall(Input<uint8_t> q, Input<int64_t> q_offsets, Input<int32_t> q_order, Input<uint8_t> t,
+        Input<int64_t> t_offsets, Input<int32_t> t_order, Input<int32_t> scores_, int symbols, bool match_mismatch,
+        int open, int extend, bool local, int free_ends, const Input<int32_t>& end_gaps, int32_t minimum_,
+        bool with_itself_)
         : queries(sequences_of(q, q_offsets)), targets(sequences_of(t, t_offsets)), query_codes(q), target_codes(t),
-          query_offsets(q_offsets), target_offsets(t_offsets), query_order(q_order), target_order(t_order), scores(scores_),
-          minimum(minimum_), with_itself(with_itself_) {
+          query_offsets(q_offsets), target_offsets(t_offsets), query_order(q_order), target_order(t_order),
+          scores(scores_), minimum(minimum_), with_itself(with_itself_) {
         check_order(query_order, queries.count);
         check_order(target_order, targets.count);
         if (end_gaps.size() != 8 || symbols > 99 || int(scores.size()) != symbols * symbols)
@@ -131,9 +137,9 @@ struct ScoreCall : Stopping {
     bool skips(int32_t query, int32_t target) const { return with_itself && target <= query; }
     int32_t order(int64_t row) const { return query_order.data()[row]; }
 
-    template <class Put>
-    void run(int64_t first, int64_t last, bool, Put&& put) const {
-        ScoreRows(scheme, queries, targets, minimum, *this).run(query_order.data() + first, last - first, target_order.data(), put);
+    template <class Put> void run(int64_t first, int64_t last, bool, Put&& put) const {
+        ScoreRows(scheme, queries, targets, minimum, *this)
+            .run(query_order.data() + first, last - first, target_order.data(), put);
     }
 };
 
@@ -145,10 +151,12 @@ void bind_scores(nb::module_& m) {
     using Offsets = Input<int64_t>;
     using Numbers = Input<int32_t>;
     nb::class_<distances::ScoreCall> type(m, "AllScores", "Alignment scores of all pairs of two sets of sequences.");
-    type.def(nb::init<Codes, Offsets, Numbers, Codes, Offsets, Numbers, Numbers, int, bool, int, int, bool, int, Numbers, int32_t, bool>(),
-             nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"), nb::arg("target_offsets"),
-             nb::arg("target_order"), nb::kw_only(), nb::arg("scores"), nb::arg("symbols"), nb::arg("match_mismatch"), nb::arg("open"),
-             nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("minimum"), nb::arg("with_itself"));
+    type.def(nb::init<Codes, Offsets, Numbers, Codes, Offsets, Numbers, Numbers, int, bool, int, int, bool, int,
+                 Numbers, int32_t, bool>(),
+        nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"),
+        nb::arg("target_offsets"), nb::arg("target_order"), nb::kw_only(), nb::arg("scores"), nb::arg("symbols"),
+        nb::arg("match_mismatch"), nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"),
+        nb::arg("end_gaps"), nb::arg("minimum"), nb::arg("with_itself"));
     distances::bind_outputs(type);
 }
 

@@ -20,26 +20,27 @@
 namespace gpualign {
 namespace distances {
 
-template <class Code>
-struct CodedPair {
+template <class Code> struct CodedPair {
     const Code *query, *target;
     int64_t n, m;
 };
 
 // Codes are below 2^Planes.
-template <class Code, int Planes, int W>
-class SlidingBand {
+template <class Code, int Planes, int W> class SlidingBand {
     static constexpr int64_t kRows = 64 * W;
 
 public:
     // Errors that fit the band, wherever they are: its diagonals, minus some at the ends.
     static constexpr int64_t kErrors = kRows * (kLanes - 1) + kLanes - 4;
 
-    static bool suits(int64_t n, int64_t m) { return 2 * (n > m ? n - m : m - n) <= kErrors && std::min(n, m) >= kRows; }
+    static bool suits(int64_t n, int64_t m) {
+        return 2 * (n > m ? n - m : m - n) <= kErrors && std::min(n, m) >= kRows;
+    }
 
     explicit SlidingBand(const CodedPair<Code>& pair)
-        : size_{pair.n, pair.m}, upper_(pair.n - pair.n / 2), blocks_(std::max<int64_t>(kLanes, (upper_ + kRows - 1) / kRows)),
-          highest_((pair.m - pair.n + kErrors) / 2), columns_(std::min(pair.m, upper_ + highest_)) {
+        : size_{pair.n, pair.m}, upper_(pair.n - pair.n / 2),
+          blocks_(std::max<int64_t>(kLanes, (upper_ + kRows - 1) / kRows)), highest_((pair.m - pair.n + kErrors) / 2),
+          columns_(std::min(pair.m, upper_ + highest_)) {
         halves_[0].load(pair, false, upper_, blocks_, upper_ + highest_);
         halves_[1].load(pair, true, pair.n - upper_, blocks_, upper_ + highest_);
     }
@@ -208,7 +209,8 @@ private:
             const Half& half = halves_[i];
             values[i].push_back(at_first[i]);
             for (int64_t j = first; j < columns_; j++)
-                values[i].push_back(values[i].back() + int64_t(half.ups[size_t(j - first)]) - int64_t(half.downs[size_t(j - first)]));
+                values[i].push_back(
+                    values[i].back() + int64_t(half.ups[size_t(j - first)]) - int64_t(half.downs[size_t(j - first)]));
         }
         int64_t least = INT64_MAX;
         for (int64_t j = std::max(first, size_.m - columns_); j <= std::min(columns_, size_.m - first); j++)

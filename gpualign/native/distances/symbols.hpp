@@ -14,8 +14,7 @@ using Count = Vec<int64_t>;
 constexpr int kLanes = Word::lanes;
 
 // Symbols are bytes, or code points and other numbers.
-template <class Symbol>
-struct SymbolSet {
+template <class Symbol> struct SymbolSet {
     const Symbol* symbols;
     const int64_t* offsets;
     int64_t count;
@@ -26,8 +25,7 @@ struct SymbolSet {
 };
 
 // Consecutive codes for the symbols of a group of queries, from 1 on; 0 for all others.
-template <class Symbol>
-class Codes {
+template <class Symbol> class Codes {
 public:
     // `symbols`: exclusive upper bound of the symbols that are looked up.
     explicit Codes(size_t symbols) : code_(symbols, 0) {}
@@ -50,8 +48,7 @@ private:
 };
 
 // Up to kLanes queries of similar length; unused lanes repeat the first.
-template <class Symbol>
-struct Group {
+template <class Symbol> struct Group {
     const Symbol* text[kLanes];
     int64_t length[kLanes], shortest, longest;
 
@@ -77,8 +74,7 @@ struct Group {
 };
 
 // Number of bits set in W words per lane, W < 32.
-template <int W>
-GPUALIGN_HD Count count_bits(const Word* words) {
+template <int W> GPUALIGN_HD Count count_bits(const Word* words) {
     Word bytes(uint64_t(0));
     for (int w = 0; w < W; w++) {
         Word x = words[w];
@@ -109,8 +105,7 @@ struct Tiles {
 };
 
 // Calls use(std::integral_constant) for words from 1 to kMaxWords.
-template <class Use>
-void with_words(int words, Use&& use) {
+template <class Use> void with_words(int words, Use&& use) {
     switch (words) {
         case 1: return use(std::integral_constant<int, 1>());
         case 2: return use(std::integral_constant<int, 2>());
@@ -123,8 +118,7 @@ void with_words(int words, Use&& use) {
     }
 }
 
-template <class Symbol>
-struct Text {
+template <class Symbol> struct Text {
     const Symbol* symbols;
     int64_t length;
 };

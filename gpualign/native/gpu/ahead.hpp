@@ -67,8 +67,7 @@ private:
         return driver.device(&device, index) == 0 && driver.set_primary_flags(device, kHostThreadsSleep) == 0 &&
                driver.retain_primary(&context, device) == 0;
     }
-    template <class Change>
-    void tell(Change&& change) {
+    template <class Change> void tell(Change&& change) {
         std::lock_guard<std::mutex> guard(mutex_);
         change();
         changed_.notify_all();

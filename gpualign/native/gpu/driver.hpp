@@ -17,15 +17,13 @@ class NvcompError : public std::runtime_error {
 };
 
 // A shared library that stays open as long as the process.
-template <class Error>
-class Library {
+template <class Error> class Library {
 public:
     explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW)) {
         if (!handle_) throw Error(path + " cannot be loaded: " + dlerror());
     }
 
-    template <class Result, class... Arguments>
-    void find(Result (*&function)(Arguments...), const char* name) const {
+    template <class Result, class... Arguments> void find(Result (*&function)(Arguments...), const char* name) const {
         function = reinterpret_cast<Result (*)(Arguments...)>(dlsym(handle_, name));
         if (!function) throw Error(std::string("the library has no ") + name);
     }
@@ -38,7 +36,7 @@ using CudaHandle = void*;       // of a context, a stream, an event, a module or
 using DeviceAddress = uint64_t;
 
 constexpr int kCudaNotReady = 600;
-constexpr int kHostThreadsSleep = 4;      // CU_CTX_SCHED_BLOCKING_SYNC: who waits for the device uses no processor time
+constexpr int kHostThreadsSleep = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: who waits for the device uses no processor time
 constexpr int kPinnedForAllContexts = 1;  // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
 
 // Functions of cuda.h.
@@ -73,7 +71,8 @@ struct CudaDriver {
     int (*module_function)(CudaHandle*, CudaHandle, const char*);
     int (*function_attribute)(int*, int, CudaHandle);
     int (*set_function_attribute)(CudaHandle, int, int);
-    int (*launch)(CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CudaHandle, void**, void**);
+    int (*launch)(
+        CudaHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CudaHandle, void**, void**);
     int (*launch_host_function)(CudaHandle, void (*)(void*), void*);
 
     explicit CudaDriver(const std::string& path) {

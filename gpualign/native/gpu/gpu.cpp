@@ -1,4 +1,5 @@
-// What a device's thread does for each batch, without the GIL: PyCUDA makes contexts and gives memory, this does the rest.
+// What a device's thread does for each batch, without the GIL: PyCUDA makes contexts and gives memory, this does the
+// rest.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -37,8 +38,8 @@ private:
     Py_buffer view_;
 };
 
-// Arguments as a kernel has them: numbers at multiples of their sizes, structs (NumPy records and arrays) at multiples of
-// eight, and all else as addresses on the device.
+// Arguments as a kernel has them: numbers at multiples of their sizes, structs (NumPy records and arrays) at multiples
+// of eight, and all else as addresses on the device.
 std::vector<char> packed(const nb::typed<nb::tuple, nb::any, nb::ellipsis>& arguments, nb::handle record) {
     std::vector<char> all;
     const auto add = [&](const void* bytes, size_t size, size_t alignment) {
@@ -81,11 +82,15 @@ void bind_driver(nb::module_& m) {
         .def(nb::init<const std::string&>(), nb::arg("path"))
         .def(
             "load",
-            [](std::shared_ptr<const CudaDriver> driver, const nb::bytes& code) { return CudaModule(std::move(driver), code.data()); },
+            [](std::shared_ptr<const CudaDriver> driver, const nb::bytes& code) {
+                return CudaModule(std::move(driver), code.data());
+            },
             nb::arg("code"), "A cubin or fat binary, loaded in the current context.")
         .def(
             "pinned_memory",
-            [](std::shared_ptr<const CudaDriver> driver) { return std::make_shared<PinnedMemory>(std::move(driver), large_pages_are_had()); },
+            [](std::shared_ptr<const CudaDriver> driver) {
+                return std::make_shared<PinnedMemory>(std::move(driver), large_pages_are_had());
+            },
             "Of the current context, for all threads.")
         .def(
             "stream",
@@ -96,16 +101,19 @@ void bind_driver(nb::module_& m) {
     nb::class_<CudaModule>(m, "CudaModule").def("get_function", &CudaModule::function, nb::arg("name"));
     nb::class_<CudaFunction>(m, "CudaFunction")
         .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"))
-        .def_prop_ro("num_regs", [](const CudaFunction& function) { return function.attribute(4); });  // CU_FUNC_ATTRIBUTE_NUM_REGS
+        .def_prop_ro("num_regs",
+            [](const CudaFunction& function) { return function.attribute(4); });  // CU_FUNC_ATTRIBUTE_NUM_REGS
 }
 
 void bind_stream(nb::module_& m) {
     nb::class_<Bell>(m, "Bell", "Wakes a device's thread.")
         .def(nb::init<>())
         .def("ring", &Bell::ring)
-        .def("wait", &Bell::wait, nb::arg("seconds"), nb::call_guard<Release>(), "Until it has been rung, or so many seconds.");
+        .def("wait", &Bell::wait, nb::arg("seconds"), nb::call_guard<Release>(),
+            "Until it has been rung, or so many seconds.");
     nb::class_<Event>(m, "CudaEvent");
-    nb::class_<Stream>(m, "CudaStream", "What a device is to do: written down first, and enqueued by `flush` or `wait`.")
+    nb::class_<Stream>(
+        m, "CudaStream", "What a device is to do: written down first, and enqueued by `flush` or `wait`.")
         .def(
             "copy_to_device",
             [](Stream& stream, Address to, nb::object array) {
@@ -127,40 +135,48 @@ void bind_stream(nb::module_& m) {
         .def(
             "launch",
             [](Stream& stream, const CudaFunction& function, const std::tuple<unsigned, unsigned, unsigned>& grid,
-               const std::tuple<unsigned, unsigned, unsigned>& block, unsigned shared, const nb::typed<nb::tuple, nb::any, nb::ellipsis>& arguments) {
+                const std::tuple<unsigned, unsigned, unsigned>& block, unsigned shared,
+                const nb::typed<nb::tuple, nb::any, nb::ellipsis>& arguments) {
                 stream.launch(function.handle, shape(grid), shape(block), shared, packed(arguments, stream.record));
             },
             nb::arg("function"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("arguments"))
         .def(
             "deflate",
-            [](Stream& stream, std::shared_ptr<const Nvcomp> nvcomp, size_t count, size_t largest, Address texts, Address text_bytes,
-               Address scratch, size_t scratch_bytes, Address deflated, Address deflated_bytes, Address status) {
+            [](Stream& stream, std::shared_ptr<const Nvcomp> nvcomp, size_t count, size_t largest, Address texts,
+                Address text_bytes, Address scratch, size_t scratch_bytes, Address deflated, Address deflated_bytes,
+                Address status) {
                 stream.then("deflating", [=, nvcomp = std::move(nvcomp), handle = stream.handle()] {
-                    nvcomp->deflate(count, largest, texts, text_bytes, scratch, scratch_bytes, deflated, deflated_bytes, status, handle);
+                    nvcomp->deflate(count, largest, texts, text_bytes, scratch, scratch_bytes, deflated, deflated_bytes,
+                        status, handle);
                     return 0;
                 });
             },
-            nb::arg("nvcomp"), nb::arg("count"), nb::arg("largest"), nb::arg("texts"), nb::arg("text_bytes"), nb::arg("scratch"),
-            nb::arg("scratch_bytes"), nb::arg("deflated"), nb::arg("deflated_bytes"), nb::arg("status"),
-            "`texts` to `status`: addresses of arrays on the device, of addresses, sizes and numbers that are 0 for what was deflated.")
+            nb::arg("nvcomp"), nb::arg("count"), nb::arg("largest"), nb::arg("texts"), nb::arg("text_bytes"),
+            nb::arg("scratch"), nb::arg("scratch_bytes"), nb::arg("deflated"), nb::arg("deflated_bytes"),
+            nb::arg("status"),
+            "`texts` to `status`: addresses of arrays on the device, of addresses, sizes and numbers that are 0 for "
+            "what was deflated.")
         .def(
             "inflate",
-            [](Stream& stream, std::shared_ptr<const Nvcomp> nvcomp, size_t count, Address deflated, Address deflated_bytes, Address texts,
-               Address text_bytes, Address inflated_bytes, Address scratch, size_t scratch_bytes, Address status) {
+            [](Stream& stream, std::shared_ptr<const Nvcomp> nvcomp, size_t count, Address deflated,
+                Address deflated_bytes, Address texts, Address text_bytes, Address inflated_bytes, Address scratch,
+                size_t scratch_bytes, Address status) {
                 stream.then("inflating", [=, nvcomp = std::move(nvcomp), handle = stream.handle()] {
-                    nvcomp->inflate(count, deflated, deflated_bytes, texts, text_bytes, inflated_bytes, scratch, scratch_bytes, status, handle);
+                    nvcomp->inflate(count, deflated, deflated_bytes, texts, text_bytes, inflated_bytes, scratch,
+                        scratch_bytes, status, handle);
                     return 0;
                 });
             },
-            nb::arg("nvcomp"), nb::arg("count"), nb::arg("deflated"), nb::arg("deflated_bytes"), nb::arg("texts"), nb::arg("text_bytes"),
-            nb::arg("inflated_bytes"), nb::arg("scratch"), nb::arg("scratch_bytes"), nb::arg("status"),
-            "As `deflate`; `deflated` holds multiples of 4.")
+            nb::arg("nvcomp"), nb::arg("count"), nb::arg("deflated"), nb::arg("deflated_bytes"), nb::arg("texts"),
+            nb::arg("text_bytes"), nb::arg("inflated_bytes"), nb::arg("scratch"), nb::arg("scratch_bytes"),
+            nb::arg("status"), "As `deflate`; `deflated` holds multiples of 4.")
         .def("mark", &Stream::mark, "`wait` will say when all before this was done.")
         .def("flush", &Stream::flush, nb::arg("last") = false, nb::call_guard<Release>(),
-             "Enqueue what was written down; last: the end of a batch, at which the bell rings.")
+            "Enqueue what was written down; last: the end of a batch, at which the bell rings.")
         .def_prop_ro("is_done", &Stream::is_done)
         .def(
-            "now", [](const Stream& stream) { return Event{stream.now()}; }, nb::call_guard<Release>(), "An event that has just been.")
+            "now", [](const Stream& stream) { return Event{stream.now()}; }, nb::call_guard<Release>(),
+            "An event that has just been.")
         .def(
             "wait",
             [](Stream& stream, const Event& origin, double looking_s) {
@@ -173,7 +189,8 @@ void bind_stream(nb::module_& m) {
                 return times;
             },
             nb::arg("origin"), nb::arg("looking_s") = 0.0,
-            "Until all is done; looking_s: so long the processor looks for the end before it sleeps. Returns when each mark was, "
+            "Until all is done; looking_s: so long the processor looks for the end before it sleeps. Returns when each "
+            "mark was, "
             "seconds after origin.")
         .def("close", [](Stream& stream) { stream.close(), stream.held.clear(); });
 }
@@ -207,17 +224,19 @@ void bind_memory(nb::module_& m) {
     nb::class_<Nvcomp>(m, "Nvcomp", "NVIDIA's nvCOMP.")
         .def(nb::init<const std::string&>(), nb::arg("path"))
         .def("deflate_sizes", &Nvcomp::deflate_sizes, nb::arg("count"), nb::arg("largest"), nb::call_guard<Release>(),
-             "Bytes of scratch memory to deflate so many texts, and of space for each.")
+            "Bytes of scratch memory to deflate so many texts, and of space for each.")
         .def("inflate_scratch", &Nvcomp::inflate_scratch, nb::arg("count"), nb::arg("total"), nb::call_guard<Release>(),
-             "Bytes of scratch memory to inflate so many texts of so many bytes.");
+            "Bytes of scratch memory to inflate so many texts of so many bytes.");
 
     static auto* const ahead = new ContextsAhead;  // a thread may still be at it when the process ends
     m.def(
-        "open_ahead", [](const std::string& path, std::vector<int> indices) { ahead->begin(path, std::move(indices)); }, nb::arg("path"),
-        nb::arg("indices"), "Begin to make the primary contexts of these devices, none of them for all.");
+        "open_ahead", [](const std::string& path, std::vector<int> indices) { ahead->begin(path, std::move(indices)); },
+        nb::arg("path"), nb::arg("indices"),
+        "Begin to make the primary contexts of these devices, none of them for all.");
     m.def("wait_for_driver", [] { ahead->wait_for_driver(); }, nb::call_guard<Release>());
-    m.def("opened_ahead", [](int index) { return ahead->is_there(index); }, nb::arg("index"), nb::call_guard<Release>(),
-          "Whether a device's primary context was made beforehand; waits for it.");
+    m.def(
+        "opened_ahead", [](int index) { return ahead->is_there(index); }, nb::arg("index"), nb::call_guard<Release>(),
+        "Whether a device's primary context was made beforehand; waits for it.");
 }
 
 }  // namespace

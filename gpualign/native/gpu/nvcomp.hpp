@@ -24,13 +24,15 @@ public:
         Properties own{};
         check(properties(&own), "nvcompGetProperties");
         if (own.version / 1000 != kMajorVersion)
-            throw NvcompError("nvCOMP " + std::to_string(own.version / 1000) + " is there, not " + std::to_string(kMajorVersion));
+            throw NvcompError(
+                "nvCOMP " + std::to_string(own.version / 1000) + " is there, not " + std::to_string(kMajorVersion));
     }
 
     // Bytes of scratch memory to deflate `count` texts of up to `largest` bytes, and of space for each.
     std::pair<size_t, size_t> deflate_sizes(size_t count, size_t largest) const {
         size_t scratch, space;
-        check(deflate_scratch_(count, largest, kDeflate, &scratch, count * largest, nullptr), "sizing nvCOMP's scratch memory");
+        check(deflate_scratch_(count, largest, kDeflate, &scratch, count * largest, nullptr),
+            "sizing nvCOMP's scratch memory");
         check(deflate_space_(largest, kDeflate, &space), "sizing nvCOMP's output");
         return {scratch, space};
     }
@@ -38,20 +40,25 @@ public:
     // Bytes of scratch memory to inflate `count` texts of `total` bytes, none of more than 64 KiB.
     size_t inflate_scratch(size_t count, size_t total) const {
         size_t scratch;
-        check(inflate_scratch_(count, kLargestText, kInflate, &scratch, total, nullptr), "sizing nvCOMP's scratch memory");
+        check(inflate_scratch_(count, kLargestText, kInflate, &scratch, total, nullptr),
+            "sizing nvCOMP's scratch memory");
         return scratch;
     }
 
-    void deflate(size_t count, size_t largest, DeviceAddress texts, DeviceAddress text_bytes, DeviceAddress scratch, size_t scratch_bytes,
-                 DeviceAddress deflated, DeviceAddress deflated_bytes, DeviceAddress status, CudaHandle stream) const {
-        check(deflate_(texts, text_bytes, largest, count, scratch, scratch_bytes, deflated, deflated_bytes, kDeflate, status, stream),
-              "deflating");
+    void deflate(size_t count, size_t largest, DeviceAddress texts, DeviceAddress text_bytes, DeviceAddress scratch,
+        size_t scratch_bytes, DeviceAddress deflated, DeviceAddress deflated_bytes, DeviceAddress status,
+        CudaHandle stream) const {
+        check(deflate_(texts, text_bytes, largest, count, scratch, scratch_bytes, deflated, deflated_bytes, kDeflate,
+                  status, stream),
+            "deflating");
     }
 
-    void inflate(size_t count, DeviceAddress deflated, DeviceAddress deflated_bytes, DeviceAddress texts, DeviceAddress text_bytes,
-                 DeviceAddress inflated_bytes, DeviceAddress scratch, size_t scratch_bytes, DeviceAddress status, CudaHandle stream) const {
-        check(inflate_(deflated, deflated_bytes, text_bytes, inflated_bytes, count, scratch, scratch_bytes, texts, kInflate, status, stream),
-              "inflating");
+    void inflate(size_t count, DeviceAddress deflated, DeviceAddress deflated_bytes, DeviceAddress texts,
+        DeviceAddress text_bytes, DeviceAddress inflated_bytes, DeviceAddress scratch, size_t scratch_bytes,
+        DeviceAddress status, CudaHandle stream) const {
+        check(inflate_(deflated, deflated_bytes, text_bytes, inflated_bytes, count, scratch, scratch_bytes, texts,
+                  kInflate, status, stream),
+            "inflating");
     }
 
 private:
@@ -77,11 +84,11 @@ private:
 
     int (*deflate_scratch_)(size_t, size_t, DeflateOptions, size_t*, size_t, void*);
     int (*deflate_space_)(size_t, DeflateOptions, size_t*);
-    int (*deflate_)(DeviceAddress, DeviceAddress, size_t, size_t, DeviceAddress, size_t, DeviceAddress, DeviceAddress, DeflateOptions,
-                    DeviceAddress, CudaHandle);
+    int (*deflate_)(DeviceAddress, DeviceAddress, size_t, size_t, DeviceAddress, size_t, DeviceAddress, DeviceAddress,
+        DeflateOptions, DeviceAddress, CudaHandle);
     int (*inflate_scratch_)(size_t, size_t, InflateOptions, size_t*, size_t, void*);
-    int (*inflate_)(DeviceAddress, DeviceAddress, DeviceAddress, DeviceAddress, size_t, DeviceAddress, size_t, DeviceAddress, InflateOptions,
-                    DeviceAddress, CudaHandle);
+    int (*inflate_)(DeviceAddress, DeviceAddress, DeviceAddress, DeviceAddress, size_t, DeviceAddress, size_t,
+        DeviceAddress, InflateOptions, DeviceAddress, CudaHandle);
 };
 
 }  // namespace gpualign

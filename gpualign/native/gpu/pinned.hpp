@@ -25,7 +25,8 @@ inline bool large_pages_are_had() {
 // All of one device's, made in its thread; it may be called from any thread until it is closed.
 class PinnedMemory {
 public:
-    PinnedMemory(std::shared_ptr<const CudaDriver> driver, bool large_pages) : driver_(std::move(driver)), large_pages_(large_pages) {
+    PinnedMemory(std::shared_ptr<const CudaDriver> driver, bool large_pages)
+        : driver_(std::move(driver)), large_pages_(large_pages) {
         driver_->check(driver_->current_context(&context_), "asking for the context");
     }
 
@@ -116,8 +117,10 @@ private:
         if (mapped == MAP_FAILED) return {nullptr, nullptr, size};
         madvise(mapped, size + kLargePage, MADV_DONTFORK);  // a copy on write would leave a device with the old pages
         madvise(mapped, size + kLargePage, MADV_HUGEPAGE);
-        char* address = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(mapped) + kLargePage - 1) / kLargePage * kLargePage);
-        for (size_t at = 0; at < size; at += kPage) address[at] = 0;  // else they are found while all who call the driver wait
+        char* address =
+            reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(mapped) + kLargePage - 1) / kLargePage * kLargePage);
+        for (size_t at = 0; at < size; at += kPage)
+            address[at] = 0;  // else they are found while all who call the driver wait
         if (driver_->host_register(address, size, kPinnedForAllContexts) == 0) return {address, mapped, size};
         munmap(mapped, size + kLargePage);
         return {nullptr, nullptr, size};

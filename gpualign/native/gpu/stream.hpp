@@ -38,7 +38,8 @@ private:
 
 class CudaFunction {
 public:
-    CudaFunction(std::shared_ptr<const CudaDriver> driver, CudaHandle handle) : handle(handle), driver_(std::move(driver)) {}
+    CudaFunction(std::shared_ptr<const CudaDriver> driver, CudaHandle handle)
+        : handle(handle), driver_(std::move(driver)) {}
 
     int attribute(int which) const {
         int value;
@@ -75,7 +76,8 @@ private:
 // A stream of the current context. All calls are from the device's thread.
 class CudaStream {
 public:
-    CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<Bell> bell) : driver_(std::move(driver)), bell_(std::move(bell)) {
+    CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<Bell> bell)
+        : driver_(std::move(driver)), bell_(std::move(bell)) {
         driver_->check(driver_->stream_create(&handle_, kDefault), "making a stream");
     }
     CudaStream(const CudaStream&) = delete;
@@ -83,8 +85,7 @@ public:
 
     // -- what is written down
 
-    template <class Call>
-    void then(const char* what, Call&& call) {
+    template <class Call> void then(const char* what, Call&& call) {
         commands_.push_back({what, std::forward<Call>(call), false});
     }
     void copy_to_device(DeviceAddress to, const void* from, size_t size) {
@@ -108,7 +109,8 @@ public:
         then("launching a kernel", [=, arguments = std::move(arguments)]() mutable {
             size_t size = arguments.size();
             void* config[] = {reinterpret_cast<void*>(1), arguments.data(), reinterpret_cast<void*>(2), &size, nullptr};
-            return driver_->launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, handle_, nullptr, config);
+            return driver_->launch(
+                function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, handle_, nullptr, config);
         });
     }
 
@@ -125,8 +127,9 @@ public:
 
     // -- what is done
 
-    // Enqueues what was written down. `last`: it is the batch's last part, whose end rings the bell. After a command that fails only
-    // the marks are enqueued, whose times `wait` will ask for: nvCOMP may fail where the driver goes on.
+    // Enqueues what was written down. `last`: it is the batch's last part, whose end rings the bell. After a command
+    // that fails only the marks are enqueued, whose times `wait` will ask for: nvCOMP may fail where the driver goes
+    // on.
     void flush(bool last) {
         auto commands = std::move(commands_);
         commands_.clear();
@@ -142,7 +145,8 @@ public:
         if (failed) std::rethrow_exception(failed);
         if (!last) return;
         done_ = false;
-        driver_->check(driver_->launch_host_function(handle_, &CudaStream::ended, this), "enqueueing the end of a batch");
+        driver_->check(
+            driver_->launch_host_function(handle_, &CudaStream::ended, this), "enqueueing the end of a batch");
     }
 
     // Whether all that was enqueued has ended, if only by an error.
@@ -153,7 +157,8 @@ public:
         using Clock = std::chrono::steady_clock;
         flush(false);
         const auto until = Clock::now() + std::chrono::duration<double>(looking_s);
-        while (looking_s > 0 && Clock::now() < until && driver_->stream_query(handle_) == kCudaNotReady) {}
+        while (looking_s > 0 && Clock::now() < until && driver_->stream_query(handle_) == kCudaNotReady) {
+        }
         const size_t marks = std::exchange(marks_, 0);
         driver_->check(driver_->stream_synchronize(handle_), "waiting for the device");
         std::vector<double> times(marks);

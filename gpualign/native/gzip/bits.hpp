@@ -69,7 +69,9 @@ public:
     // Whether `bytes` of the data read are left.
     bool enough(size_t bytes) const { return uint64_t(next_ - data_.data()) + bytes <= size_; }
     const uint8_t* next() const { return next_; }
-    const uint8_t* last(size_t bytes) const { return data_.data() + std::max(size_, bytes) - bytes; }  // last address with as many bytes left
+    const uint8_t* last(size_t bytes) const {
+        return data_.data() + std::max(size_, bytes) - bytes;
+    }  // last address with as many bytes left
     void check_end() const {
         if (position() > end()) throw EndedEarly();
     }

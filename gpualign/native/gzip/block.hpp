@@ -47,7 +47,8 @@ public:
             }
             if (symbol == 16 && i == 0) return false;
             const uint8_t again = symbol == 16 ? lengths[i - 1] : uint8_t(0);
-            for (uint32_t n = symbol == 16 ? 3 + in.get(2) : symbol == 17 ? 3 + in.get(3) : 11 + in.get(7); n; n--) lengths[i++] = again;
+            for (uint32_t n = symbol == 16 ? 3 + in.get(2) : symbol == 17 ? 3 + in.get(3) : 11 + in.get(7); n; n--)
+                lengths[i++] = again;
             if (i > literals + distances) return false;
         }
         return lengths[256] != 0 && set(lengths.data(), literals, lengths.data() + literals, distances);
@@ -58,7 +59,8 @@ public:
 
 private:
     bool set(const uint8_t* of_symbols, uint32_t n, const uint8_t* of_distances, uint32_t m) {
-        if (!symbols.build(of_symbols, n, length_entry) || !distances.build(of_distances, m, distance_entry)) return false;
+        if (!symbols.build(of_symbols, n, length_entry) || !distances.build(of_distances, m, distance_entry))
+            return false;
         symbols.join_literals();
         return true;
     }

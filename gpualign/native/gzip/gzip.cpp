@@ -25,8 +25,7 @@ const uint8_t* window_of(const Input<uint8_t>& window) {
 }
 
 // Calls `decode` without the GIL; converts system errors.
-template <class Decode>
-Part decoded(Decode&& decode) {
+template <class Decode> Part decoded(Decode&& decode) {
     try {
         nb::gil_scoped_release release;
         return decode();
@@ -50,7 +49,8 @@ Part gzip_part(int descriptor, uint64_t file_size, uint64_t begin, uint64_t end,
     });
 }
 
-Part gzip_part_from_block(int descriptor, uint64_t file_size, uint64_t bit, uint64_t stop, const Input<uint8_t>& window, size_t most) {
+Part gzip_part_from_block(
+    int descriptor, uint64_t file_size, uint64_t bit, uint64_t stop, const Input<uint8_t>& window, size_t most) {
     const uint8_t* before = window_of(window);
     if (bit / 8 > file_size) throw nb::index_error("outside the file");
     return decoded([&] {
@@ -67,7 +67,8 @@ Part rest_of(const Part& part, const Input<uint8_t>& window) {
 
 Output<uint8_t> bytes_of(size_t size) {
     auto* bytes = new uint8_t[size];
-    return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { delete[] static_cast<uint8_t*>(p); }));
+    return Output<uint8_t>(
+        bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { delete[] static_cast<uint8_t*>(p); }));
 }
 
 Output<uint8_t> text_of(const Part& part, const Input<uint8_t>& window) {
@@ -102,16 +103,20 @@ void bind_gzip(nb::module_& m) {
         .def_prop_ro("at_end", &Part::at_end, "Of the file.")
         .def_prop_ro("error", &Part::error, "What is wrong after it, or nothing.")
         .def_prop_ro("ended_early", &Part::ended_early, "That is the end of the file.")
-        .def_prop_ro("members", &members_of, "(bytes of the part before its end, CRC-32, size modulo 2**32) of each member's end.")
+        .def_prop_ro("members", &members_of,
+            "(bytes of the part before its end, CRC-32, size modulo 2**32) of each member's end.")
         .def("__len__", &Part::size)
         .def("rest", &rest_of, nb::arg("window"), "What follows a full part.")
         .def("text", &text_of, nb::arg("window"), "uint8, its bytes after this window.")
         .def("window_after", &window_after, nb::arg("window"), "uint8, the 32 KiB up to its end.");
-    m.def("gzip_part", &gzip_part, nb::arg("descriptor"), nb::arg("file_size"), nb::arg("begin"), nb::arg("end"), nb::arg("most"),
-          "What begins in these bytes of a file: from the first block that is found to the first dynamic one after them; of more "
-          "than `most` bytes about as many.");
+    m.def("gzip_part", &gzip_part, nb::arg("descriptor"), nb::arg("file_size"), nb::arg("begin"), nb::arg("end"),
+        nb::arg("most"),
+        "What begins in these bytes of a file: from the first block that is found to the first dynamic one after them; "
+        "of more "
+        "than `most` bytes about as many.");
     m.def("gzip_part_from_block", &gzip_part_from_block, nb::arg("descriptor"), nb::arg("file_size"), nb::arg("bit"),
-          nb::arg("stop"), nb::arg("window"), nb::arg("most"), "The same from a block that begins at this bit, up to the bit `stop`.");
+        nb::arg("stop"), nb::arg("window"), nb::arg("most"),
+        "The same from a block that begins at this bit, up to the bit `stop`.");
 }
 
 }  // namespace gpualign

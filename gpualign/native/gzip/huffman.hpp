@@ -24,18 +24,21 @@ struct Entry {
     Kind kind() const { return Kind(word >> 12 & 3); }
     uint32_t base() const { return word >> 16; }
     // The value, given the bits of `held`.
-    uint32_t of(uint64_t held) const { return base() + uint32_t((held & ((uint64_t(1) << bits()) - 1)) >> code_bits()); }
+    uint32_t of(uint64_t held) const {
+        return base() + uint32_t((held & ((uint64_t(1) << bits()) - 1)) >> code_bits());
+    }
 
     Entry after(Entry next) const {  // joins two or three literals
-        return {bits() + next.bits() + ((literals() + next.literals()) << 6) + ((three() | next.three() << 8 * literals()) << 8)};
+        return {bits() + next.bits() + ((literals() + next.literals()) << 6) +
+                ((three() | next.three() << 8 * literals()) << 8)};
     }
 
     uint32_t word;
 };
 
 inline Entry length_entry(uint32_t symbol, uint32_t bits) {
-    constexpr uint16_t bases[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
-                                  31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+    constexpr uint16_t bases[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99,
+        115, 131, 163, 195, 227, 258};
     if (symbol < 256) return Entry::literal(symbol, bits);
     if (symbol == 256) return Entry::other(Entry::end, 0, bits);
     const uint32_t i = symbol - 257;
@@ -58,15 +61,13 @@ inline uint32_t reversed(uint32_t code, int bits) {
 }
 
 // The first table is indexed by `kRoot` bits; longer codes continue in a second one.
-template <int kRoot, size_t kSize>
-class CodeTable {
+template <int kRoot, size_t kSize> class CodeTable {
 public:
     static constexpr uint64_t kMask = (uint64_t(1) << kRoot) - 1;
 
     // Builds the table from the code lengths, 0 for unused symbols; false if they are not a prefix code. An incomplete
     // code is allowed only with at most one symbol.
-    template <class MakeEntry>
-    bool build(const uint8_t* lengths, uint32_t symbols, MakeEntry make) {
+    template <class MakeEntry> bool build(const uint8_t* lengths, uint32_t symbols, MakeEntry make) {
         std::array<uint32_t, kLongestCode + 2> count{}, code{};
         for (uint32_t s = 0; s < symbols; s++) count[lengths[s]]++;
         const uint32_t used = symbols - count[0];
@@ -130,7 +131,8 @@ private:
         size_t used = size_t(1) << kRoot;
         for (uint32_t i = 0; i < longest.size(); i++) {
             if (!longest[i]) continue;
-            if (used + (size_t(1) << longest[i]) > kSize) return false;  // impossible for a prefix code of so many symbols
+            if (used + (size_t(1) << longest[i]) > kSize)
+                return false;  // impossible for a prefix code of so many symbols
             entries_[i] = Entry::other(Entry::table, uint32_t(used), longest[i]);
             used += size_t(1) << longest[i];
         }

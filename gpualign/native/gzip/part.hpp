@@ -122,7 +122,9 @@ public:
     // The part's bytes.
     void text(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + kWindow, used_, window, out); }
     // The last 32 KiB before its end.
-    void window_after(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + used_, kWindow, window, out); }
+    void window_after(const uint8_t* window, uint8_t* out) const {
+        resolve(symbols_.data() + used_, kWindow, window, out);
+    }
 
 private:
     static constexpr size_t kSlack = 320;  // symbols that a copy may write beyond the limit
@@ -150,7 +152,8 @@ private:
 
     void run() {
         try {
-            while (step()) {}
+            while (step()) {
+            }
         } catch (const EndedEarly& error) {
             error_ = error.what(), ended_early_ = true;
         } catch (const Damaged& error) {
@@ -162,16 +165,11 @@ private:
     // Advances the state machine; false at the part's end.
     bool step() {
         switch (state_) {
-            case State::member:
-                return member();
-            case State::header:
-                return header();
-            case State::stored:
-                return stored();
-            case State::coded:
-                return coded();
-            case State::trailer:
-                return trailer();
+            case State::member: return member();
+            case State::header: return header();
+            case State::stored: return stored();
+            case State::coded: return coded();
+            case State::trailer: return trailer();
         }
         return false;
     }
@@ -187,7 +185,8 @@ private:
 
     bool member() {
         uint64_t at = in_.position() / 8;
-        while (members_ended_ && !(in_.has_all() && 8 * at == in_.end()) && *bytes(at, 1) == 0) at++;  // tapes are padded with zeros
+        while (members_ended_ && !(in_.has_all() && 8 * at == in_.end()) && *bytes(at, 1) == 0)
+            at++;  // tapes are padded with zeros
         if (members_ended_ && in_.has_all() && 8 * at == in_.end()) {
             in_.go_to(8 * at);
             at_end_ = true;
@@ -350,7 +349,8 @@ private:
         }
         in_ = std::move(in);
         used_ = size_t(out - symbols_.data()) - kWindow;
-        if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all()) throw EndedEarly();  // padding was decoded
+        if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all())
+            throw EndedEarly();  // padding was decoded
         if (wrong) throw Damaged(wrong);
         return ended;
     }

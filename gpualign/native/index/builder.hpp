@@ -26,7 +26,8 @@ inline int seed_partition_bits(int k) { return std::min(8, 2 * k); }
 class NarrowSeed {
 public:
     static constexpr int kRestBits = 31;
-    NarrowSeed(uint64_t rest, uint32_t position, uint32_t reverse) : bits_(rest << 33 | uint64_t(position) << 1 | reverse) {}
+    NarrowSeed(uint64_t rest, uint32_t position, uint32_t reverse)
+        : bits_(rest << 33 | uint64_t(position) << 1 | reverse) {}
     uint64_t rest() const { return bits_ >> 33; }
     uint32_t position() const { return uint32_t(bits_ >> 1); }
     bool reverse() const { return bits_ & 1; }
@@ -65,8 +66,7 @@ inline std::vector<ScanPiece> cut(const ReferenceView& reference, uint64_t maxim
 }
 
 // Runs task(i, thread) for i = 0 .. count - 1 on `threads` threads; rethrows a task's exception after all have ended.
-template <class Task>
-void parallel_for(int threads, size_t count, Task&& task) {
+template <class Task> void parallel_for(int threads, size_t count, Task&& task) {
     std::atomic<size_t> next{0};
     const auto loop = [&](int thread) {
         for (size_t i; (i = next.fetch_add(1)) < count;) task(i, thread);
@@ -77,12 +77,12 @@ void parallel_for(int threads, size_t count, Task&& task) {
     for (auto& other : others) other.get();
 }
 
-template <class Seed>
-class IndexBuilder {
+template <class Seed> class IndexBuilder {
 public:
     // `done` counts up to twice the reference's bases: once while scanning, once while sorting.
     IndexBuilder(const ReferenceView& reference, int k, int w, int threads, uint64_t* done)
-        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)), done_(done) {}
+        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)), done_(done) {
+    }
 
     void build() {
         collect();
@@ -118,8 +118,8 @@ private:
         });
     }
 
-    void scan_piece(const ScanPiece& piece, MinimizerScanner& scanner, std::vector<uint8_t>& codes,
-                    PagedLists<Seed>& seeds) const {
+    void scan_piece(
+        const ScanPiece& piece, MinimizerScanner& scanner, std::vector<uint8_t>& codes, PagedLists<Seed>& seeds) const {
         const uint64_t reach = uint64_t(w_) + uint64_t(k_);
         const uint64_t begin = piece.begin - std::min(piece.begin - piece.contig_begin, reach);
         const uint64_t end = piece.end + std::min(piece.contig_end - piece.end, reach);
@@ -160,7 +160,8 @@ private:
             const size_t buckets = size_t(1) << in_partition;
             uint32_t* counts = offsets.data() + (p << in_partition);
             std::vector<uint32_t> next(buckets + 1, 0);
-            for (const auto& seeds : seeds_) seeds.each(p, [&](const Seed& seed) { next[(seed.rest() >> shift) + 1]++; });
+            for (const auto& seeds : seeds_)
+                seeds.each(p, [&](const Seed& seed) { next[(seed.rest() >> shift) + 1]++; });
             next[0] = uint32_t(starts_[p]);
             for (size_t b = 0; b < buckets; b++) {
                 next[b + 1] += next[b];

@@ -35,7 +35,7 @@ public:
     auto finish() {
         words_.resize(bases_ / kBasesPerWord + 2);
         return tuple_of(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
-                              to_numpy(std::move(run_bases_)));
+            to_numpy(std::move(run_bases_)));
     }
 
 private:
@@ -76,8 +76,7 @@ private:
     std::vector<uint8_t> run_bases_;
 };
 
-template <class Seed>
-auto build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
+template <class Seed> auto build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
     IndexBuilder<Seed> builder(reference, k, w, threads, done);
     {
         nb::gil_scoped_release release;
@@ -86,14 +85,15 @@ auto build_index_of(const ReferenceView& reference, int k, int w, int threads, u
     uint64_t* entries = builder.entries.release();
     nb::capsule owner(entries, [](void* p) noexcept { std::free(p); });
     return tuple_of(to_numpy(std::move(builder.offsets)), Output<uint64_t>(entries, {builder.size()}, owner),
-                          builder.bucket_bits());
+        builder.bucket_bits());
 }
 
 auto build_index(const ReferenceArrays& reference, int k, int w, int threads, Mutable<uint64_t> done) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) throw nb::value_error("k must be odd and between 1 and 31");
     if (w < 1) throw nb::value_error("w must be at least 1");
     if (done.size() != 1) throw nb::value_error("done must hold one number");
-    const auto build = seed_partition_bits(k) + NarrowSeed::kRestBits >= 2 * k ? build_index_of<NarrowSeed> : build_index_of<WideSeed>;
+    const auto build =
+        seed_partition_bits(k) + NarrowSeed::kRestBits >= 2 * k ? build_index_of<NarrowSeed> : build_index_of<WideSeed>;
     return build(reference.view(), k, w, std::max(1, threads), done.data());
 }
 
@@ -112,8 +112,8 @@ auto build_suffix_array(const ReferenceArrays& reference, int k, int threads) {
 }
 
 // Index files are untrusted: everything that is used as a subscript is checked once, here.
-std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
-                        int threads) {
+std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k,
+    int bucket_bits, int threads) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) return "k is not odd or not between 1 and 31";
     if (bucket_bits < 0 || bucket_bits > std::min(2 * k, 30)) return "the number of bucket bits is impossible";
     if (offsets.size() != (size_t(1) << bucket_bits) + 1) return "the bucket table has the wrong size";
@@ -156,14 +156,15 @@ void bind_index(nb::module_& m) {
         .def("finish", &ReferencePacker::finish, "(words, run_starts, run_ends, run_letters)");
     nb::class_<ReferenceArrays>(m, "ReferenceArrays", "A packed reference; keeps its arrays alive.")
         .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
-             nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),
-             nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
-    m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"), nb::arg("done"),
-          "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");
+            nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),
+            nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
+    m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"),
+        nb::arg("done"),
+        "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");
     m.def("build_suffix_array", &build_suffix_array, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
-          "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
+        "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-          nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
+        nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 

@@ -20,7 +20,9 @@ public:
 
     // Three passes over some dozens of hashes, as many as the nearest cache holds: prefetch_bucket, prefetch_entries,
     // find. Always inlined, as GCC drops calls of functions that only prefetch.
-    [[gnu::always_inline]] void prefetch_bucket(uint64_t hash) const { __builtin_prefetch(&index_.offsets[index_.split.bucket(hash)]); }
+    [[gnu::always_inline]] void prefetch_bucket(uint64_t hash) const {
+        __builtin_prefetch(&index_.offsets[index_.split.bucket(hash)]);
+    }
     [[gnu::always_inline]] void prefetch_entries(uint64_t hash) const {
         const uint64_t bucket = index_.split.bucket(hash);
         const uint32_t begin = index_.offsets[bucket], end = std::max(begin + 1, index_.offsets[bucket + 1]);
@@ -35,7 +37,8 @@ public:
         if (!kVectors || entries_ < kAtOnce) return index_.find(hash, first, last);
         const uint64_t lowest = uint64_t(index_.split.fingerprint(hash)) << 33, beyond = lowest | 0x1FFFFFFFFu;
         if (end - begin <= kAtOnce) {
-            const uint32_t from = std::min(first_compared(begin, end), entries_ - kAtOnce);  // clamped to the last full vector
+            const uint32_t from =
+                std::min(first_compared(begin, end), entries_ - kAtOnce);  // clamped to the last full vector
             const uint32_t of_bucket = ((1u << (end - begin)) - 1) << (begin - from);
             first = begin + count_bits(less(from, lowest) & of_bucket);
             last = begin + count_bits(less(from, beyond) & of_bucket);
@@ -45,7 +48,8 @@ public:
         first = index_.entries[begin + kAtOnce - 1] >= lowest ? begin + count_bits(less(begin, lowest))
                                                               : index_.lower_bound(begin + kAtOnce, end, lowest);
         const uint32_t tail = end - kAtOnce;
-        last = index_.entries[tail] < beyond ? std::max(first, tail + count_bits(less(tail, beyond))) : index_.lower_bound(first, tail, beyond);
+        last = index_.entries[tail] < beyond ? std::max(first, tail + count_bits(less(tail, beyond)))
+                                             : index_.lower_bound(first, tail, beyond);
     }
 
 private:

@@ -31,7 +31,8 @@ void on_fault(int number, siginfo_t* info, void*) {
         if (at < region.begin.load() || at >= end) continue;
         region.failed = true;
         const uintptr_t page = at / uintptr_t(sysconf(_SC_PAGESIZE)) * uintptr_t(sysconf(_SC_PAGESIZE));
-        void* zeros = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+        void* zeros =
+            mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
         if (zeros != MAP_FAILED) return;
     }
     sigaction(number, &before, nullptr);  // not ours: the instruction runs again under the previous handler
@@ -62,16 +63,20 @@ void release(int region) {
 }
 
 // Returns 0, or the errno of mlock.
-int lock_pages(uintptr_t address, size_t bytes) { return mlock(reinterpret_cast<void*>(address), bytes) == 0 ? 0 : errno; }
+int lock_pages(uintptr_t address, size_t bytes) {
+    return mlock(reinterpret_cast<void*>(address), bytes) == 0 ? 0 : errno;
+}
 
 }  // namespace
 
 void bind_mapped_file(nb::module_& m) {
     m.def("guard_mapping", &guard, nb::arg("address"), nb::arg("bytes"), "Guards a mapped file; returns its number.");
     m.def("release_mapping", &release, nb::arg("number"));
-    m.def("mapping_failed", [](int region) { return regions[region].failed.load(); }, nb::arg("number"),
-          "Whether a part of the mapped file was not there any more when it was read.");
-    m.def("lock_pages", &lock_pages, nb::arg("address"), nb::arg("bytes"), "Keeps pages in memory; 0, or the error's number.");
+    m.def(
+        "mapping_failed", [](int region) { return regions[region].failed.load(); }, nb::arg("number"),
+        "Whether a part of the mapped file was not there any more when it was read.");
+    m.def("lock_pages", &lock_pages, nb::arg("address"), nb::arg("bytes"),
+        "Keeps pages in memory; 0, or the error's number.");
 }
 
 }  // namespace gpualign

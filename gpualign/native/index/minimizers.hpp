@@ -21,8 +21,7 @@ struct Minimizer {
 };
 
 // values[i] = op over values[i, i + w), by doubling; the last w - 1 values are undefined.
-template <class Op>
-inline void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
+template <class Op> inline void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
     uint64_t* v = values.data();
     int64_t span = 1;
     for (; 2 * span <= w; span *= 2)
@@ -37,8 +36,7 @@ public:
 
     // Calls emit(Minimizer) for each minimizer of codes[0, length), in order of position. A sequence with fewer than w
     // k-mers is one window.
-    template <class Emit>
-    void scan(const uint8_t* codes, int64_t length, Emit&& emit) {
+    template <class Emit> void scan(const uint8_t* codes, int64_t length, Emit&& emit) {
         const int64_t kmers = length - k_ + 1;
         if (kmers <= 0) return;
         const int64_t w = std::min<int64_t>(w_, kmers);
@@ -63,7 +61,8 @@ public:
                 at_[found] = uint32_t(i);
                 found += padded_[size_t(i)] == hashes_[size_t(i)] && hashes_[size_t(i)] != kNoHash;
             }
-            for (size_t m = 0; m < found; m++) emit(Minimizer{hashes_[at_[m]], uint32_t(first_window + at_[m]), reverse_[at_[m]]});
+            for (size_t m = 0; m < found; m++)
+                emit(Minimizer{hashes_[at_[m]], uint32_t(first_window + at_[m]), reverse_[at_[m]]});
         }
     }
 

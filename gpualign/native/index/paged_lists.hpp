@@ -13,8 +13,7 @@ namespace gpualign {
 
 // Lists of plain values that grow by pages, so that little memory is unused whatever their sizes, nothing is moved,
 // and a released list returns its memory to the system at once.
-template <class T>
-class PagedLists {
+template <class T> class PagedLists {
     static_assert(std::is_trivially_copyable_v<T>, "");
 
 public:
@@ -32,8 +31,7 @@ public:
     }
 
     // Calls visit(value) for each value of a list, in order.
-    template <class Visit>
-    void each(size_t list, Visit&& visit) const {
+    template <class Visit> void each(size_t list, Visit&& visit) const {
         const List& l = lists_[list];
         for (const T* page : l.pages)
             for (const T *p = page, *end = page == l.pages.back() ? l.next : page + kPerPage; p < end; p++) visit(*p);

@@ -40,13 +40,16 @@ struct ReferenceView {
     size_t runs;
 
     size_t contig_of(uint64_t position) const {
-        return size_t(std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) - 1;
+        return size_t(
+                   std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) -
+               1;
     }
 
     // Index of the first ambiguous interval that ends after `position`.
     size_t first_run(uint64_t position) const {
-        return size_t(std::upper_bound(run_ends, run_ends + runs, position,
-                                       [](uint64_t p, uint32_t end) { return p < end; }) - run_ends);
+        return size_t(std::upper_bound(run_ends, run_ends + runs, position, [](uint64_t p, uint32_t end) {
+            return p < end;
+        }) - run_ends);
     }
 
     bool has_run(uint64_t begin, uint64_t end) const {
@@ -68,11 +71,13 @@ struct ReferenceView {
         uint64_t i = begin;
         for (; i + kBasesPerWord <= end; i += kBasesPerWord) {
             uint64_t bases = packed_window(words, i);
-            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(out + (i - begin) + four, kFourCodes.of[bases & 255], 4);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8)
+                std::memcpy(out + (i - begin) + four, kFourCodes.of[bases & 255], 4);
         }
         for (; i < end; i++) out[i - begin] = packed_base(words, i);
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
-            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]),
+                           to = std::min<uint64_t>(end, run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), kNoBase);
         }
     }
@@ -92,7 +97,8 @@ struct ReferenceView {
             std::memcpy(out + (i - begin), last, end - i);
         }
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
-            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]),
+                           to = std::min<uint64_t>(end, run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));
         }
     }

@@ -8,7 +8,7 @@ namespace gpualign {
 class ReferenceArrays {
 public:
     ReferenceArrays(Input<uint64_t> words, Input<int64_t> contig_offsets, Input<uint32_t> run_starts,
-                    Input<uint32_t> run_ends, Input<uint8_t> run_letters)
+        Input<uint32_t> run_ends, Input<uint8_t> run_letters)
         : words_(words), contig_offsets_(contig_offsets), run_starts_(run_starts), run_ends_(run_ends),
           run_letters_(run_letters) {
         const int64_t* offsets = contig_offsets.data();
@@ -31,7 +31,7 @@ public:
     ReferenceView view() const {
         const size_t contigs = contig_offsets_.size() - 1;
         return {words_.data(), uint64_t(contig_offsets_.data()[contigs]), contig_offsets_.data(), contigs,
-                run_starts_.data(), run_ends_.data(), run_letters_.data(), run_starts_.size()};
+            run_starts_.data(), run_ends_.data(), run_letters_.data(), run_starts_.size()};
     }
 
 private:

@@ -10,7 +10,8 @@
 namespace gpualign {
 namespace {
 
-auto split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {
+auto split_index(
+    const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, Input<uint8_t> chosen) {
     const ReferenceView view = reference.view();
     std::vector<uint32_t> part_offsets[2];
     std::vector<uint64_t> part_entries[2];
@@ -29,15 +30,15 @@ auto split_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Inpu
             }
         }
     }
-    return tuple_of(to_numpy(std::move(part_offsets[0])), to_numpy(std::move(part_entries[0])), to_numpy(std::move(part_offsets[1])),
-                          to_numpy(std::move(part_entries[1])));
+    return tuple_of(to_numpy(std::move(part_offsets[0])), to_numpy(std::move(part_entries[0])),
+        to_numpy(std::move(part_offsets[1])), to_numpy(std::move(part_entries[1])));
 }
 
 }  // namespace
 
 void bind_split_index(nb::module_& m) {
     m.def("split_index", &split_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("chosen"),
-          "(offsets, entries) of the contigs that are not chosen, and of those that are (uint8, one a contig).");
+        "(offsets, entries) of the contigs that are not chosen, and of those that are (uint8, one a contig).");
 }
 
 }  // namespace gpualign

@@ -60,7 +60,9 @@ private:
     struct Key {
         uint64_t bases;
         uint64_t rest;  // number of valid bases, then the position
-        bool operator<(const Key& other) const { return bases != other.bases ? bases < other.bases : rest < other.rest; }
+        bool operator<(const Key& other) const {
+            return bases != other.bases ? bases < other.bases : rest < other.rest;
+        }
         bool whole() const { return rest >> 32 == uint64_t(kBasesPerWord); }
     };
 
@@ -71,12 +73,12 @@ private:
             const uint32_t begin = reference_.segment_starts[i], end = reference_.segment_ends[i];
             if (end - begin < uint32_t(k_)) continue;
             const uint32_t last = end - uint32_t(k_) + 1;
-            for (uint32_t p = begin; p < last; p += std::min(kMax, last - p)) spans_.push_back({p, p + std::min(kMax, last - p)});
+            for (uint32_t p = begin; p < last; p += std::min(kMax, last - p))
+                spans_.push_back({p, p + std::min(kMax, last - p)});
         }
     }
 
-    template <class Visit>
-    void each_position(Visit&& visit) {
+    template <class Visit> void each_position(Visit&& visit) {
         parallel_for(threads_, spans_.size(), [&](size_t i, int) {
             for (uint32_t p = spans_[i].begin; p < spans_[i].end; p++)
                 visit(offsets[packed_window(reference_.words, p) & kmer_mask(k_)], p);

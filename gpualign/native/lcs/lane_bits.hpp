@@ -5,8 +5,7 @@
 
 namespace gpualign {
 
-template <class T>
-struct LaneBits<Vec<T>> {
+template <class T> struct LaneBits<Vec<T>> {
     static constexpr int value = 8 * int(sizeof(T));
 };
 

@@ -69,8 +69,7 @@ GPUALIGN_HD void swap_blocks(Word& upper, Word& lower, std::index_sequence<Lane.
     lower.v = __builtin_shufflevector(a, b, (Lane & Step ? int(Lane) + lanes : int(Lane) + Step)...);
 }
 
-template <int Step>
-GPUALIGN_HD void transpose_steps(Word* square) {
+template <int Step> GPUALIGN_HD void transpose_steps(Word* square) {
     if constexpr (Step < lanes) {
         GPUALIGN_LCS_UNROLL
         for (int i = 0; i < lanes; i++)
@@ -135,8 +134,7 @@ private:
     }
 };
 
-template <class Policy, int W>
-Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
+template <class Policy, int W> Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
     Word row[W];
     for (int w = 0; w < W; w++) row[w] = Policy::template first_row<Word>();
     for (int64_t first = 0; first < group.columns; first += 64) {
@@ -169,8 +167,7 @@ Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
     return total;
 }
 
-template <class Policy>
-Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) {
+template <class Policy> Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) {
     const uint64_t* rows = masks + tile.offset;
     switch (tile.words) {
         case 1: return run_tile<Policy, 1>(rows, tile.stride, group, last);
@@ -181,14 +178,13 @@ Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) 
     }
 }
 
-template <class Policy>
-std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {
+template <class Policy> std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {
     std::vector<int32_t> result(size_t(n), 0);
     if (profile.tiles.empty()) return result;
     std::vector<int64_t> order(size_t(n), 0);
     std::iota(order.begin(), order.end(), int64_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return subjects.length(a) > subjects.length(b); });
+    std::stable_sort(
+        order.begin(), order.end(), [&](int64_t a, int64_t b) { return subjects.length(a) > subjects.length(b); });
     Group group;
     for (int64_t first = 0; first < n; first += lanes) {
         const int count = int(std::min<int64_t>(lanes, n - first));
@@ -209,7 +205,7 @@ void check_codes(const Input<uint16_t>& codes, int symbols) {
 }
 
 Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
-                            Input<uint16_t> code, const std::string& formulation) {
+    Input<uint16_t> code, const std::string& formulation) {
     check_codes(query, symbols);
     check_codes(code, symbols);
     if (code.size() != 256) throw nb::value_error("the code table has 256 entries");
@@ -226,8 +222,8 @@ Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> b
     return to_numpy(std::move(result));
 }
 
-auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
-                    Input<uint16_t> code, int64_t row_bytes) {
+auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets, Input<uint16_t> code,
+    int64_t row_bytes) {
     check_codes(query, symbols);
     check_codes(code, symbols);
     if (code.size() != 256) throw nb::value_error("the code table has 256 entries");
@@ -240,8 +236,7 @@ auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<i
         for (int64_t i = 0; i + 1 < int64_t(offsets.size()); i++) {
             const int64_t n = subjects.length(i);
             codes.resize(size_t(n));
-            for (int64_t j = 0; j < n; j++)
-                codes[size_t(j)] = subjects.code[subjects.symbols[subjects.offsets[i] + j]];
+            for (int64_t j = 0; j < n; j++) codes[size_t(j)] = subjects.code[subjects.symbols[subjects.offsets[i] + j]];
             path.align(query.data(), int64_t(query.size()), codes.data(), n, symbols, row_bytes);
             positions.insert(positions.end(), path.query_positions.begin(), path.query_positions.end());
             ends.push_back(int64_t(positions.size()));
@@ -254,14 +249,14 @@ auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<i
 
 void bind_lcs(nb::module_& m) {
     m.def("lcs_lengths", &lcs_lengths, nb::arg("query"), nb::arg("symbols"), nb::arg("bases"), nb::arg("offsets"),
-          nb::arg("code"), nb::arg("formulation"),
-          "LCS length of one query against n subjects, int32 (n,). query: uint16 codes below symbols, or symbols for "
-          "what never matches; bases, offsets: the subjects' bytes; code: uint16 (256,) from a byte to its code.");
+        nb::arg("code"), nb::arg("formulation"),
+        "LCS length of one query against n subjects, int32 (n,). query: uint16 codes below symbols, or symbols for "
+        "what never matches; bases, offsets: the subjects' bytes; code: uint16 (256,) from a byte to its code.");
     m.def("lcs_paths", &lcs_paths, nb::arg("query"), nb::arg("symbols"), nb::arg("bases"), nb::arg("offsets"),
-          nb::arg("code"), nb::arg("row_bytes"),
-          "For each of n subjects the query positions of one longest common subsequence, ascending: (positions of all, "
-          "int64; offsets, int64 (n + 1,)). Arguments as for lcs_lengths. Each has been checked to be a common "
-          "subsequence. Memory is about row_bytes plus what is linear in the lengths.");
+        nb::arg("code"), nb::arg("row_bytes"),
+        "For each of n subjects the query positions of one longest common subsequence, ascending: (positions of all, "
+        "int64; offsets, int64 (n + 1,)). Arguments as for lcs_lengths. Each has been checked to be a common "
+        "subsequence. Memory is about row_bytes plus what is linear in the lengths.");
 }
 
 }  // namespace gpualign

@@ -46,12 +46,12 @@ private:
         masks_.assign(size_t(tiles_of(m) * per_tile), 0);
         for (int64_t i = 0; i < m; i++) {
             const uint16_t c = query[backwards ? m - 1 - i : i];
-            if (c < symbols_)
-                masks_[size_t(i / (64 * tile) * per_tile + c * tile + i / 64 % tile)] |= 1ull << (i % 64);
+            if (c < symbols_) masks_[size_t(i / (64 * tile) * per_tile + c * tile + i / 64 % tile)] |= 1ull << (i % 64);
         }
     }
 
-    // Runs the subject through one tile; keep(j, row) sees the row after each symbol, and the last row is left in `row`.
+    // Runs the subject through one tile; keep(j, row) sees the row after each symbol, and the last row is left in
+    // `row`.
     template <class Keep>
     void run_tile(int64_t t, const uint16_t* subject, int64_t n, bool backwards, uint64_t (&row)[tile], Keep&& keep) {
         const uint64_t* masks = masks_.data() + t * (symbols_ + 1) * tile;
@@ -74,8 +74,8 @@ private:
     }
 
     // The increments after the whole subject.
-    std::vector<uint64_t> last_row(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n,
-                                   bool backwards) {
+    std::vector<uint64_t> last_row(
+        const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, bool backwards) {
         std::vector<uint64_t> grows;
         grows.reserve(size_t(tiles_of(m) * tile));
         start(query, m, n, backwards);
@@ -87,15 +87,16 @@ private:
         return grows;
     }
 
-    void solve(const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n, int64_t subject_at) {
+    void solve(
+        const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n, int64_t subject_at) {
         if (m == 0 || n == 0) return;
         if (tiles_of(m) * tile * 8 * n <= row_bytes_ || n == 1) {
             walk_back(query, m, query_at, subject, n, subject_at);
             return;
         }
         const int64_t half = n / 2;
-        const int64_t split = best_split(last_row(query, m, subject, half, false),
-                                         last_row(query, m, subject + half, n - half, true), m);
+        const int64_t split =
+            best_split(last_row(query, m, subject, half, false), last_row(query, m, subject + half, n - half, true), m);
         solve(query, split, query_at, subject, half, subject_at);
         solve(query + split, m - split, query_at + split, subject + half, n - half, subject_at + half);
     }
@@ -123,8 +124,8 @@ private:
         }
     }
 
-    void walk_back(const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n,
-                   int64_t subject_at) {
+    void walk_back(
+        const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n, int64_t subject_at) {
         const size_t size = size_t(tiles_of(m) * tile * n);
         if (rows_.size() < size) rows_.resize(size);
         start(query, m, n, false);

@@ -20,11 +20,15 @@ public:
         results.resize(tasks.size());
         order_.resize(tasks.size());
         std::iota(order_.begin(), order_.end(), 0u);
-        const auto pins = [&](uint32_t i) { return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0); };
-        const auto kind = [&](uint32_t i) { return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].band) << 32; };
+        const auto pins = [&](uint32_t i) {
+            return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0);
+        };
+        const auto kind = [&](uint32_t i) {
+            return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].band) << 32;
+        };
         const auto key = [&](uint32_t i) { return kind(i) | uint32_t(tasks[i].length); };
         std::sort(order_.begin(), order_.end(),
-                  [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
+            [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
         for (size_t at = 0; at < order_.size();) {
             const size_t lanes = width(tasks[order_[at]]) == Width::bits8 ? 2 * kLanes : kLanes;
             size_t stop = at + 1;
@@ -62,7 +66,8 @@ private:
         const int64_t largest = tasks[members[count - 1]].cells();
         int64_t vectors = 0;
         for (int i = 0; i < count; i++) vectors += AffineWaves<int16_t>::vectors(tasks[members[i]]);
-        return bits == Width::bits32 || largest > (bits == Width::bits8 ? kMaxCells / 2 : kMaxCells) || vectors < largest;
+        return bits == Width::bits32 || largest > (bits == Width::bits8 ? kMaxCells / 2 : kMaxCells) ||
+               vectors < largest;
     }
     static constexpr int64_t kMaxCells = 1 << 20;
 
@@ -79,8 +84,8 @@ private:
     }
     // A pinned alignment may score far below 0, but must stay above the values that unreachable cells can rise to.
     bool fits_16_bits(const AffineTask& task) const {
-        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.long_gap_open + scores_.long_gap_extend,
-                                        scores_.clip_penalty});
+        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend,
+            scores_.long_gap_open + scores_.long_gap_extend, scores_.clip_penalty});
         const int64_t maximum = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
         if (worst >= 1000) return false;
@@ -94,8 +99,7 @@ private:
     // scores less than one with an insertion at the pin.
     int32_t outside_slope() const { return 2 * (scores_.match + scores_.gap_open + scores_.gap_extend); }
     // Tasks of one band with the same ends pinned, a lane each; query rows and text columns are vectors.
-    template <class Lane>
-    struct Group {
+    template <class Lane> struct Group {
         using Score = Vec<Lane>;
 
         const std::vector<AffineTask>& tasks;
@@ -121,7 +125,8 @@ private:
     };
 
     template <bool LongGaps>
-    void align_lanes(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
+    void align_lanes(
+        const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
         Group<int16_t> group{tasks, members, count, tasks[members[0]].band};
         load_codes(group, codes16_);
         set_first_row(group);
@@ -132,7 +137,8 @@ private:
     }
 
     template <bool LongGaps>
-    void align_pinned(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
+    void align_pinned(
+        const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
         Group<int8_t> group{tasks, members, count, tasks[members[0]].band};
         load_codes(group, codes8_);
         set_first_differences(group);
@@ -149,12 +155,12 @@ private:
     void trace(const Group<Lane>& group, int lane, const LastCell& end, AffineResult& result) const {
         const uint8_t* bytes = traceback_.data() + lane;
         const size_t row = size_t(group.band) * Vec<Lane>::lanes;
-        trace_affine(group[lane], scores_, end, result, [&](int i, int b) { return bytes[size_t(i) * row + size_t(b) * Vec<Lane>::lanes]; });
+        trace_affine(group[lane], scores_, end, result,
+            [&](int i, int b) { return bytes[size_t(i) * row + size_t(b) * Vec<Lane>::lanes]; });
     }
 
     // One array: query rows, text columns, and the costs of these.
-    template <class Lane>
-    void load_codes(Group<Lane>& group, std::vector<Lane>& symbols) {
+    template <class Lane> void load_codes(Group<Lane>& group, std::vector<Lane>& symbols) {
         constexpr size_t lanes = Vec<Lane>::lanes;
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
@@ -176,8 +182,7 @@ private:
             group.outside[j] = group.text[j] == kOutside ? lowest_score<Lane>() : Lane(0);
     }
 
-    template <class Lane>
-    void reserve_cells(Group<Lane>& group, std::vector<Lane>& cells) {
+    template <class Lane> void reserve_cells(Group<Lane>& group, std::vector<Lane>& cells) {
         cells.assign(size_t(3 * (group.band + 1)) * Vec<Lane>::lanes + 64, lowest_score<Lane>());
         group.best = reinterpret_cast<Vec<Lane>*>((reinterpret_cast<uintptr_t>(cells.data()) + 63) & ~uintptr_t(63));
         group.insertion = reinterpret_cast<GapScores<Vec<Lane>>*>(group.best + group.band + 1);
@@ -190,7 +195,8 @@ private:
         else
             for (int lane = 0; lane < group.count; lane++) {
                 const int pin = group[lane].begin_pin;
-                for (int b = pin; b < group.band; b++) group.best[b].set(lane, int16_t(b == pin ? 0 : -gap_cost(scores_, b - pin)));
+                for (int b = pin; b < group.band; b++)
+                    group.best[b].set(lane, int16_t(b == pin ? 0 : -gap_cost(scores_, b - pin)));
             }
     }
 
@@ -207,8 +213,7 @@ private:
         }
     }
 
-    template <bool LongGaps>
-    void sweep_differences(const Group<int8_t>& group) {
+    template <bool LongGaps> void sweep_differences(const Group<int8_t>& group) {
         const Score8 match(int8_t(scores_.match)), mismatch(int8_t(-scores_.mismatch)), lowest(kLowest8);
         const auto costs = gap_costs<Score8, int8_t>(scores_);
         for (int i = 0; i < group.rows; i++) {
@@ -216,8 +221,10 @@ private:
             const int8_t* text = group.text + size_t(i) * Score8::lanes;
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
             affine_difference_row<LongGaps>(
-                [&](int b) { return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch); }, group.band,
-                costs, lowest, group.best, group.insertion,
+                [&](int b) {
+                    return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch);
+                },
+                group.band, costs, lowest, group.best, group.insertion,
                 [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
         }
     }
@@ -241,9 +248,9 @@ private:
         return score;
     }
 
-    template <bool LongGaps>
-    Ends sweep_rows(const Group<int16_t>& group) {
-        const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)), clip(int16_t(scores_.clip_penalty));
+    template <bool LongGaps> Ends sweep_rows(const Group<int16_t>& group) {
+        const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)),
+            clip(int16_t(scores_.clip_penalty));
         const auto costs = gap_costs<Score16, int16_t>(scores_);
         const Score16 minimum(kLowest16), none(int16_t(0));
         const Score16 clipped = group.begin_pinned() ? minimum : none - clip;
@@ -256,11 +263,17 @@ private:
         for (int i = 0; i < group.rows; i++) {
             const Score16 symbol = Score16::load(group.query + size_t(i) * kLanes), row{int16_t(i)};
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * kLanes;
-            const auto plain = [&](int b) { return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch); };
+            const auto plain = [&](int b) {
+                return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch);
+            };
             const auto within = [&](int b) { return plain(b) + Score16::load(group.outside + size_t(i + b) * kLanes); };
             const auto sweep = [&](auto&& store) {
-                if (group.outside) affine_row<LongGaps>(within, group.band, costs, clipped, minimum, group.best, group.insertion, store);
-                else affine_row<LongGaps>(plain, group.band, costs, clipped, minimum, group.best, group.insertion, store);
+                if (group.outside)
+                    affine_row<LongGaps>(
+                        within, group.band, costs, clipped, minimum, group.best, group.insertion, store);
+                else
+                    affine_row<LongGaps>(
+                        plain, group.band, costs, clipped, minimum, group.best, group.insertion, store);
             };
             Score16 row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;
@@ -280,7 +293,8 @@ private:
             // the last row needs no clip penalty at the end; rows after it belong to longer queries
             const Score16 value = select(is_last, row_best, row_best - clip);
             const auto better = (value > ends.value) & ((row < last_row) | is_last);
-            ends = {select(better, value, ends.value), select(better, row, ends.row), select(better, row_diagonal, ends.diagonal)};
+            ends = {select(better, value, ends.value), select(better, row, ends.row),
+                select(better, row_diagonal, ends.diagonal)};
         }
         return ends;
     }

@@ -66,7 +66,8 @@ public:
         uint8_t* codes = columns_.data() + (from - begin);
         if (task.swapped()) std::copy(task.codes + from, task.codes + to, codes);
         else reference_.codes(uint64_t(from), uint64_t(to), codes);
-        for (int64_t i = 0; i < to - from; i++) codes[i] = uint8_t(codes[i] + (codes[i] == kNoBase ? kTextNoBase - kNoBase : 0));
+        for (int64_t i = 0; i < to - from; i++)
+            codes[i] = uint8_t(codes[i] + (codes[i] == kNoBase ? kTextNoBase - kNoBase : 0));
         return columns_;
     }
 
@@ -77,7 +78,8 @@ private:
 
 // Builds a task's result by traceback; from(i, b) is the traceback byte of a cell.
 template <class From>
-void trace_affine(const AffineTask& task, const AffineScores& scores, const LastCell& end, AffineResult& result, From&& from) {
+void trace_affine(
+    const AffineTask& task, const AffineScores& scores, const LastCell& end, AffineResult& result, From&& from) {
     const int clip_end = task.length - 1 - end.row;
     int row = end.row, diagonal = end.diagonal;
     result.cigar.clear();
@@ -101,20 +103,17 @@ void trace_affine(const AffineTask& task, const AffineScores& scores, const Last
 }
 
 // Below every reachable score, with room to subtract a few penalties.
-template <class Lane>
-constexpr Lane lowest_score() {
+template <class Lane> constexpr Lane lowest_score() {
     return Lane(sizeof(Lane) == 1 ? -64 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
 }
 
-template <class Score, class Lane>
-GapCosts<Score> gap_costs(const AffineScores& s) {
-    return {Score(Lane(s.gap_open + s.gap_extend)), Score(Lane(s.gap_extend)), Score(Lane(s.long_gap_open + s.long_gap_extend)),
-            Score(Lane(s.long_gap_extend))};
+template <class Score, class Lane> GapCosts<Score> gap_costs(const AffineScores& s) {
+    return {Score(Lane(s.gap_open + s.gap_extend)), Score(Lane(s.gap_extend)),
+        Score(Lane(s.long_gap_open + s.long_gap_extend)), Score(Lane(s.long_gap_extend))};
 }
 
 // Stores the low bytes of a vector's lanes.
-template <class Score>
-void store_bytes(uint8_t* out, const Score& from) {
+template <class Score> void store_bytes(uint8_t* out, const Score& from) {
     typedef uint8_t Bytes __attribute__((vector_size(Score::lanes)));
     const Bytes bytes = __builtin_convertvector(from.v, Bytes);
     std::memcpy(out, &bytes, sizeof bytes);

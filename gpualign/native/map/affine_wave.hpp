@@ -14,18 +14,15 @@
 
 namespace gpualign {
 
-template <class Lane, int Lanes>
-struct LaneNumbers {
+template <class Lane, int Lanes> struct LaneNumbers {
     Lane of[Lanes]{};
     constexpr LaneNumbers() {
         for (int lane = 0; lane < Lanes; lane++) of[lane] = Lane(lane);
     }
 };
-template <class Lane, int Lanes>
-constexpr LaneNumbers<Lane, Lanes> kLaneNumbers{};
+template <class Lane, int Lanes> constexpr LaneNumbers<Lane, Lanes> kLaneNumbers{};
 
-template <class Lane>
-class AffineWaves {
+template <class Lane> class AffineWaves {
 public:
     using Score = Vec<Lane>;
     static constexpr int kLanes = Score::lanes;
@@ -33,17 +30,18 @@ public:
     AffineWaves(const ReferenceView& reference, const AffineScores& scores) : codes_(reference), scores_(scores) {}
 
     // Number of vectors that an alignment takes.
-    static int64_t vectors(const AffineTask& task) { return (2 * int64_t(task.length) + task.band) * ((width(task) - 1) / kLanes + 1); }
+    static int64_t vectors(const AffineTask& task) {
+        return (2 * int64_t(task.length) + task.band) * ((width(task) - 1) / kLanes + 1);
+    }
 
-    template <bool LongGaps>
-    void align(const AffineTask& task, AffineResult& result) {
+    template <bool LongGaps> void align(const AffineTask& task, AffineResult& result) {
         load(task);
         set_first_row(task);
         end_ = {kLowest, task.length - 1, task.end_pin};
         if (task.end_pin >= 0) sweep<LongGaps, false>(task);
         else sweep<LongGaps, true>(task);
         trace_affine(task, scores_, task.end_pin >= 0 ? end_ : best_end(task), result,
-                     [&](int i, int b) { return traceback_[place(2 * i + b, b / 2, task.length - 1)]; });
+            [&](int i, int b) { return traceback_[place(2 * i + b, b / 2, task.length - 1)]; });
     }
 
 private:
@@ -64,7 +62,9 @@ private:
     // Maximum number of cells in a wave.
     static int width(const AffineTask& task) { return min(task.length, task.band / 2 + 1); }
     // Index of the traceback byte of cell c of wave t.
-    size_t place(int t, int c, int last_row) const { return size_t(t) * size_t(width_) + size_t(c - max(0, t / 2 - last_row)); }
+    size_t place(int t, int c, int last_row) const {
+        return size_t(t) * size_t(width_) + size_t(c - max(0, t / 2 - last_row));
+    }
 
     // Rows are stored in reverse, so that both arrays are read forwards.
     void load(const AffineTask& task) {
@@ -86,7 +86,8 @@ private:
         cells_.assign(2 * kArrays * size, kLowest);
         Lane* next = cells_.data();
         for (Wave& wave : waves_)
-            for (Lane** array : {&wave.best, &wave.insertion, &wave.long_insertion, &wave.deletion, &wave.long_deletion, &wave.end_value, &wave.end_row}) {
+            for (Lane** array : {&wave.best, &wave.insertion, &wave.long_insertion, &wave.deletion, &wave.long_deletion,
+                     &wave.end_value, &wave.end_row}) {
                 *array = next;
                 next += size;
             }
@@ -95,17 +96,18 @@ private:
             waves_[b % 2].best[1 + b / 2] = Lane(pin < 0 || b == pin ? 0 : -gap_cost(scores_, b - pin));
     }
 
-    template <bool LongGaps, bool FreeEnd>
-    void sweep(const AffineTask& task) {
-        const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)), Score(Lane(scores_.clip_penalty)),
-                                  Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)), gap_costs<Score, Lane>(scores_)};
+    template <bool LongGaps, bool FreeEnd> void sweep(const AffineTask& task) {
+        const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)),
+            Score(Lane(scores_.clip_penalty)), Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)),
+            gap_costs<Score, Lane>(scores_)};
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
             const int parity = t % 2, row = t / 2;  // row of cell 0
             const int first = max(0, row - last_row), last = min(row, (task.band + 1 - parity) / 2 - 1);
             const Wave wave = waves_[parity], before = waves_[1 - parity];
             int c = first;
-            for (; c + kLanes - 1 <= last; c += kLanes) step<LongGaps, FreeEnd, false>(constants, wave, before, t, c, last_row, last);
+            for (; c + kLanes - 1 <= last; c += kLanes)
+                step<LongGaps, FreeEnd, false>(constants, wave, before, t, c, last_row, last);
             if (c <= last) step<LongGaps, FreeEnd, true>(constants, wave, before, t, c, last_row, last);
             if (first == row - last_row && first <= last) end_in_last_row(task, parity, first);
         }
@@ -123,12 +125,14 @@ private:
             value.store(cells + at);
         };
         const int column = t / 2 + parity + c;
-        Score pair = select(Score::load(text_.data() + column) == Score::load(query_.data() + (last_row - row)), constants.match, constants.mismatch);
+        Score pair = select(Score::load(text_.data() + column) == Score::load(query_.data() + (last_row - row)),
+            constants.match, constants.mismatch);
         if (!outside_.empty()) pair = pair + Score::load(outside_.data() + column);
-        const GapScores<Score> insertion{Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
+        const GapScores<Score> insertion{
+            Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
         const GapScores<Score> deletion{Score::load(before.deletion + left), Score::load(before.long_deletion + left)};
-        const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above), insertion,
-                                                Score::load(before.best + left), deletion, constants.costs, constants.clipped);
+        const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above),
+            insertion, Score::load(before.best + left), deletion, constants.costs, constants.clipped);
         store(wave.best, cell.value);
         store(wave.insertion, cell.insertion.gap);
         store(wave.deletion, cell.deletion.gap);

@@ -32,7 +32,8 @@ public:
             else out.add(primary_, r, primary_.flag[r], primary_.mapq[r]);
         }
         if (alt_.mapped(a)) take_alt(i, primary_.score[p], out);
-        std::stable_sort(secondary_.begin(), secondary_.end(), [](const Hit& x, const Hit& y) { return x.score() > y.score(); });
+        std::stable_sort(
+            secondary_.begin(), secondary_.end(), [](const Hit& x, const Hit& y) { return x.score() > y.score(); });
         if (secondary_.size() > size_t(max_secondary_)) secondary_.resize(size_t(max_secondary_));
         for (const Hit& hit : secondary_)
             out.add(*hit.records, hit.record, uint16_t((hit.records->flag[hit.record] & kKept) | kFlagSecondary), 0);
@@ -77,8 +78,9 @@ auto join_alt_records(const Arrays& of_primary, const Arrays& of_alt, int32_t ed
 }  // namespace
 
 void bind_alt_records(nb::module_& m) {
-    m.def("join_alt_records", &join_alt_records, nb::arg("primary"), nb::arg("alt"), nb::arg("edit_cost"), nb::arg("max_secondary"),
-          "The fields of records.Alignments of reads that were mapped to the primary assembly and to ALT contigs.");
+    m.def("join_alt_records", &join_alt_records, nb::arg("primary"), nb::arg("alt"), nb::arg("edit_cost"),
+        nb::arg("max_secondary"),
+        "The fields of records.Alignments of reads that were mapped to the primary assembly and to ALT contigs.");
 }
 
 }  // namespace gpualign

@@ -11,8 +11,7 @@
 
 namespace gpualign {
 
-template <class T = int32_t>
-T named(const nanobind::dict& values, const char* name) {
+template <class T = int32_t> T named(const nanobind::dict& values, const char* name) {
     return nanobind::cast<T>(values[name]);
 }
 
@@ -28,10 +27,11 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
     rules.w = w;
     rules.scores = scores;
     const std::pair<const char*, int32_t&> fields[] = {{"stretch", rules.stretch}, {"max_hits", rules.max_hits},
-        {"max_gap", rules.max_gap}, {"max_difference", rules.max_difference}, {"min_chain_score", rules.min_chain_score},
-        {"min_anchors", rules.min_anchors}, {"max_suboptimal", rules.max_suboptimal},
-        {"suboptimal_percent", rules.suboptimal_percent}, {"query_gap", rules.query_gap}, {"step", rules.step},
-        {"reach", rules.reach}, {"zdrop", rules.zdrop}, {"min_score", rules.min_score}, {"min_split", rules.min_split}, {"doubt", rules.doubt}};
+        {"max_gap", rules.max_gap}, {"max_difference", rules.max_difference},
+        {"min_chain_score", rules.min_chain_score}, {"min_anchors", rules.min_anchors},
+        {"max_suboptimal", rules.max_suboptimal}, {"suboptimal_percent", rules.suboptimal_percent},
+        {"query_gap", rules.query_gap}, {"step", rules.step}, {"reach", rules.reach}, {"zdrop", rules.zdrop},
+        {"min_score", rules.min_score}, {"min_split", rules.min_split}, {"doubt", rules.doubt}};
     for (const auto& [name, field] : fields) field = named(values, name);
     rules.max_cells = named(values, "max_cells");
     return rules;
@@ -50,15 +50,15 @@ inline MapRules map_rules_of(int k, int w, uint64_t bases, const nanobind::dict&
     rules.strata = named(values, "strata");
     rules.locus_bits = bits_of_locus(bases);
     rules.pairs = {named<int64_t>(pairs, "min"), named<int64_t>(pairs, "max"), Orientation(named(pairs, "orientation")),
-                   named(pairs, "unpaired_penalty")};
+        named(pairs, "unpaired_penalty")};
     const auto penalties = named<Input<int32_t>>(pairs, "penalties");
     if (int64_t(penalties.size()) <= rules.pairs.max) throw nanobind::value_error("one penalty per insert size");
     rules.penalties = penalties.data();
     return rules;
 }
 
-inline MapParams map_params_of(int k, int w, uint64_t bases, const nanobind::dict& values, const nanobind::dict& chaining,
-                               const nanobind::dict& pairs) {
+inline MapParams map_params_of(int k, int w, uint64_t bases, const nanobind::dict& values,
+    const nanobind::dict& chaining, const nanobind::dict& pairs) {
     MapParams params;
     params.rules = map_rules_of(k, w, bases, values, pairs);
     params.scores = params.rules.scores;

@@ -11,10 +11,7 @@
 namespace gpualign {
 namespace {
 
-template <class Item>
-size_t item_bytes(Arena<Item> ChainBatch::*) {
-    return sizeof(Item);
-}
+template <class Item> size_t item_bytes(Arena<Item> ChainBatch::*) { return sizeof(Item); }
 
 // {arena of ChainBatch: bytes of an item}
 std::map<std::string, size_t> chain_item_bytes() {
@@ -43,9 +40,11 @@ auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32
     const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());
     const ChainOutput* records = reinterpret_cast<const ChainOutput*>(outputs.data());
     for (size_t r = 0; r < reads; r++)
-        if (states[r].outputs && uint64_t(states[r].first_output) + states[r].outputs > count) throw nb::value_error("a record is missing");
+        if (states[r].outputs && uint64_t(states[r].first_output) + states[r].outputs > count)
+            throw nb::value_error("a record is missing");
     for (size_t i = 0; i < count; i++)
-        if (uint64_t(records[i].cigar) + records[i].operations > cigars.size()) throw nb::value_error("a CIGAR is missing");
+        if (uint64_t(records[i].cigar) + records[i].operations > cigars.size())
+            throw nb::value_error("a CIGAR is missing");
     RecordsBuilder builder;
     {
         nb::gil_scoped_release release;
@@ -56,7 +55,9 @@ auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32
             for (uint32_t i = 0; i < states[r].outputs; i++) {
                 const ChainOutput& record = records[states[r].first_output + i];
                 cigar.assign(cigars.data() + record.cigar, cigars.data() + record.cigar + record.operations);
-                builder.add({record.flag, record.mapq, int32_t(record.contig), int64_t(record.position), record.score, -1}, cigar);
+                builder.add(
+                    {record.flag, record.mapq, int32_t(record.contig), int64_t(record.position), record.score, -1},
+                    cigar);
             }
             builder.end_read();
         }
@@ -69,7 +70,7 @@ auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32
 void bind_chain_device(nb::module_& m) {
     m.def("chain_item_bytes", &chain_item_bytes, "{arena of ChainBatch: bytes of an item}");
     m.def("chain_alignments", &chain_alignments, nb::arg("state"), nb::arg("outputs"), nb::arg("cigars"),
-          "A device's records: the fields of records.Alignments.");
+        "A device's records: the fields of records.Alignments.");
 }
 
 }  // namespace gpualign

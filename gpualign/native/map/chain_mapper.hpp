@@ -65,7 +65,8 @@ struct ChainRequest {
 class ChainMapper {
 public:
     ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules)
-        : index_(index), look_up_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w), aligner_(reference, rules.scores) {
+        : index_(index), look_up_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w),
+          aligner_(reference, rules.scores) {
         batch_.rules = rules;
     }
 
@@ -81,8 +82,7 @@ public:
 
 private:
     // Memory of an arena.
-    template <class Item>
-    struct Store {
+    template <class Item> struct Store {
         std::vector<Item> items;
         uint32_t used = 0;
 
@@ -90,9 +90,9 @@ private:
     };
 
     // Makes space for `more` further items.
-    template <class Item>
-    void reserve(Store<Item>& store, Arena<Item>& arena, size_t more) {
-        if (store.used + more > store.items.size()) store.items.resize(std::max(store.used + more, 2 * store.items.size()));
+    template <class Item> void reserve(Store<Item>& store, Arena<Item>& arena, size_t more) {
+        if (store.used + more > store.items.size())
+            store.items.resize(std::max(store.used + more, 2 * store.items.size()));
         arena = store.arena();
     }
 
@@ -111,7 +111,8 @@ private:
         for (uint32_t r = 0; r < count; r++) {
             const ChainRequest& read = reads_[r];
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
-            const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
+            const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r),
+                not_acgt_.data() + first_word(batch_, r));
             state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
             state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
@@ -119,8 +120,8 @@ private:
     }
 
     void run_steps() {
-        for (uint32_t* used : {&anchors_.used, &chains_.used, &points_.used, &tasks_[0].used, &tasks_[1].used, &runs_.used, &cigars_.used,
-                               &alignments_.used, &ranked_.used})
+        for (uint32_t* used : {&anchors_.used, &chains_.used, &points_.used, &tasks_[0].used, &tasks_[1].used,
+                 &runs_.used, &cigars_.used, &alignments_.used, &ranked_.used})
             *used = 0;
         for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
         align(0);
@@ -158,7 +159,8 @@ private:
         find_seeds(read);
         keys_.resize(std::max(keys_.size(), seeds_.size()));
         const uint32_t seeds = uint32_t(seeds_.size());
-        const uint32_t n = follow_seeds(lane, seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
+        const uint32_t n =
+            follow_seeds(lane, seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
         if (!n) return;
         const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
@@ -241,9 +243,10 @@ private:
     AffineTask affine_task(const BandTask& task) const {
         const ChainRequest& read = reads_[task.read];
         const uint8_t* codes = task.reverse ? read.reverse : read.forward;
-        if (task.swapped) return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row};
+        if (task.swapped)
+            return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row};
         return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
-                reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin};
+            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin};
     }
 
     void write(size_t r, std::vector<ChainRecord>& out) const {
@@ -251,8 +254,8 @@ private:
         for (uint32_t p = 0; p < state_[r].ranked; p++) {
             const LocalAlignment a = local_alignment(batch_, text_, uint32_t(r), p);
             const uint32_t* cigar = cigars_.items.data() + a.cigar;
-            out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score, a.edits, a.anchors,
-                            std::vector<uint32_t>(cigar, cigar + a.operations)});
+            out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score,
+                a.edits, a.anchors, std::vector<uint32_t>(cigar, cigar + a.operations)});
         }
     }
 

@@ -29,7 +29,8 @@ auto count_records(const Arrays& alignments, Input<int64_t> read_offsets, int64_
         nb::gil_scoped_release release;
         for (size_t read = 0; read < arrays.reads(); read++) {
             const size_t primary = records.primary(read);
-            const int64_t length = read_offsets.data()[read + 1] - read_offsets.data()[read], distance = records.distance[primary];
+            const int64_t length = read_offsets.data()[read + 1] - read_offsets.data()[read],
+                          distance = records.distance[primary];
             proper += (records.flag[primary] & kFlagProper) != 0;
             if (records.mapped(primary)) {
                 mapped++;
@@ -49,7 +50,7 @@ auto count_records(const Arrays& alignments, Input<int64_t> read_offsets, int64_
         }
     }
     return tuple_of(mapped, proper, secondary, supplementary, edits, edited_bases, to_numpy(std::move(qualities.bins)),
-                          to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
+        to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
 }
 
 // The first three as ORIENTATIONS of gpualign/map/pairs.py; no library has the other two.
@@ -81,7 +82,8 @@ PairFacts pair_facts(const ReadSpan& first, const ReadSpan& second) {
     if (first.reverse == second.reverse) {
         const bool first_ahead = first.reverse ? first.end <= second.end : first.begin > second.begin;
         const bool first_left = first_ahead == first.reverse;
-        return {first_ahead ? kFirstAhead : kOneStrand, first_left ? second.end - first.begin : first.end - second.begin, false};
+        return {first_ahead ? kFirstAhead : kOneStrand,
+            first_left ? second.end - first.begin : first.end - second.begin, false};
     }
     const ReadSpan &forward = first.reverse ? second : first, &reverse = first.reverse ? first : second;
     if (forward.begin >= reverse.end) return {kFacingAway, forward.end - reverse.begin, false};
@@ -115,8 +117,8 @@ auto insert_sizes(Input<uint8_t> mates, const Arrays& alignments, int min_mapq) 
     return tuple_of(to_numpy(std::move(orientations)), to_numpy(std::move(sizes)), to_numpy(std::move(read_through)));
 }
 
-Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const Arrays& alignments, int min_mapq, int orientation, int64_t longest,
-                                   int64_t bin) {
+Output<int64_t> count_insert_sizes(
+    Input<uint8_t> mates, const Arrays& alignments, int min_mapq, int orientation, int64_t longest, int64_t bin) {
     Histogram counts;
     visit_pairs(mates, alignments, min_mapq, [&](const PairFacts& pair) {
         if (pair.orientation == orientation && pair.size <= longest) counts.add(size_t(pair.size / bin));
@@ -129,7 +131,8 @@ int64_t count_invalid_names(Input<uint8_t> names, Input<int64_t> offsets) {
     int64_t count = 0;
     nb::gil_scoped_release release;
     for (size_t read = 0; read + 1 < offsets.size(); read++)
-        count += !std::all_of(names.data() + offsets.data()[read], names.data() + offsets.data()[read + 1], is_in_sam_names);
+        count +=
+            !std::all_of(names.data() + offsets.data()[read], names.data() + offsets.data()[read + 1], is_in_sam_names);
     return count;
 }
 
@@ -137,16 +140,19 @@ int64_t count_invalid_names(Input<uint8_t> names, Input<int64_t> offsets) {
 
 void bind_map_counts(nb::module_& m) {
     m.def("count_invalid_names", &count_invalid_names, nb::arg("names"), nb::arg("name_offsets"),
-          "How many names have characters that SAM does not allow, which records have _ for.");
+        "How many names have characters that SAM does not allow, which records have _ for.");
     m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
-          "Of the pairs whose mates are both mapped with at least that quality, (uint8: orientations by the 5' ends, 0 to 2 as "
-          "ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate goes beyond the other's 5' "
-          "end).");
+        "Of the pairs whose mates are both mapped with at least that quality, (uint8: orientations by the 5' ends, 0 "
+        "to 2 as "
+        "ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate goes "
+        "beyond the other's 5' "
+        "end).");
     m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
-          nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"),
-          "int64: how many pairs of that orientation there are by insert size, in bins up to the longest.");
+        nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"),
+        "int64: how many pairs of that orientation there are by insert size, in bins up to the longest.");
     m.def("count_records", &count_records, nb::arg("alignments"), nb::arg("read_offsets"), nb::arg("rate_bins"),
-          "(mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates).");
+        "(mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error "
+        "rates).");
 }
 
 }  // namespace gpualign

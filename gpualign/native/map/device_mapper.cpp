@@ -31,16 +31,20 @@ size_t map_state_bytes(int words, uint32_t reads) {
     return size_t(reinterpret_cast<uintptr_t>(end));
 }
 
-uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) { return std::max(uint64_t(longest), max_variants(longest, k, w)); }
+uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) {
+    return std::max(uint64_t(longest), max_variants(longest, k, w));
+}
 
 // Memory of the slow path for reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes per
 // template, per group of lanes, of these for one banded DP matrix, and the maximum for a DP matrix of a chain).
 // `maximum`: limit on the third.
-auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits, uint32_t max_loci,
-                         uint32_t lanes, uint64_t maximum) {
-    const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
+auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32_t limit, uint32_t max_hits,
+    uint32_t max_loci, uint32_t lanes, uint64_t maximum) {
+    const int32_t length = int32_t(longest), margin = band_margin(length),
+                  apart = short_read_chaining(1, 1, {}).max_difference;
     const auto needed = [&](int32_t band) {
-        return lanes == 1 ? BandLayout<1, false>::all_bytes(length, band) : BandLayout<32, false>::all_bytes(length, band);
+        return lanes == 1 ? BandLayout<1, false>::all_bytes(length, band)
+                          : BandLayout<32, false>::all_bytes(length, band);
     };
     const uint64_t of_chain = needed(apart + 2 * margin + 16);
     const uint64_t of_read = needed(std::max(window_band(kWidestWindow, length), 4 * limit + 1));
@@ -61,7 +65,8 @@ nb::bytes chaining_of(int32_t k, int32_t w, const Arrays& scores) {
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
     std::vector<int32_t> penalties(size_t(longest) + 1);
-    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = insert_penalty(insert, fixed(mean), fixed(sd));
+    for (int64_t insert = 0; insert <= longest; insert++)
+        penalties[size_t(insert)] = insert_penalty(insert, fixed(mean), fixed(sd));
     return to_numpy(std::move(penalties));
 }
 
@@ -69,7 +74,8 @@ Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
 class DeviceRecords {
 public:
     DeviceRecords(const Input<uint8_t>& bytes, size_t reads)
-        : records_(reinterpret_cast<const MapRecord*>(bytes.data())), reads_(reads), all_(bytes.size() / sizeof(MapRecord)) {
+        : records_(reinterpret_cast<const MapRecord*>(bytes.data())), reads_(reads),
+          all_(bytes.size() / sizeof(MapRecord)) {
         if (all_ < reads) throw nb::value_error("the records are not those of the reads");
     }
 
@@ -101,7 +107,8 @@ private:
             a.score = record.score;
             const bool wide = record.flag & MapRecord::kWideCigar;
             a.distance = wide ? int32_t(uint32_t(record.operations) << 16 | record.distance)
-                              : record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
+                         : record.distance == MapRecord::kNoDistance ? -1
+                                                                     : int32_t(record.distance);
             take_cigar(record);
         }
         out.add(a, cigar_);
@@ -111,7 +118,8 @@ private:
         if (record.flag & MapRecord::kWideCigar) {
             check(record.long_cigar, 1);
             const uint32_t* operations = reinterpret_cast<const uint32_t*>(&further(record.long_cigar));
-            check(record.long_cigar, ((*operations + uint64_t(1)) * sizeof(uint32_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
+            check(record.long_cigar,
+                ((*operations + uint64_t(1)) * sizeof(uint32_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
             cigar_.assign(operations + 1, operations + 1 + *operations);
             return;
         }
@@ -143,15 +151,18 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
 // Copies a batch to the staging buffers of a device: bases, qualities, offsets, tie-break hashes, and the first read
 // of each template, then the number of reads. Returns the number of templates and, for each of `maximum`, the bases of
 // the longest read of at most so many, or 1.
-auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
-                      const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks, Mutable<uint32_t> to_templates) {
+auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets,
+    Input<uint8_t> names, Input<int64_t> name_offsets, const std::optional<Input<uint8_t>>& mates,
+    const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases, const std::optional<Mutable<uint8_t>>& to_qualities,
+    Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
-    if (bool(qualities) != bool(to_qualities) || (qualities && (qualities->size() != bases.size() || to_qualities->size() != bases.size())))
+    if (bool(qualities) != bool(to_qualities) ||
+        (qualities && (qualities->size() != bases.size() || to_qualities->size() != bases.size())))
         throw nb::value_error("one quality per base");
-    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_tie_breaks.size() != reads || to_templates.size() != reads + 1)
+    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_tie_breaks.size() != reads ||
+        to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
     std::vector<int64_t> longest(maximum.size(), 1);
@@ -174,9 +185,12 @@ auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qual
 }
 
 // Bases, qualities and names of the chosen reads, and their mate numbers.
-auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
-                     const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
-    if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
+auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets,
+    Input<uint8_t> names, Input<int64_t> name_offsets, const std::optional<Input<uint8_t>>& mates,
+    Input<uint8_t> chosen) {
+    if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() ||
+        (mates && mates->size() != chosen.size()))
+        throw nb::value_error("one choice per read");
     if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
     std::vector<uint8_t> taken, taken_qualities, taken_names, taken_mates;
     std::vector<int64_t> ends{0}, name_ends{0};
@@ -189,19 +203,24 @@ auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& quali
         for (size_t read = 0; read < chosen.size(); read++) {
             if (!chosen.data()[read]) continue;
             take({bases.data(), offsets.data()}, read, taken, ends);
-            if (qualities) taken_qualities.insert(taken_qualities.end(), qualities->data() + offsets.data()[read], qualities->data() + offsets.data()[read + 1]);
+            if (qualities)
+                taken_qualities.insert(taken_qualities.end(), qualities->data() + offsets.data()[read],
+                    qualities->data() + offsets.data()[read + 1]);
             take({names.data(), name_offsets.data()}, read, taken_names, name_ends);
             if (mates) taken_mates.push_back(mates->data()[read]);
         }
     }
-    const auto some = [](bool there, std::vector<uint8_t>& values) { return there ? std::optional(to_numpy(std::move(values))) : std::nullopt; };
-    return tuple_of(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
-                          to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
+    const auto some = [](bool there, std::vector<uint8_t>& values) {
+        return there ? std::optional(to_numpy(std::move(values))) : std::nullopt;
+    };
+    return tuple_of(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)),
+        to_numpy(std::move(taken_names)), to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
 // Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
 // reads.
-auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates, const std::optional<Arrays>& of_host) {
+auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates,
+    const std::optional<Arrays>& of_host) {
     std::vector<DeviceRecords> device;
     size_t reads = 0;
     for (const auto& [records, count] : parts) {
@@ -221,9 +240,11 @@ auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts
                 if (!host || !records.flagged(read, MapRecord::kOnHost)) {
                     records.copy(read, builder);
                 } else {
-                    if (next == host->reads()) throw nb::value_error("the device left more reads to the host than it mapped");
+                    if (next == host->reads())
+                        throw nb::value_error("the device left more reads to the host than it mapped");
                     const RecordsView found = host->view();
-                    for (size_t r = found.primary(next); r < found.primary(next + 1); r++) builder.add(found, r, found.flag[r], found.mapq[r]);
+                    for (size_t r = found.primary(next); r < found.primary(next + 1); r++)
+                        builder.add(found, r, found.flag[r], found.mapq[r]);
                     next++;
                 }
                 builder.end_read();
@@ -242,28 +263,34 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
-    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "State of the reads between kernels.");
-    m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"), nb::arg("limit"),
-          nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
-          "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
+    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"),
+        "Memory of one warp.");
+    m.def(
+        "map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "State of the reads between kernels.");
+    m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"),
+        nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
+        "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
     m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
-          "Maximum number of seeds of a read and its one-substitution variants.");
-    m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
-    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "Bits that name a position of a reference, 16 of them fractional.");
+        "Maximum number of seeds of a read and its one-substitution variants.");
+    m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"),
+        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
+    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"),
+        "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
-          "int32 (longest + 1,): score units that each insert size costs.");
-    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the host maps.");
-    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_tie_breaks"),
-              nb::arg("to_templates"),
-          "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
-          "template, pairs being one, and their end (space for "
-          "n + 1): (templates, bases of the longest read of at most each of so many).");
-    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("chosen"), "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
+        "int32 (longest + 1,): score units that each insert size costs.");
+    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"),
+        "uint8 (n,): 1 for reads that the host maps.");
+    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"),
+        nb::arg("names"), nb::arg("name_offsets"), nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"),
+        nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_tie_breaks"), nb::arg("to_templates"),
+        "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
+        "template, pairs being one, and their end (space for "
+        "n + 1): (templates, bases of the longest read of at most each of so many).");
+    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"),
+        nb::arg("names"), nb::arg("name_offsets"), nb::arg("mates").none(), nb::arg("chosen"),
+        "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
-          nb::arg("of_host").none(), "The fields of records.Alignments.");
+        nb::arg("of_host").none(), "The fields of records.Alignments.");
 }
 
 }  // namespace gpualign

@@ -14,8 +14,10 @@ namespace gpualign {
 class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
-        : params_(params), block_(block), chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.scores)),
-          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.scores)), long_chainer_(index, reference, params.long_reads) {}
+        : params_(params), block_(block),
+          chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.scores)),
+          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.scores)),
+          long_chainer_(index, reference, params.long_reads) {}
 
     // Adds the loci of the reads that need chaining.
     void run() {
@@ -42,7 +44,8 @@ private:
     }
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal, block_.read(r).tie_break});
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits,
+            max_suboptimal, block_.read(r).tie_break});
         asked.push_back(r);
     }
 
@@ -51,7 +54,8 @@ private:
         poor_.clear();
         for (const size_t r : chained_) {
             const uint8_t mapq = block_.locals(r).empty() ? uint8_t(0) : block_.locals(r)[0].mapq;
-            if (block_.loci(r).empty() && wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq))
+            if (block_.loci(r).empty() &&
+                wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq))
                 ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);

@@ -16,12 +16,14 @@ namespace gpualign {
 class LocusFinder {
 public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
-          local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
+        : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding),
+          search_(reference, params.scores, block_), local_finder_(index, reference, params_, block_),
+          mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
     // Processes the reads [from, to); `mates` gives mate numbers, or is null.
-    void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
+    void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
+        size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
@@ -103,7 +105,8 @@ private:
     // `seeds`: number of the seeder's read whose seeds are used.
     void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_variants = false) {
         Read& read = block_.read(r);
-        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
+        read.hits_truncated =
+            seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
         read.seeds = uint32_t(seeds);
         read.depth = depth;
         read.candidates = uint32_t(candidates_.size());
@@ -125,7 +128,9 @@ private:
     }
     static constexpr size_t kWindowsAtOnce = 1 << 16;
 
-    void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end()); }
+    void add_candidate(size_t r, const Candidate& c) {
+        search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end());
+    }
 
     const MapParams params_;
     ReadBlock block_;

@@ -14,7 +14,9 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
     if (found.empty()) records.add(Alignment(), {});
     for (const ChainRecord& r : found) {
         if (r.kind == ChainKind::secondary && max_secondary-- <= 0) break;
-        const int kind = r.kind == ChainKind::secondary ? kFlagSecondary : r.kind == ChainKind::supplementary ? kFlagSupplementary : 0;
+        const int kind = r.kind == ChainKind::secondary       ? kFlagSecondary
+                         : r.kind == ChainKind::supplementary ? kFlagSupplementary
+                                                              : 0;
         const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0));
         records.add({flag, r.mapq, int32_t(r.contig), r.position, r.score, -1}, r.cigar);
     }
@@ -25,9 +27,8 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 constexpr int64_t kBlockBases = 1 << 19;
 
 auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                         int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-                         Input<int64_t> name_offsets, const Arrays& scores,
-                         const Settings& chaining, int max_secondary) {
+    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
+    Input<int64_t> name_offsets, const Arrays& scores, const Settings& chaining, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = chain_rules_of(k, w, scores_of(scores), chaining);
@@ -51,7 +52,8 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
                 const size_t length = size_t(at[r + 1] - at[r]);
                 uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
                 encode_both_strands(bases.data() + at[r], length, forward);
-                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_tie_break(of_names, of_bases, r)});
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal,
+                    read_tie_break(of_names, of_bases, r)});
             }
             mapper.map(queries.data(), queries.size(), found);
             for (const auto& of_read : found) add_read(of_read, max_secondary, records);
@@ -64,9 +66,9 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(),
-          nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
-          "The fields of records.Alignments of reads mapped by chaining.");
+        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
+        nb::arg("name_offsets"), nb::kw_only(), nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
+        "The fields of records.Alignments of reads mapped by chaining.");
 }
 
 }  // namespace gpualign

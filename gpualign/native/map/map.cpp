@@ -15,9 +15,9 @@ namespace gpualign {
 namespace {
 
 auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-                    Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
-                    const Settings& params, const Settings& chaining, const Settings& pairs) {
+    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
+    Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
+    const Settings& params, const Settings& chaining, const Settings& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);
@@ -30,7 +30,8 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
         nb::gil_scoped_release release;
         records.reserve(reads);
         Mapper mapper(index, view, map_params);
-        mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr, {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
+        mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr,
+            {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();
@@ -39,9 +40,10 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
 }  // namespace
 
 void bind_map(nb::module_& m) {
-    m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
-          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(), nb::arg("params"),
-          nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
+    m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
+        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
+        nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(), nb::arg("params"),
+        nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
     m.attr("LONGEST_WHOLE") = kLongestEndToEnd;
 }
 

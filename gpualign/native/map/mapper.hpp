@@ -20,7 +20,8 @@ public:
     // Adds the records of the reads, in order. `mates` gives mate numbers, or is null; `qualities` of the bases as in
     // FASTQ, or null.
     template <class Records>
-    void map(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t reads, Records& records) {
+    void map(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
+        size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
@@ -57,15 +58,16 @@ private:
     }
 
     // Adds the supplementary alignments of a read that is aligned by chaining.
-    template <class Records>
-    void add_parts(const Choice& choice, Records& records) {
+    template <class Records> void add_parts(const Choice& choice, Records& records) {
         if (!choice.locus || choice.locus->local < 0) return;
         for (const ChainRecord& part : finder_.locals(choice.read))
-            if (part.kind == ChainKind::supplementary) records.add(alignment_of(part, kFlagSupplementary, part.mapq), part.cigar);
+            if (part.kind == ChainKind::supplementary)
+                records.add(alignment_of(part, kFlagSupplementary, part.mapq), part.cigar);
     }
 
     static Alignment alignment_of(const ChainRecord& record, uint16_t flag, uint8_t mapq) {
-        return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
+        return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position,
+            record.score, -1};
     }
 
     // Aligns a locus without DP where possible, else adds a task.
@@ -121,10 +123,14 @@ private:
         return score.is_best(locus.distance);
     }
 
-    bool is_ungapped(const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
+    bool is_ungapped(
+        const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
         const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
-        if (read.ambiguous || from < contig_begin || to > contig_end || reference_.has_run(uint64_t(from), uint64_t(to))) return false;
-        return ungapped_.is_best(codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
+        if (read.ambiguous || from < contig_begin || to > contig_end ||
+            reference_.has_run(uint64_t(from), uint64_t(to)))
+            return false;
+        return ungapped_.is_best(
+            codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
     }
 
     const ReferenceView& reference_;

@@ -43,8 +43,7 @@ public:
     }
 
 private:
-    template <class Visit>
-    void for_each_mate(Visit&& visit) {
+    template <class Visit> void for_each_mate(Visit&& visit) {
         for (size_t r = 0; r + 1 < block_.size(); r++) {
             if (!block_.read(r).first_of_pair) continue;
             visit(r, r + 1);
@@ -52,16 +51,17 @@ private:
         }
     }
 
-    int32_t limit_near(const Read& read) const { return limit_near_mate(read.length, read.limit, params_.rules.pairs.max); }
+    int32_t limit_near(const Read& read) const {
+        return limit_near_mate(read.length, read.limit, params_.rules.pairs.max);
+    }
 
     // Adds windows for `mate`, implied by the best loci of read r.
     void look_near(size_t r, size_t mate, int32_t max_edits) {
         if (!is_looked_for(params_.rules, block_.read(mate).length, max_edits)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
-                             block_.read(std::min(r, mate)).tie_break,
-                             [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
-                                 search_.add(mate, contig, reverse, 0, begin, end, max_edits);
-                             });
+            block_.read(std::min(r, mate)).tie_break, [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
+                search_.add(mate, contig, reverse, 0, begin, end, max_edits);
+            });
     }
 
     void look_for_suboptimal() {
@@ -71,21 +71,22 @@ private:
             const Read& read = block_.read(locus.read);
             if (read.length >= kShortMate || search_.distance(w) > search_.limit(w)) continue;
             for_each_side(search_.begin(w), search_.after(w), search_.end(w), read.length, read.limit,
-                          [&](int64_t begin, int64_t end) { suboptimal_.push_back({locus, begin, end}); });
+                [&](int64_t begin, int64_t end) { suboptimal_.push_back({locus, begin, end}); });
         }
         search_.clear();
-        for (const SuboptimalWindow& r : suboptimal_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
+        for (const SuboptimalWindow& r : suboptimal_)
+            search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
         search_.run_and_settle();
     }
 
     void align(size_t w) {
         const Locus& locus = search_.about(w);
         const int32_t length = block_.read(locus.read).length;
-        const MateBand on =
-            clipped_mate_band(length, search_.limit(w), search_.begin(w), search_.after(w), search_.distance(w), search_.end(w));
+        const MateBand on = clipped_mate_band(
+            length, search_.limit(w), search_.begin(w), search_.after(w), search_.distance(w), search_.end(w));
         if (!on.band) return;
         tasks_.push_back({block_.codes(locus.read, locus.reverse), length, on.band, on.diagonal,
-                          reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
+            reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
         aligned_windows_.push_back(w);
     }
 
@@ -98,7 +99,8 @@ private:
         record.contig = locus.contig;
         record.position = found.begin - reference_.contig_offsets[locus.contig];
         record.cigar = found.cigar;
-        set_clipped_mate(params_.scores, block_.read(r).length, locus.reverse, found.cigar.front(), found.cigar.back(), found.score, record);
+        set_clipped_mate(params_.scores, block_.read(r).length, locus.reverse, found.cigar.front(), found.cigar.back(),
+            found.score, record);
         block_.locals(r) = {std::move(record)};
         block_.loci(r).clear();
         block_.add_local(r, 0);

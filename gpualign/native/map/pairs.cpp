@@ -61,10 +61,12 @@ struct Joined {
     }
 
     auto arrays() {
-        const auto some = [](bool there, auto& values) { return there ? std::optional(to_numpy(std::move(values))) : std::nullopt; };
+        const auto some = [](bool there, auto& values) {
+            return there ? std::optional(to_numpy(std::move(values))) : std::nullopt;
+        };
         return tuple_of(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
-                              to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
-                              some(with_comments, comment_offsets), to_numpy(std::move(mates)));
+            to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
+            some(with_comments, comment_offsets), to_numpy(std::move(mates)));
     }
 };
 
@@ -76,7 +78,7 @@ auto join_pairs(const Arrays& first, const Arrays& second, bool check_names, boo
     Joined joined(a.qualities && b.qualities, a.comments || b.comments);
     {
         nb::gil_scoped_release release;
-        const auto bytes = [&](const int64_t* ReadsView::*offsets) {
+        const auto bytes = [&](const int64_t* ReadsView::* offsets) {
             return size_t((a.*offsets)[count] - (a.*offsets)[0] + (b.*offsets)[count] - (b.*offsets)[0]);
         };
         joined.reserve(2 * count, bytes(&ReadsView::name_offsets), bytes(&ReadsView::base_offsets));
@@ -85,7 +87,10 @@ auto join_pairs(const Arrays& first, const Arrays& second, bool check_names, boo
             const TwoNames names = compare(a, i, b, i, all_dots, dots);
             if (check_names && !are_mates(names))
                 throw nb::value_error((complaint(names, whole_name(a, i), whole_name(b, i)) +
-                                       (names == TwoNames::kOfOneMateTwice ? " (is a file of R1 given as R2? " : " (sort both files alike, ") + "or give --no-check-names)").c_str());
+                                       (names == TwoNames::kOfOneMateTwice ? " (is a file of R1 given as R2? "
+                                                                           : " (sort both files alike, ") +
+                                       "or give --no-check-names)")
+                        .c_str());
             joined.add(a, i, template_name(a, i, dots), kFirstMate);
             joined.add(b, i, template_name(b, i, dots), kSecondMate);
         }
@@ -120,7 +125,8 @@ auto pair_neighbours(const Arrays& reads, bool all_dots, bool check_names) {
 
 const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_dots) {
     bool dots;
-    switch (compare_names(first.c_str(), int64_t(first.size()), second.c_str(), int64_t(second.size()), all_dots, dots)) {
+    switch (
+        compare_names(first.c_str(), int64_t(first.size()), second.c_str(), int64_t(second.size()), all_dots, dots)) {
         case TwoNames::kOfMates: return "mates";
         case TwoNames::kOfMatesSecondFirst: return "second first";
         case TwoNames::kOfOneMateTwice: return "one mate twice";
@@ -132,12 +138,13 @@ const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_d
 
 void bind_pairs(nb::module_& m) {
     m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("check_names"), nb::arg("all_dots"),
-          "Records of one batch and of another as neighbours: a batch with mates. Raises ValueError where names differ.");
+        "Records of one batch and of another as neighbours: a batch with mates. Raises ValueError where names differ.");
     m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
-          "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their names.");
+        "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their "
+        "names.");
     m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),
-          "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "
-          "`all_dots`: .1 and .2 are mates' numbers.");
+        "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "
+        "`all_dots`: .1 and .2 are mates' numbers.");
 }
 
 }  // namespace gpualign

@@ -39,8 +39,7 @@ struct CodedBases {
 
     const int64_t* contig_offsets() const { return reference->contig_offsets; }
     uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
-    template <class Visit>
-    void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
+    template <class Visit> void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
         uint8_t there[4 * kBasesPerWord];
         for (int32_t first = 0; first < length; first += int32_t(sizeof there)) {
             const int32_t count = std::min(length - first, int32_t(sizeof there));
@@ -59,7 +58,8 @@ public:
     ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
     // Loads the reads [from, to); `mates` gives mate numbers; it and `qualities` may be null.
-    void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
+    void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
+        size_t from, size_t to) {
         const size_t n = to - from;
         const int64_t* offsets = bases.offsets;
         qualities_ = qualities ? qualities + offsets[from] : nullptr;
@@ -73,7 +73,8 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first,
+                read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
             encode_both_strands(text, size_t(length), forward);
             allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
@@ -92,9 +93,10 @@ public:
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     LociView view(size_t r) const {
-        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].ambiguous, reads_[r].hits_truncated,
-                &locals_[r], &params_.rules,
-                {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length, qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
+        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].ambiguous,
+            reads_[r].hits_truncated, &locals_[r], &params_.rules,
+            {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length,
+                qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
     }
     // Local alignments of a read, to which its loci refer: best, supplementary, secondary.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
@@ -115,7 +117,8 @@ public:
         if (loci.size() < 2) return;
         by_position_.resize(std::max(by_position_.size(), loci.size()));
         rank_.resize(by_position_.size());
-        loci.resize(settle_mixed(OneLane(), reads_[r].limit, loci.data(), uint32_t(loci.size()), {by_position_.data(), rank_.data()}));
+        loci.resize(settle_mixed(
+            OneLane(), reads_[r].limit, loci.data(), uint32_t(loci.size()), {by_position_.data(), rank_.data()}));
     }
 
 private:

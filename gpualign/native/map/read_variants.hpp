@@ -30,8 +30,7 @@ inline bool pack_codes(const uint8_t* codes, int32_t length, uint64_t* words, ui
 class ReadVariants {
 public:
     // Calls visit(Minimizer) for each.
-    template <class Visit>
-    void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
+    template <class Visit> void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
         const MapRead read = packed(codes, length);
         for (std::vector<uint64_t>& memory : of_kmers_) memory.resize(size_t(length));
         const VariantMemory memory{of_kmers_[0].data(), of_kmers_[1].data(), of_kmers_[2].data(), of_kmers_[3].data()};

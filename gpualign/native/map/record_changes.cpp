@@ -26,11 +26,13 @@ public:
         const bool proper = mapped && records_.flag[first] & kFlagProper && mate_mapped(i);
         if (!mapped) {
             Alignment unmapped;
-            unmapped.flag = uint16_t((records_.flag[first] & ~(kMateFlags | kFlagProper | kFlagReverse)) | kFlagUnmapped);
+            unmapped.flag =
+                uint16_t((records_.flag[first] & ~(kMateFlags | kFlagProper | kFlagReverse)) | kFlagUnmapped);
             out.add(unmapped, {});
         } else {
             const size_t primary = five_prime_ ? nearest_five_prime(first, last) : first;
-            add(primary, uint16_t((records_.flag[primary] & ~kFlagSupplementary) | (proper ? kFlagProper : 0)), proper, out);
+            add(primary, uint16_t((records_.flag[primary] & ~kFlagSupplementary) | (proper ? kFlagProper : 0)), proper,
+                out);
             for (size_t r = first; r < last; r++) {
                 if (r == primary || records_.score[r] < min_score_) continue;
                 add(r, r == first ? uint16_t(records_.flag[r] | kFlagSupplementary) : records_.flag[r], proper, out);
@@ -50,7 +52,9 @@ private:
     size_t nearest_five_prime(size_t first, size_t last) const {
         size_t best = first;
         for (size_t r = first + 1; r < last; r++)
-            if (records_.flag[r] & kFlagSupplementary && records_.score[r] >= min_score_ && query_begin(r) < query_begin(best)) best = r;
+            if (records_.flag[r] & kFlagSupplementary && records_.score[r] >= min_score_ &&
+                query_begin(r) < query_begin(best))
+                best = r;
         return best;
     }
 
@@ -71,7 +75,8 @@ private:
     const bool five_prime_;
 };
 
-auto change_records(const Arrays& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {
+auto change_records(
+    const Arrays& alignments, const std::optional<Input<uint8_t>>& mates, int32_t min_score, bool five_prime) {
     const RecordArrays records(alignments);
     const size_t n = records.reads();
     if (mates && mates->size() != n) throw nb::value_error("one mate number per read");
@@ -89,10 +94,13 @@ auto change_records(const Arrays& alignments, const std::optional<Input<uint8_t>
 }  // namespace
 
 void bind_record_changes(nb::module_& m) {
-    m.def("change_records", &change_records, nb::arg("alignments"), nb::arg("mates").none(), nb::arg("min_score"), nb::arg("five_prime"),
-          "The fields of records.Alignments: reads whose primary score is below min_score are unmapped, other records below it are left "
-          "out; with five_prime, of a split read's alignments the one that begins first in the read is primary; flags of pairs are set "
-          "anew.");
+    m.def("change_records", &change_records, nb::arg("alignments"), nb::arg("mates").none(), nb::arg("min_score"),
+        nb::arg("five_prime"),
+        "The fields of records.Alignments: reads whose primary score is below min_score are unmapped, other records "
+        "below it are left "
+        "out; with five_prime, of a split read's alignments the one that begins first in the read is primary; flags of "
+        "pairs are set "
+        "anew.");
 }
 
 }  // namespace gpualign

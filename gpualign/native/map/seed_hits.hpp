@@ -18,14 +18,16 @@ public:
     size_t size() const { return count_; }
 
     // Adds the hits of index entries [first, last) and the k-mer at a position of a read.
-    void add(const uint64_t* entries, uint32_t first, uint32_t last, int32_t position, bool kmer_reverse, int32_t length, int k) {
+    void add(const uint64_t* entries, uint32_t first, uint32_t last, int32_t position, bool kmer_reverse,
+        int32_t length, int k) {
         if (hits_.size() < count_ + (last - first)) hits_.resize(2 * (count_ + (last - first)));
         // hits of one strand differ only by position; branch-free, as the strand is unpredictable
         const uint64_t forward = hit_of(0, position, kmer_reverse, length, k);
         const uint64_t other_strand = forward ^ hit_of(1, position, kmer_reverse, length, k);
         uint64_t* out = hits_.data() + count_;
         for (uint32_t e = first; e < last; e++)
-            *out++ = (forward ^ (other_strand & -uint64_t(entry_reverse(entries[e])))) + (uint64_t(entry_position(entries[e])) << kHitReadBits);
+            *out++ = (forward ^ (other_strand & -uint64_t(entry_reverse(entries[e])))) +
+                     (uint64_t(entry_position(entries[e])) << kHitReadBits);
         count_ += last - first;
     }
 
@@ -46,7 +48,8 @@ public:
             near_.resize(hits_.size());
             together_.resize(hits_.size());
         }
-        while (last_bucket_ + 1 < kMaxBuckets && last_bucket_ < kBucketsPerHit * count_) last_bucket_ = 2 * last_bucket_ + 1;
+        while (last_bucket_ + 1 < kMaxBuckets && last_bucket_ < kBucketsPerHit * count_)
+            last_bucket_ = 2 * last_bucket_ + 1;
         while (last_bucket_ > 2 * kBucketsPerHit * count_) last_bucket_ /= 2;
         for (size_t i = 0; i < count_; i++) buckets_[i] = uint16_t(hits_[i] >> shift & last_bucket_);
         uint16_t most = 0;

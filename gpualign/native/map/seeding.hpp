@@ -39,13 +39,15 @@ struct CandidateList {
     Candidate* list;
 
     uint32_t seed_hits(uint32_t i) const { return uint32_t(list[i].seed_hits); }
-    template <class Wanted>
-    uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
-        return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) { return !wanted(uint32_t(c.seed_hits)); }) - list);
+    template <class Wanted> uint32_t keep(const OneLane&, uint32_t count, Wanted&& wanted) const {
+        return uint32_t(std::remove_if(list, list + count, [&](const Candidate& c) {
+            return !wanted(uint32_t(c.seed_hits));
+        }) - list);
     }
     void scatter(const OneLane&, uint32_t tie_break, uint32_t count, uint32_t first) const {
         std::nth_element(list, list + first, list + count, [tie_break](const Candidate& a, const Candidate& b) {
-            return a.order != b.order ? tie_break_order(a.order, tie_break) < tie_break_order(b.order, tie_break) : a.contig < b.contig;
+            return a.order != b.order ? tie_break_order(a.order, tie_break) < tie_break_order(b.order, tie_break)
+                                      : a.contig < b.contig;
         });
     }
 };
@@ -97,7 +99,8 @@ public:
 
     // Finds the candidates of read r, with `depth` times the usual limits, more for variants; returns whether hits
     // were left out.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants, std::vector<Candidate>& out) {
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants,
+        std::vector<Candidate>& out) {
         const bool hits_truncated = collect_hits(r, length, tie_break, depth);
         const OneLane lane;
         const auto all = [&] { return CandidateList{out.data()}; };
@@ -112,8 +115,7 @@ public:
 
     // Calls visit(Candidate) for every candidate of read r that can hold it within the limit
     // (algo/map/every_locus.hpp).
-    template <class Visit>
-    void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
+    template <class Visit> void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
         const uint32_t minimum = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
@@ -123,7 +125,8 @@ public:
             border += stretch;
             for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
             // later hits have later diagonals
-            const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit) : std::numeric_limits<int64_t>::max();
+            const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit)
+                                                           : std::numeric_limits<int64_t>::max();
             kept_.clear();
             sort_keys(hits_.data(), hits_.data() + hits_.size(), sorted_);
             for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, [&](uint32_t from, uint32_t to) {
@@ -140,13 +143,13 @@ public:
     }
 
     // Calls visit(Candidate) for windows that cover the whole reference, for reads that may lie anywhere.
-    template <class Visit>
-    void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
+    template <class Visit> void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
             for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
                 const int64_t begin = reference_.contig_offsets[contig], end = reference_.contig_offsets[contig + 1];
                 for (int64_t i = 0; i < windows_everywhere(begin, end, length, limit); i++)
-                    visit(Candidate{0, window_everywhere(begin, i, limit), int32_t(columns_everywhere(length, limit)), contig, 0, reverse});
+                    visit(Candidate{0, window_everywhere(begin, i, limit), int32_t(columns_everywhere(length, limit)),
+                        contig, 0, reverse});
             }
     }
 
@@ -159,7 +162,7 @@ public:
 
     bool any_hits(size_t r) const {
         return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
-                           [](const Seed& seed) { return seed.last > seed.first; });
+            [](const Seed& seed) { return seed.last > seed.first; });
     }
 
 private:
@@ -194,7 +197,8 @@ private:
     // Moves the seed's entries before the border to the hits.
     void take_hits(Seed& seed, int32_t length, uint64_t border) {
         for (; seed.first < seed.last && entry_position(index_.entries[seed.first]) < border; seed.first++)
-            hits_.push_back(hit_of(index_.entries[seed.first], int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k));
+            hits_.push_back(hit_of(index_.entries[seed.first], int32_t(seed.minimizer.position),
+                seed.minimizer.reverse != 0, length, params_.k));
     }
 
     // The seeds of a read that are followed: all, or by the repeat rule the rarest ones.
@@ -221,7 +225,8 @@ private:
         std::sort(rank_.begin(), rank_.end());
         uint32_t hits;
         out.seeds.resize(gpualign::follow_seeds(
-            OneLane(), uint32_t(rank_.size()), max_hits, hits, [&](uint32_t rank) { return count(uint32_t(rank_[rank])); },
+            OneLane(), uint32_t(rank_.size()), max_hits, hits,
+            [&](uint32_t rank) { return count(uint32_t(rank_[rank])); },
             [&](uint32_t rank, uint32_t) { out.seeds[rank] = uint32_t(rank_[rank]); }));
     }
 
@@ -230,7 +235,8 @@ private:
         const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, own_);
-        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {  // prefetches the next read's hits
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ &&
+            depth == 1) {  // prefetches the next read's hits
             follow_seeds(r + 1, max_hits, next_);
             for (const uint32_t s : next_.seeds)
                 for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)
@@ -247,28 +253,29 @@ private:
     uint32_t count(size_t s) const { return seeds_[s].last - seeds_[s].first; }
     void add_hits(const Seed& seed, uint32_t skipped, uint32_t followed, int32_t length) {
         const uint32_t first = seed.first + skipped;
-        list_.add(index_.entries, first, first + followed, int32_t(seed.minimizer.position), seed.minimizer.reverse != 0, length, params_.k);
+        list_.add(index_.entries, first, first + followed, int32_t(seed.minimizer.position),
+            seed.minimizer.reverse != 0, length, params_.k);
     }
 
     void add_candidates(const SeedHits& hits, int32_t length, int32_t limit, std::vector<Candidate>& out) const {
         out.clear();
         for_each_cluster(OneLane(), hits.list, hits.count, limit,
-                         [&](uint32_t from, uint32_t to) { add_candidates(hits, length, limit, from, to, out); });
+            [&](uint32_t from, uint32_t to) { add_candidates(hits, length, limit, from, to, out); });
     }
 
     void add_candidates(const SeedHits& hits, int32_t length, int32_t limit, uint32_t from, uint32_t to,
-                        std::vector<Candidate>& out) const {
+        std::vector<Candidate>& out) const {
         const bool reverse = hit_reverse(hits.list[from]);
         for_each_candidate(target_, length, limit, hits.list, from, to,
-                           [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                               Candidate& c = out.emplace_back();  // emplaced, as copying a temporary would stall on its stores
-                               c.order = candidate_order(seed_hits, diagonal, reverse);
-                               c.begin = begin;
-                               c.columns = int32_t(end - begin);
-                               c.contig = contig;
-                               c.seed_hits = int32_t(seed_hits);
-                               c.reverse = reverse;
-                           });
+            [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                Candidate& c = out.emplace_back();  // emplaced, as copying a temporary would stall on its stores
+                c.order = candidate_order(seed_hits, diagonal, reverse);
+                c.begin = begin;
+                c.columns = int32_t(end - begin);
+                c.contig = contig;
+                c.seed_hits = int32_t(seed_hits);
+                c.reverse = reverse;
+            });
     }
 
     // The fields of a target that the algorithms of algo/map need here.

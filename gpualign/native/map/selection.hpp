@@ -44,7 +44,8 @@ private:
         const LociView loci = found_.view(r);
         if (loci.count == 0) return choices.push_back({r, nullptr, kFlagUnmapped, 0});
         choices.push_back({r, loci.list + chosen.locus, chosen.proper ? kFlagProper : uint16_t(0), chosen.mapq});
-        for_each_secondary(rules_, loci, chosen.locus, [&](uint32_t i) { choices.push_back({r, loci.list + i, kFlagSecondary, 0}); });
+        for_each_secondary(
+            rules_, loci, chosen.locus, [&](uint32_t i) { choices.push_back({r, loci.list + i, kFlagSecondary, 0}); });
     }
 
     const LocusFinder& found_;

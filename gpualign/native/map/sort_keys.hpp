@@ -9,8 +9,7 @@ namespace gpualign {
 
 // Radix sort by digits of 8 bits, least significant first (Knuth, vol. 3, section 5.2.5), skipping digits that do not
 // differ; few keys are sorted by comparisons, and very many, to save memory. `scratch` is overwritten.
-template <class Key>
-void sort_keys(Key* first, Key* last, std::vector<Key>& scratch) {
+template <class Key> void sort_keys(Key* first, Key* last, std::vector<Key>& scratch) {
     constexpr size_t kFew = 100;  // measured: an unpredictable comparison costs more than a digit
     constexpr size_t kMany = 1 << 16;
     constexpr int kDigit = 8;

@@ -32,7 +32,9 @@ public:
         if (!find_substitutions(query, length, text + limit, substitutions)) return false;
         const int32_t allowed = lost < event_ ? 0 : (lost - event_) / substitution_;  // besides an event
         const Reach first = reach(lost), second = reach(lost - event_);
-        if (length < 3 * kWindow + 2 * (first.inserted + first.clipped) || length / kWindow * (allowed + 1) <= substitutions) return false;
+        if (length < 3 * kWindow + 2 * (first.inserted + first.clipped) ||
+            length / kWindow * (allowed + 1) <= substitutions)
+            return false;
         if (lost >= event_) {
             const int32_t rows = std::max(kWindow + first.inserted, first.clipped), hidden = substitutions - allowed;
             if (before(rows) >= hidden || from(length - rows) >= hidden) return false;
@@ -40,7 +42,9 @@ public:
         if (lost >= 2 * event_) {
             const int32_t rows = kWindow + 2 * second.inserted + second.clipped;
             const int32_t hidden = substitutions - (lost - 2 * event_) / substitution_;
-            if (before(rows) + from(length - rows) >= hidden || before(2 * rows) >= hidden || from(length - 2 * rows) >= hidden) return false;
+            if (before(rows) + from(length - rows) >= hidden || before(2 * rows) >= hidden ||
+                from(length - 2 * rows) >= hidden)
+                return false;
             for (const int32_t row : rows_)
                 if (before(row + rows) - before(row) >= hidden) return false;
         }
@@ -57,7 +61,8 @@ private:
         int32_t inserted, clipped;
     };
     Reach reach(int32_t lost) const {
-        return {std::max(0, lost - scores_.gap_open) / (scores_.gap_extend + scores_.match), std::max(0, lost - scores_.clip_penalty) / scores_.match};
+        return {std::max(0, lost - scores_.gap_open) / (scores_.gap_extend + scores_.match),
+            std::max(0, lost - scores_.clip_penalty) / scores_.match};
     }
 
     // Finds the rows of the substitutions; false if their number is not `wanted`.
@@ -75,14 +80,19 @@ private:
         }
         return int32_t(rows_.size()) == wanted;
     }
-    int32_t before(int32_t row) const { return int32_t(std::count_if(rows_.begin(), rows_.end(), [&](int32_t r) { return r < row; })); }
+    int32_t before(int32_t row) const {
+        return int32_t(std::count_if(rows_.begin(), rows_.end(), [&](int32_t r) { return r < row; }));
+    }
     int32_t from(int32_t row) const { return int32_t(rows_.size()) - before(row); }
 
     // Whether each diagonal but the middle one has more than `allowed` substitutions in each window.
-    static bool others_differ(const uint8_t* query, int32_t length, const uint8_t* text, int32_t limit, int32_t allowed) {
+    static bool others_differ(
+        const uint8_t* query, int32_t length, const uint8_t* text, int32_t limit, int32_t allowed) {
         using Bytes = Vec<uint8_t>;
         for (int32_t first = 0; first <= 2 * limit; first += Bytes::lanes) {
-            const auto differ = [&](int32_t row) { return Bytes(1) & ~(Bytes::load(text + first + row) == Bytes(query[row])); };
+            const auto differ = [&](int32_t row) {
+                return Bytes(1) & ~(Bytes::load(text + first + row) == Bytes(query[row]));
+            };
             Bytes in_window(0), fewest(255);
             for (int32_t row = 0; row < kWindow; row++) in_window = in_window + differ(row);
             fewest = in_window;

@@ -47,8 +47,9 @@ public:
             const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
             if (aligns_end_to_end(read.length, results_[w].distance, limit(w)))
-                block_.loci(locus.read).push_back(end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig, locus.reverse,
-                                                              locus.seed_hits, results_[w].distance, end(w)));
+                block_.loci(locus.read)
+                    .push_back(end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig,
+                        locus.reverse, locus.seed_hits, results_[w].distance, end(w)));
             else read.failed = std::max(read.failed, locus.seed_hits);
         }
     }

@@ -7,8 +7,7 @@
 namespace gpualign {
 
 // Calls visit with the number of words as a constant.
-template <class Visit>
-void with_words(int words, Visit&& visit) {
+template <class Visit> void with_words(int words, Visit&& visit) {
     switch (words) {
         case 5: return visit(std::integral_constant<int, 5>());
         case 8: return visit(std::integral_constant<int, 8>());

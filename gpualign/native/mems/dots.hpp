@@ -35,7 +35,8 @@ public:
 private:
     // A total order, so that the choice does not depend on the order of matches.
     static bool better(const Dot& a, const Dot& b) {
-        return std::tie(b.length, a.query, a.reference, a.reverse) < std::tie(a.length, b.query, b.reference, b.reverse);
+        return std::tie(b.length, a.query, a.reference, a.reverse) <
+               std::tie(a.length, b.query, b.reference, b.reverse);
     }
 
     std::vector<Dot> dots_;  // a heap with the worst on top

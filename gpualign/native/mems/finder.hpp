@@ -23,10 +23,9 @@ class MemFinder {
 public:
     explicit MemFinder(const MemTask& task) : task_(task), scanner_(task.text, task.text_length, task.k, task.w) {}
 
-    // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)`, a seed's at a time, in order. Stops
-    // early after a seed when `sink.full()`. Returns the first start that was not searched.
-    template <class Sink>
-    uint64_t run(uint64_t from, uint64_t to, Sink& sink) {
+    // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)`, a seed's at a time, in order.
+    // Stops early after a seed when `sink.full()`. Returns the first start that was not searched.
+    template <class Sink> uint64_t run(uint64_t from, uint64_t to, Sink& sink) {
         while (from < to) {
             const uint64_t block_end = std::min(to, from + SeedScanner::kBlock);
             const uint64_t reached = run_block(scanner_.scan(from, block_end), sink);
@@ -37,20 +36,19 @@ public:
         return to;
     }
 
-    // Hands the ends of the matches that cover start `at` but begin before it to `add(end)`: what a filter that begins in
-    // the middle of a sequence needs to know. Such a match, if it matters, is long enough to hold the window at `at`,
-    // hence its canonical seed.
-    template <class Add>
-    void ends_before(uint64_t at, Add&& add) {
+    // Hands the ends of the matches that cover start `at` but begin before it to `add(end)`: what a filter that begins
+    // in the middle of a sequence needs to know. Such a match, if it matters, is long enough to hold the window at
+    // `at`, hence its canonical seed.
+    template <class Add> void ends_before(uint64_t at, Add&& add) {
         for (const LookUp& look_up : scanner_.scan(at, at + 1)) {
             const uint32_t before = look_up.seed.position - uint32_t(at) + 1;
             uint32_t first, last;
             task_.index.find(look_up.hash, first, last);
             for (uint32_t i = first; i < last; i++) {
                 const uint32_t r = entry_position(task_.index.entries[i]);
-                if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse || !reaches(look_up.seed, r, before)) continue;
-                const Mem mem =
-                    extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, before, ~uint32_t(0));
+                if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse || !reaches(look_up.seed, r, before))
+                    continue;
+                const Mem mem = extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, before, ~uint32_t(0));
                 add(uint64_t(mem.start) + mem.length);
             }
         }
@@ -65,8 +63,7 @@ private:
     static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;  // look-ups between a prefetch and its use
 
     // Returns 0, or the start to continue from because the sink is full.
-    template <class Sink>
-    uint64_t run_block(const std::vector<LookUp>& look_ups, Sink& sink) {
+    template <class Sink> uint64_t run_block(const std::vector<LookUp>& look_ups, Sink& sink) {
         count_ = 0;
         found_.clear();
         current_ = 0;
@@ -92,7 +89,9 @@ private:
         return 0;
     }
 
-    static uint64_t next_start(const LookUp& look_up) { return uint64_t(look_up.seed.position) - look_up.seed.minimum + 1; }
+    static uint64_t next_start(const LookUp& look_up) {
+        return uint64_t(look_up.seed.position) - look_up.seed.minimum + 1;
+    }
 
     void prefetch_offsets(const LookUp& look_up) const {
         __builtin_prefetch(task_.index.offsets + task_.index.split.bucket(look_up.hash));
@@ -102,8 +101,7 @@ private:
     }
 
     // Tests the gathered hits. Returns whether the sink became full after a seed; current_ - 1 is that seed.
-    template <class Sink>
-    bool evaluate(const std::vector<LookUp>& look_ups, Sink& sink) {
+    template <class Sink> bool evaluate(const std::vector<LookUp>& look_ups, Sink& sink) {
         for (size_t i = 0; i < count_; i++) {
             const Hit hit = hits_[i];
             if (hit.look_up != current_) {
@@ -125,8 +123,7 @@ private:
         return false;
     }
 
-    template <class Sink>
-    void finish_seed(Sink& sink) {
+    template <class Sink> void finish_seed(Sink& sink) {
         if (found_.empty()) return;
         if (found_.size() > 1) order_found();
         sink.put(found_.data(), found_.size());
@@ -143,7 +140,8 @@ private:
         }
         if (highest == lowest) return;
         if (highest - lowest > kDrawnStarts) {
-            std::stable_sort(found_.begin(), found_.end(), [](const Mem& a, const Mem& b) { return a.start < b.start; });
+            std::stable_sort(
+                found_.begin(), found_.end(), [](const Mem& a, const Mem& b) { return a.start < b.start; });
             return;
         }
         ordered_.resize(found_.size() + 1);
@@ -160,8 +158,8 @@ private:
     bool reaches(const MemSeed& seed, uint32_t r, uint32_t before) const {
         const uint32_t available = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
         const uint32_t wanted = before + uint32_t(task_.k);
-        return available >= before && extend_left(task_.text, uint64_t(seed.position) + uint64_t(task_.k), task_.reference.words,
-                                             uint64_t(r) + uint64_t(task_.k), wanted) == wanted;
+        return available >= before && extend_left(task_.text, uint64_t(seed.position) + uint64_t(task_.k),
+                                          task_.reference.words, uint64_t(r) + uint64_t(task_.k), wanted) == wanted;
     }
 
     const MemTask task_;

@@ -17,11 +17,11 @@ namespace gpualign {
 class MemIndex {
 public:
     MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-             int bucket_bits, std::vector<std::string> names)
+        int bucket_bits, std::vector<std::string> names)
         : k(k), w(w), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
           entries_(entries), bucket_bits_(bucket_bits) {}
     MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint32_t> positions, int k,
-             std::vector<std::string> names)
+        std::vector<std::string> names)
         : k(k), w(1), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
           positions_(positions), bucket_bits_(2 * k) {}
 
@@ -29,8 +29,8 @@ public:
     bool sorted() const { return positions_.is_valid(); }
     MemTask task(const MemText& text, uint32_t min_length) const {
         check(min_length);
-        return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k, w,
-                min_length};
+        return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k,
+            w, min_length};
     }
     UniqueMemTask unique_task(const MemText& text, uint32_t min_length) const {
         check(min_length);

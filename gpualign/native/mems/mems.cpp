@@ -38,17 +38,16 @@ struct MemSettings {
 };
 
 // Tells a filter the ends of matches that begin before `from`, in the same strand sequence.
-template <class Filter>
-void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filter& filter) {
+template <class Filter> void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filter& filter) {
     if (text.blocks() && from > text.block(text.block_at(from)).begin)
         finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
 }
 
-// Searches [from, to) into a sink; with `maximum`, only for matches whose string occurs at most so often in the reference.
-// Returns where the search stopped.
+// Searches [from, to) into a sink; with `maximum`, only for matches whose string occurs at most so often in the
+// reference. Returns where the search stopped.
 template <class Sink>
-uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length, size_t maximum,
-                Sink& sink) {
+uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
+    size_t maximum, Sink& sink) {
     if (index.sorted()) return UniqueMemFinder(index.unique_task(text, min_length), text.length()).run(from, to, sink);
     MemFinder finder(index.task(text, min_length));
     if (maximum == 0) return finder.run(from, to, sink);
@@ -62,7 +61,7 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
 // Feeds a sink with matches from `from` on that were found elsewhere (by a device, or in pieces that were joined).
 template <class Sink>
 void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length, const FoundColumns& columns,
-            size_t maximum, Sink& sink) {
+    size_t maximum, Sink& sink) {
     const auto put_all = [&](auto& next) {
         for (size_t i = 0; i < columns.size(); i++) {
             const Mem mem = columns[i];
@@ -79,11 +78,11 @@ void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t 
 
 auto to_python(MemColumns&& columns) {
     return tuple_of(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
-                          to_numpy(std::move(columns.lengths)));
+        to_numpy(std::move(columns.lengths)));
 }
 
 auto find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
-                    size_t maximum, size_t limit) {
+    size_t maximum, size_t limit) {
     check_range(text, from, to);
     MemColumns columns;
     columns.limit = limit;
@@ -114,7 +113,7 @@ auto dots_to_numpy(const LongestDots& dots) {
         reverse[i] = dot.reverse;
     }
     return tuple_of(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
-                          to_numpy(std::move(reverse)), dots.total);
+        to_numpy(std::move(reverse)), dots.total);
 }
 
 // (text, headers, dots)
@@ -127,14 +126,14 @@ auto printed_to_python(MemReporter& reporter) {
 using Names = std::tuple<Input<uint8_t>, Input<int64_t>>;
 
 MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-                        uint64_t from, uint64_t to) {
+    uint64_t from, uint64_t to) {
     check_range(text, from, to);
     return {text, index.reference.view(), index.names, {std::get<0>(names).data(), std::get<1>(names).data()},
-            settings.style, settings.unique_in_query, from, settings.max_dots};
+        settings.style, settings.unique_in_query, from, settings.max_dots};
 }
 
 auto match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-                     uint64_t from, uint64_t to, size_t maximum, size_t limit) {
+    uint64_t from, uint64_t to, size_t maximum, size_t limit) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     reporter.limit = limit;
     uint64_t reached;
@@ -148,7 +147,7 @@ auto match_mems(const MemIndex& index, const MemSettings& settings, const MemTex
 
 // Formats matches that were found elsewhere.
 auto report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-                      uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
+    uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     const FoundColumns columns(found);
     {
@@ -201,22 +200,22 @@ void sort_mems(std::tuple<Column, Column, Column> columns, Input<int64_t> bounds
 }
 
 // Extends matches that end at the end of a page, `page_end`, to their true ends.
-void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column, Column, Column> columns,
-                   uint32_t page_end) {
+void complete_mems(
+    const MemIndex& index, const MemText& text, std::tuple<Column, Column, Column> columns, uint32_t page_end) {
     const MutableColumns c = columns_of(columns);
     const SegmentedReference reference = index.segments.view();
     nb::gil_scoped_release release;
     for (size_t i = 0; i < c.count; i++) {
         if (c.references[i] + c.lengths[i] != page_end || page_end == reference.bases) continue;
-        const uint32_t more = extend_right(text.view(), uint64_t(c.starts[i]) + c.lengths[i], reference.words, page_end,
-                                           reference.bases - page_end);
+        const uint32_t more = extend_right(
+            text.view(), uint64_t(c.starts[i]) + c.lengths[i], reference.words, page_end, reference.bases - page_end);
         c.lengths[i] += clip_right(reference, page_end, more);
     }
 }
 
 // The matches from `from` on whose string is rare in the reference; `found` must be all matches.
 auto keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
-                    const FoundColumns::Tuple& found, size_t maximum) {
+    const FoundColumns::Tuple& found, size_t maximum) {
     check_range(text, from, text.length());
     const FoundColumns columns(found);
     MemColumns kept;
@@ -238,7 +237,8 @@ auto keep_unique(const MemText& text, const FoundColumns::Tuple& found, int thre
         for (size_t b = 0; b < text.blocks(); b++) {
             const TextBlock block = text.block(b);
             mems.clear();
-            for (; i < columns.size() && columns[i].start <= block.begin + block.length; i++) mems.push_back(columns[i]);
+            for (; i < columns.size() && columns[i].start <= block.begin + block.length; i++)
+                mems.push_back(columns[i]);
             keep_unique_in_query(mems, threads);
             kept.put(mems.data(), mems.size());
         }
@@ -261,12 +261,11 @@ Queries queries_to_python(QueryRecords& records, double reading, int strands, bo
         text = new MemText(records.packer, std::move(records.begins), Strands(strands), deferred);
     }
     return nb::make_tuple(to_numpy(std::move(records.names)), to_numpy(std::move(records.name_offsets)),
-                          nb::cast(text, nb::rv_policy::take_ownership), reading);
+        nb::cast(text, nb::rv_policy::take_ownership), reading);
 }
 
 // Errors are not reported here but by the parser of all commands.
-template <class Parse>
-Queries pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
+template <class Parse> Queries pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
     QueryRecords records(size / (fastq ? 2 : 1) + 64);
     double reading = 0;
     try {
@@ -287,11 +286,10 @@ Queries pack_query_text(TextInput data, bool fastq, int strands, bool deferred) 
     });
 }
 
-Queries pack_stored_queries(int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred,
-                               size_t at_once) {
-    return pack_queries(size, fastq, strands, deferred, [&](QueryRecords& records) {
-        return parse_stored_queries(descriptor, offset, size, fastq, records, at_once);
-    });
+Queries pack_stored_queries(
+    int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred, size_t at_once) {
+    return pack_queries(size, fastq, strands, deferred,
+        [&](QueryRecords& records) { return parse_stored_queries(descriptor, offset, size, fastq, records, at_once); });
 }
 
 void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {
@@ -313,20 +311,20 @@ auto text_state(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
     const PackedText& packed = text.deferred() ? *text.forward() : text.text();
     return tuple_of(borrowed(packed.words, self), borrowed(packed.breaks, self), borrowed(text.begins(), self),
-                          int(text.strands()), text.deferred(), text.non_acgt());
+        int(text.strands()), text.deferred(), text.non_acgt());
 }
 
 // Words and breaks of the forward strands, and where records begin in them, for a device; or None.
 auto forward_text(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
     const auto arrays = [&] {
-        return tuple_of(borrowed(text.forward()->words, self), borrowed(text.forward()->breaks, self), borrowed(text.begins(), self));
+        return tuple_of(borrowed(text.forward()->words, self), borrowed(text.forward()->breaks, self),
+            borrowed(text.begins(), self));
     };
     return text.deferred() ? std::optional(arrays()) : std::nullopt;
 }
 
-template <class T>
-std::vector<T> copy_of(const Input<T>& values) {
+template <class T> std::vector<T> copy_of(const Input<T>& values) {
     return {values.data(), values.data() + values.size()};
 }
 
@@ -342,15 +340,20 @@ void bind_mem_texts(nb::module_& m) {
         .def_prop_ro("length", &MemText::length)
         .def_prop_ro("bases", &MemText::bases, "Of all records.")
         .def_prop_ro("non_acgt", &MemText::non_acgt)
-        .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().words, self); })
-        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().breaks, self); })
+        .def_prop_ro(
+            "words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().words, self); })
+        .def_prop_ro(
+            "breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).text().breaks, self); })
         .def_prop_ro("forward", &forward_text, "(words, breaks, begins) of a deferred text's forward strands, or None.")
-        .def_prop_ro("strands", [](const MemText& text) { return int(text.strands()); }, "1 forward, 2 reverse, 3 both.")
-        .def_prop_ro("begins", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).begins(), self); },
-                     "Of the records in the forward strands' text, and its end, uint32.")
+        .def_prop_ro(
+            "strands", [](const MemText& text) { return int(text.strands()); }, "1 forward, 2 reverse, 3 both.")
+        .def_prop_ro(
+            "begins", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).begins(), self); },
+            "Of the records in the forward strands' text, and its end, uint32.")
         .def("strands_between", &MemText::blocks_between, nb::arg("start"), nb::arg("stop"),
-             "(the first strand of a record that begins in there, how many do).")
-        .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
+            "(the first strand of a record that begins in there, how many do).")
+        .def(
+            "lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
         .def("__getstate__", &text_state)
         .def("__setstate__", &restore_text);
     nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read.")
@@ -360,68 +363,72 @@ void bind_mem_texts(nb::module_& m) {
         .def("finish", &finish_text, nb::arg("strands"), nb::arg("deferred") = false, "The MemText, once.");
     m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
-          nb::arg("deferred") = false, nb::rv_policy::take_ownership,
-          "strands: 1 forward, 2 reverse, 3 both; deferred: others than forward are made when they are looked at.");
-    m.def("pack_query_text", &pack_query_text, nb::arg("data"), nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"),
-          "(names, name_offsets, MemText, 0.0) of whole FASTA/FASTQ records; None where they are malformed.");
+        nb::arg("deferred") = false, nb::rv_policy::take_ownership,
+        "strands: 1 forward, 2 reverse, 3 both; deferred: others than forward are made when they are looked at.");
+    m.def("pack_query_text", &pack_query_text, nb::arg("data"), nb::arg("fastq"), nb::arg("strands"),
+        nb::arg("deferred"),
+        "(names, name_offsets, MemText, 0.0) of whole FASTA/FASTQ records; None where they are malformed.");
     m.def("pack_stored_queries", &pack_stored_queries, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
-          nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"), nb::arg("at_once") = size_t(1) << 18,
-          "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
+        nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"), nb::arg("at_once") = size_t(1) << 18,
+        "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
 }
 
 void bind_mem_index(nb::module_& m) {
     nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or suffix array.")
-        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
-             nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
-             nb::arg("bucket_bits"), nb::arg("names"))
+        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int,
+                 std::vector<std::string>>(),
+            nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
+            nb::arg("bucket_bits"), nb::arg("names"))
         .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint32_t>, int, std::vector<std::string>>(),
-             nb::arg("reference"), nb::arg("offsets"), nb::arg("positions"), nb::arg("k"), nb::arg("names"))
-        .def_prop_ro("segment_starts", [](nb::handle self) {
-            return borrowed(nb::cast<const MemIndex&>(self).segments.starts, self);
-        })
-        .def_prop_ro("segment_ends", [](nb::handle self) {
-            return borrowed(nb::cast<const MemIndex&>(self).segments.ends, self);
-        })
-        .def_prop_ro("near_break", [](nb::handle self) {
-            return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self);
-        });
+            nb::arg("reference"), nb::arg("offsets"), nb::arg("positions"), nb::arg("k"), nb::arg("names"))
+        .def_prop_ro("segment_starts",
+            [](nb::handle self) { return borrowed(nb::cast<const MemIndex&>(self).segments.starts, self); })
+        .def_prop_ro("segment_ends",
+            [](nb::handle self) { return borrowed(nb::cast<const MemIndex&>(self).segments.ends, self); })
+        .def_prop_ro("near_break",
+            [](nb::handle self) { return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self); });
 }
 
 void bind_mem_settings(nb::module_& m) {
     nb::class_<MemSettings>(m, "MemSettings", "What is looked for and how it is printed.")
-        .def("__init__",
-             [](MemSettings* self, uint32_t min_length, bool unique_in_query, bool four_columns, bool lengths,
+        .def(
+            "__init__",
+            [](MemSettings* self, uint32_t min_length, bool unique_in_query, bool four_columns, bool lengths,
                 bool strings, bool forward_coordinates, bool table, size_t max_dots) {
-                 new (self) MemSettings{
-                     min_length, unique_in_query, {four_columns, lengths, strings, forward_coordinates, table}, max_dots};
-             },
-             nb::kw_only(), nb::arg("min_length"), nb::arg("unique_in_query"), nb::arg("four_columns"), nb::arg("lengths"),
-             nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"), nb::arg("max_dots"));
+                new (self) MemSettings{min_length, unique_in_query,
+                    {four_columns, lengths, strings, forward_coordinates, table}, max_dots};
+            },
+            nb::kw_only(), nb::arg("min_length"), nb::arg("unique_in_query"), nb::arg("four_columns"),
+            nb::arg("lengths"), nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"),
+            nb::arg("max_dots"));
 }
 
 void bind_mem_search(nb::module_& m) {
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
-          nb::arg("min_length"), nb::arg("maximum"), nb::arg("limit"),
-          "Matches whose string occurs at most `maximum` times in the reference (0: any number): ((starts, references, "
-          "lengths), uint32; the start where the search paused after `limit` matches).");
+        nb::arg("min_length"), nb::arg("maximum"), nb::arg("limit"),
+        "Matches whose string occurs at most `maximum` times in the reference (0: any number): ((starts, references, "
+        "lengths), uint32; the start where the search paused after `limit` matches).");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-          nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("maximum"), nb::arg("limit"),
-          "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (characters, "
-          "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
-          "lengths uint32, reverse uint8, number of all matches).");
+        nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("maximum"), nb::arg("limit"),
+        "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: "
+        "(characters, "
+        "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
+        "lengths uint32, reverse uint8, number of all matches).");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-          nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("maximum"),
-          "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs more "
-          "than `maximum` times (0: none).");
+        nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("maximum"),
+        "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs "
+        "more "
+        "than `maximum` times (0: none).");
     m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
-          nb::arg("min_length"), nb::arg("columns"), nb::arg("maximum"),
-          "Of all matches that start from `start` on, those whose string occurs at most `maximum` times in the reference.");
+        nb::arg("min_length"), nb::arg("columns"), nb::arg("maximum"),
+        "Of all matches that start from `start` on, those whose string occurs at most `maximum` times in the "
+        "reference.");
     m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("columns"), nb::kw_only(), nb::arg("threads"),
-          "(starts, references, lengths) of those that are unique in their strand of their record.");
+        "(starts, references, lengths) of those that are unique in their strand of their record.");
     m.def("sort_mems", &sort_mems, nb::arg("columns"), nb::arg("bounds"),
-          "Sort each stretch between bounds in place by (start, reference).");
+        "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("columns"), nb::arg("page_end"),
-          "Extend in place the matches that end where a page was cut.");
+        "Extend in place the matches that end where a page was cut.");
 }
 
 }  // namespace

@@ -57,9 +57,10 @@ inline void parse_queries(const char* begin, const char* end, bool fastq, QueryR
     else parse_fasta(lines, records, true, false);
 }
 
-// The records of a part of a file, of which `at_once` bytes are read at a time, to stay in a core's cache. Returns the seconds that reading took.
-inline double parse_stored_queries(int descriptor, uint64_t offset, uint64_t size, bool fastq, QueryRecords& records,
-                                   size_t at_once) {
+// The records of a part of a file, of which `at_once` bytes are read at a time, to stay in a core's cache. Returns the
+// seconds that reading took.
+inline double parse_stored_queries(
+    int descriptor, uint64_t offset, uint64_t size, bool fastq, QueryRecords& records, size_t at_once) {
     using Clock = std::chrono::steady_clock;
     static thread_local std::vector<char> buffer;
     std::chrono::duration<double> reading{0};

@@ -1,4 +1,5 @@
-// A reference cut into segments of bases, for matches that must not cross the end of a record or anything but A, C, G and T.
+// A reference cut into segments of bases, for matches that must not cross the end of a record or anything but A, C, G
+// and T.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -79,12 +79,8 @@ public:
         std::memcpy(at_, text, n);
         at_ += n;
     }
-    template <size_t N>
-    void put(const char (&text)[N]) {
-        put(text, N - 1);
-    }
-    template <class Character>
-    void fill(int64_t n, Character&& character) {
+    template <size_t N> void put(const char (&text)[N]) { put(text, N - 1); }
+    template <class Character> void fill(int64_t n, Character&& character) {
         for (int64_t i = 0; i < n; i++) *at_++ = character(i);
     }
     void number(int64_t value) { at_ = std::to_chars(at_, at_ + 20, value).ptr; }
@@ -108,7 +104,7 @@ public:
     // Reports the range of text positions from `from` on: matches that start there and the headers of strand sequences
     // that begin there.
     MemReporter(const MemText& text, const ReferenceView& reference, const std::vector<std::string>& reference_names,
-                NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t max_dots)
+        NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t max_dots)
         : text_(text), reference_(reference), names_(reference_names), queries_(queries), style_(style),
           unique_in_query_(unique_in_query) {
         dots.maximum = max_dots;
@@ -168,7 +164,8 @@ private:
     void line(const Mem& mem) {
         const TextBlock block = text_.block(next_ ? next_ - 1 : 0);
         if (dots.maximum) {
-            const uint64_t left = block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
+            const uint64_t left =
+                block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
             dots.add({text_.bases_before(block.record) + left, mem.reference, mem.length, block.reverse});
         }
         if (mem.reference < contig_begin_ || mem.reference >= contig_end_) {
@@ -179,10 +176,13 @@ private:
         const std::string& target = names_[contig_];
         const size_t string = style_.strings ? mem.length + 1 : 0;
         LineText line(out.reserve((style_.table ? name_size(block) + target.size() : width_) + string + 160));
-        if (style_.table) put_table_line(line, name(block), name_size(block), target.data(), target.size(), block, mem, contig_begin_);
+        if (style_.table)
+            put_table_line(
+                line, name(block), name_size(block), target.data(), target.size(), block, mem, contig_begin_);
         else put_mummer_line(line, style_, target.data(), target.size(), width_, block, mem, contig_begin_);
         if (string && !style_.table) {
-            line.fill(mem.length, [&](int64_t i) { return "acgt"[packed_base(text_.view().words, uint64_t(mem.start) + uint64_t(i))]; });
+            line.fill(mem.length,
+                [&](int64_t i) { return "acgt"[packed_base(text_.view().words, uint64_t(mem.start) + uint64_t(i))]; });
             line.put('\n');
         }
         out.advance(line.end());

@@ -41,12 +41,12 @@ private:
         const uint64_t first = from - reach + missing;
         const uint64_t stop = std::min(first + (count - missing), length_);
         for (uint64_t p = first; p < stop; p += kBasesPerWord) fill_word(p, keys_.data() + missing + (p - first));
-        if (stop < first + (count - missing))
-            std::fill(keys_.begin() + long(missing + (stop - first)), keys_.end(), 0);
+        if (stop < first + (count - missing)) std::fill(keys_.begin() + long(missing + (stop - first)), keys_.end(), 0);
     }
 
     void fill_word(uint64_t position, uint64_t* __restrict keys) const {
-        const uint64_t low = packed_window(text_.words, position), high = packed_window(text_.words, position + kBasesPerWord);
+        const uint64_t low = packed_window(text_.words, position),
+                       high = packed_window(text_.words, position + kBasesPerWord);
         const uint64_t broken = spread_breaks(break_window(text_.breaks, position), k_);
         const int k = k_;
         for (uint64_t j = 0; j < uint64_t(kBasesPerWord); j++) {
@@ -70,7 +70,8 @@ private:
             const size_t last = std::min(at - size_t(minimum), windows - 1);
             const uint64_t position = from + at;
             const bool on_reverse = seed_on_reverse(packed_window(text_.words, position), k_);
-            seeds_.push_back({{uint32_t(position), uint16_t(at - last), uint16_t(at - start)}, on_reverse, smallest - 1});
+            seeds_.push_back(
+                {{uint32_t(position), uint16_t(at - last), uint16_t(at - start)}, on_reverse, smallest - 1});
             start = last + 1;
         }
     }

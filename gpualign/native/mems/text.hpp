@@ -23,8 +23,8 @@ struct PackedText {
 
 class MemText {
 public:
-    // Bases of `records` sequences, offsets[i] .. offsets[i + 1]. A `deferred` text keeps the forward strands, of which a
-    // device makes the others; here that is done when somebody looks at them.
+    // Bases of `records` sequences, offsets[i] .. offsets[i + 1]. A `deferred` text keeps the forward strands, of which
+    // a device makes the others; here that is done when somebody looks at them.
     MemText(const uint8_t* bases, const int64_t* offsets, size_t records, Strands strands, bool deferred = false)
         : strands_(strands), begins_{1} {
         TextPacker packer;
@@ -47,7 +47,8 @@ public:
     MemText(PackedText text, std::vector<uint32_t> begins, Strands strands, bool deferred, uint64_t non_acgt)
         : strands_(strands), begins_(std::move(begins)), non_acgt_(non_acgt) {
         const uint64_t positions = begins_.empty() ? 0 : deferred ? begins_.back() : length();
-        if (!positions || text.words.size() != positions / kBasesPerWord + 4 || text.breaks.size() != positions / 64 + 4)
+        if (!positions || text.words.size() != positions / kBasesPerWord + 4 ||
+            text.breaks.size() != positions / 64 + 4)
             throw std::invalid_argument("the arrays are not of these records");
         (deferred ? forward_ : whole_) = std::make_unique<PackedText>(std::move(text));
     }
@@ -97,11 +98,14 @@ private:
         PackedText forward;
         std::tie(forward.words, forward.breaks) = packer.finish();
         if (deferred && strands_ != Strands::forward) forward_ = std::make_unique<PackedText>(std::move(forward));
-        else whole_ = std::make_unique<PackedText>(strands_ == Strands::forward ? std::move(forward) : strands_of(forward));
+        else
+            whole_ =
+                std::make_unique<PackedText>(strands_ == Strands::forward ? std::move(forward) : strands_of(forward));
     }
 
     PackedText strands_of(const PackedText& forward) const {
-        PackedText result{std::vector<uint64_t>(length() / kBasesPerWord + 4), std::vector<uint64_t>(length() / 64 + 4)};
+        PackedText result{
+            std::vector<uint64_t>(length() / kBasesPerWord + 4), std::vector<uint64_t>(length() / 64 + 4)};
         const StrandLayout layout = this->layout();
         const TextView view = forward.view();
         uint32_t block = 0;

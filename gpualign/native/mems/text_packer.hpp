@@ -16,7 +16,8 @@ public:
 
     // Memory for so many more positions.
     void reserve(uint64_t positions) {
-        if (words_.size() < (length_ + positions) / kBasesPerWord + 2) words_.resize((length_ + positions) / kBasesPerWord + 2);
+        if (words_.size() < (length_ + positions) / kBasesPerWord + 2)
+            words_.resize((length_ + positions) / kBasesPerWord + 2);
         if (breaks_.size() < (length_ + positions) / 64 + 2) breaks_.resize((length_ + positions) / 64 + 2);
     }
 
@@ -28,10 +29,9 @@ public:
         put(0, 1, 1);
     }
 
-    // The head of a sequence, up to where `stop(others, at)` does not take characters that are not A, C, G or T: bits of
-    // those among the 32 from `at` on. Returns how many characters that is.
-    template <class Stop>
-    size_t append_until(const uint8_t* sequence, size_t count, Stop&& stop) {
+    // The head of a sequence, up to where `stop(others, at)` does not take characters that are not A, C, G or T: bits
+    // of those among the 32 from `at` on. Returns how many characters that is.
+    template <class Stop> size_t append_until(const uint8_t* sequence, size_t count, Stop&& stop) {
         reserve(count);
         for (size_t at = 0; at < count; at += kBasesPerWord) {
             const int n = count - at < size_t(kBasesPerWord) ? int(count - at) : kBasesPerWord;

@@ -1,14 +1,15 @@
 // Counts how often a match's string occurs, from the matches themselves.
 //
-// In the reference: let M be a match of query interval [s, e), both of one strand of one record. Every occurrence of its
-// string, lined up with [s, e) and extended while the bases agree, is a maximal match whose query interval holds [s, e),
-// on a diagonal of its own, of at least M's length, hence one that was found; and a match whose interval holds [s, e) shows
-// the string at its own position. So M's string occurs as often as there are matches whose query interval holds M's, M
-// itself among them. In order of starts, the largest ends so far decide whether these are more than a given number.
+// In the reference: let M be a match of query interval [s, e), both of one strand of one record. Every occurrence of
+// its string, lined up with [s, e) and extended while the bases agree, is a maximal match whose query interval holds
+// [s, e), on a diagonal of its own, of at least M's length, hence one that was found; and a match whose interval holds
+// [s, e) shows the string at its own position. So M's string occurs as often as there are matches whose query interval
+// holds M's, M itself among them. In order of starts, the largest ends so far decide whether these are more than a
+// given number.
 //
 // In the query: by the same argument with the sides exchanged, M is unique in the query when no other match's reference
-// interval holds its own. It is enough to compare matches that are unique in the reference: if M's string is unique there,
-// so is every string that holds it.
+// interval holds its own. It is enough to compare matches that are unique in the reference: if M's string is unique
+// there, so is every string that holds it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -44,10 +45,10 @@ private:
     std::vector<uint64_t> values_;
 };
 
-// Passes on the matches whose string occurs at most `maximum` times in the reference. They must come in order of starts;
-// those of one start in any. Text positions grow from strand sequence to strand sequence, so one filter serves all.
-template <class Sink>
-class RareInReference {
+// Passes on the matches whose string occurs at most `maximum` times in the reference. They must come in order of
+// starts; those of one start in any. Text positions grow from strand sequence to strand sequence, so one filter serves
+// all.
+template <class Sink> class RareInReference {
 public:
     RareInReference(Sink& next, size_t maximum) : next_(next), ends_(maximum + 1) {}
 
@@ -78,10 +79,10 @@ private:
     std::vector<Mem> group_;  // of one start
 };
 
-// Marks those of the matches numbered *begin .. *end, all that there are at their reference positions, that no other covers;
-// `furthest`: the largest reference end of the matches before them.
-inline void mark_unique_in_query(const std::vector<Mem>& mems, uint32_t* begin, uint32_t* end, uint64_t furthest,
-                                 std::vector<uint8_t>& unique) {
+// Marks those of the matches numbered *begin .. *end, all that there are at their reference positions, that no other
+// covers; `furthest`: the largest reference end of the matches before them.
+inline void mark_unique_in_query(
+    const std::vector<Mem>& mems, uint32_t* begin, uint32_t* end, uint64_t furthest, std::vector<uint8_t>& unique) {
     const auto end_of = [&](uint32_t i) { return uint64_t(mems[i].reference) + mems[i].length; };
     std::sort(begin, end, [&](uint32_t a, uint32_t b) {
         return mems[a].reference != mems[b].reference ? mems[a].reference < mems[b].reference : end_of(a) > end_of(b);
@@ -93,8 +94,8 @@ inline void mark_unique_in_query(const std::vector<Mem>& mems, uint32_t* begin, 
     }
 }
 
-// Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well. Stretches of
-// the reference are looked at one by one, by all threads.
+// Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well. Stretches
+// of the reference are looked at one by one, by all threads.
 inline void keep_unique_in_query(std::vector<Mem>& mems, int threads = 1) {
     constexpr size_t kOfPart = 1024, kMaxParts = 4096;
     const size_t parts = std::min(mems.size() / kOfPart + 1, kMaxParts);

@@ -1,11 +1,13 @@
-// The CPU's search for matches whose string occurs once in the reference (cuda/algo/mems/unique_mem.hpp). A thread that goes from
-// start to start need not look at all of them:
+// The CPU's search for matches whose string occurs once in the reference (cuda/algo/mems/unique_mem.hpp). A thread that
+// goes from start to start need not look at all of them:
 //
-// - A match that starts after s and is to be printed ends after the longest match at s: one that ends with it is a part of
-//   an occurrence of that one, so it is not alone or could begin earlier. So where the match at s ends at e, the next start
-//   is the first from which on a match reaches beyond e; such starts stay such as they grow, which is what a binary search
-//   needs.
-// - A match of at least L bases from s' <= u on, with u < s' + L, holds the bases from u to s' + L. So where the longest
+// - A match that starts after s and is to be printed ends after the longest match at s: one that ends with it is a part
+// of
+//   an occurrence of that one, so it is not alone or could begin earlier. So where the match at s ends at e, the next
+//   start is the first from which on a match reaches beyond e; such starts stay such as they grow, which is what a
+//   binary search needs.
+// - A match of at least L bases from s' <= u on, with u < s' + L, holds the bases from u to s' + L. So where the
+// longest
 //   match at u ends before s' + L there is none.
 #pragma once
 #include <algorithm>
@@ -22,9 +24,9 @@ public:
 
     // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)` in order. Stops early when
     // `sink.full()`. Returns the first start that was not searched.
-    template <class Sink>
-    uint64_t run(uint64_t from, uint64_t to, Sink& sink) const {
-        uint64_t start = from, probed = from, possible = from;  // of the starts before `probed`, those before `possible`
+    template <class Sink> uint64_t run(uint64_t from, uint64_t to, Sink& sink) const {
+        uint64_t start = from, probed = from,
+                 possible = from;  // of the starts before `probed`, those before `possible`
         while (start < to) {
             if (sink.full()) return start;
             prefetch(start);
@@ -70,7 +72,9 @@ private:
         const uint64_t group = group_of(near);
         __builtin_prefetch(suffixes.positions + (uint64_t(suffixes.offsets[group]) + suffixes.offsets[group + 1]) / 2);
     }
-    uint64_t group_of(uint64_t start) const { return packed_window(task_.text.words, start) & kmer_mask(task_.suffixes.k); }
+    uint64_t group_of(uint64_t start) const {
+        return packed_window(task_.text.words, start) & kmer_mask(task_.suffixes.k);
+    }
 
     uint64_t end_of(uint64_t start) const { return start + longest_mem(task_, start, ~uint32_t(0)).length; }
 

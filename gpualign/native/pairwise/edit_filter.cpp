@@ -20,7 +20,8 @@ public:
         words_ = size_t(n) / 64 + 12;
         bits_.assign(words_ * size_t(symbols), 0);
         for (int32_t i = 0; i < n; i++)
-            if (query[i] < symbols) bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
+            if (query[i] < symbols)
+                bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
     }
     // 64 rows from `row` on (counted from 0, may be negative).
     uint64_t window(int symbol, int64_t row) const {
@@ -45,8 +46,7 @@ struct Lane {
     bool open;
 };
 
-template <int W>
-void run_group(Lane* lanes, int count, int symbols) {
+template <int W> void run_group(Lane* lanes, int count, int symbols) {
     using Word = Vec<uint64_t>;
     BandColumn<Word, W> column;
     int32_t longest = 0;
@@ -63,8 +63,9 @@ void run_group(Lane* lanes, int count, int symbols) {
         for (int l = 0; l < count; l++) {
             const int symbol = j <= lanes[l].m ? lanes[l].target[j - 1] : symbols;
             for (int w = 0; w < W; w++)
-                eq_lanes[w][l] =
-                    symbol < symbols ? lanes[l].query->window(symbol, int64_t(j) - lanes[l].band.below - 1 + 64 * w) : 0;
+                eq_lanes[w][l] = symbol < symbols
+                                     ? lanes[l].query->window(symbol, int64_t(j) - lanes[l].band.below - 1 + 64 * w)
+                                     : 0;
         }
         Word eq[W], d0[W], hp[W], hn[W];
         for (int w = 0; w < W; w++) eq[w] = Word::load(eq_lanes[w]);
@@ -74,7 +75,8 @@ void run_group(Lane* lanes, int count, int symbols) {
             Lane& lane = lanes[l];
             if (j > lane.m) continue;
             uint64_t d0_one[W], hp_one[W], hn_one[W];
-            for (int w = 0; w < W; w++) d0_one[w] = d0_lanes[w][l], hp_one[w] = hp_lanes[w][l], hn_one[w] = hn_lanes[w][l];
+            for (int w = 0; w < W; w++)
+                d0_one[w] = d0_lanes[w][l], hp_one[w] = hp_lanes[w][l], hn_one[w] = hn_lanes[w][l];
             lane.distance += int32_t(distance_change<uint64_t, W>(d0_one, hp_one, hn_one, lane.band, lane.n, j));
         }
         if (j % check_every) continue;
@@ -94,8 +96,8 @@ void run_group(Lane* lanes, int count, int symbols) {
 using Distances = std::vector<int32_t>;
 
 Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offsets, const uint8_t* target_codes,
-                         const int64_t* target_offsets, const int32_t* query, const int32_t* target,
-                         const int32_t* limits, size_t n, int symbols) {
+    const int64_t* target_offsets, const int32_t* query, const int32_t* target, const int32_t* limits, size_t n,
+    int symbols) {
     Distances result(n, -1);
     std::vector<size_t> lists[3];  // bands of up to 64, 128 and 256 diagonals
     for (size_t p = 0; p < n; p++) {
@@ -150,16 +152,15 @@ void bind_edit_filter(nb::module_& m) {
     m.def(
         "edit_distances",
         [](Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
-           Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> limits,
-           int symbols) {
+            Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> limits,
+            int symbols) {
             if (target.size() != query.size() || limits.size() != query.size())
                 throw nb::value_error("arrays of unequal length");
             nw::Distances result;
             {
                 nb::gil_scoped_release release;
                 result = nw::edit_distances(query_codes.data(), query_offsets.data(), target_codes.data(),
-                                            target_offsets.data(), query.data(), target.data(), limits.data(),
-                                            query.size(), symbols);
+                    target_offsets.data(), query.data(), target.data(), limits.data(), query.size(), symbols);
             }
             return to_numpy(std::move(result));
         },

@@ -5,8 +5,7 @@
 namespace gpualign {
 namespace nw {
 
-template <class Word>
-class Ends {
+template <class Word> class Ends {
 public:
     using L = Lanes<Word>;
     using T = typename L::Value;
@@ -20,7 +19,8 @@ public:
         threshold_ = Word(T(0));
         for (int l = 0; l < count; l++) {
             in_row_[l] = bias + scheme.shift() * int64_t(pairs[l].n) + scheme.ends.target_end.cost(int64_t(pairs[l].m));
-            in_column_[l] = bias + scheme.shift() * int64_t(pairs[l].m) + scheme.ends.query_end.cost(int64_t(pairs[l].n));
+            in_column_[l] =
+                bias + scheme.shift() * int64_t(pairs[l].m) + scheme.ends.query_end.cost(int64_t(pairs[l].n));
         }
     }
 
@@ -31,31 +31,32 @@ public:
         if (found.preferred_to(best, scheme_->whole(), pairs_[lane].n, pairs_[lane].m)) best = found;
     }
 
-    // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the symbols that are left costs as much less than one of
-    // all as they are fewer.
+    // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the symbols that are left costs as much less than one
+    // of all as they are fewer.
     void offer_in_row(int lane, T value, int64_t j) {
-        offer(lane, value - in_row_[lane] - j * (scheme_->shift() - scheme_->ends.target_end.extend), pairs_[lane].n, j);
+        offer(
+            lane, value - in_row_[lane] - j * (scheme_->shift() - scheme_->ends.target_end.extend), pairs_[lane].n, j);
     }
     void offer_in_column(int lane, T value, int64_t i) {
-        offer(lane, value - in_column_[lane] - i * (scheme_->shift() - scheme_->ends.query_end.extend), i, pairs_[lane].m);
+        offer(lane, value - in_column_[lane] - i * (scheme_->shift() - scheme_->ends.query_end.extend), i,
+            pairs_[lane].m);
     }
 
     // A lane's last row: its corner, and all of it where gaps at the target's end are cheap.
-    template <class Strip, int K>
-    void last_row(const Strip& strip, int64_t c0, int64_t row) {
+    template <class Strip, int K> void last_row(const Strip& strip, int64_t c0, int64_t row) {
         const bool all = scheme_->cheap(scheme_->ends.target_end);
         for (int l = 0; l < count_; l++) {
             if (pairs_[l].n != row) continue;
             const int64_t m = pairs_[l].m;
-            for (int64_t j = c0 + 1; all && j < std::min(m, c0 + K + 1); j++) offer_in_row(l, L::get(strip.h[j - c0 - 1], l), j);
+            for (int64_t j = c0 + 1; all && j < std::min(m, c0 + K + 1); j++)
+                offer_in_row(l, L::get(strip.h[j - c0 - 1], l), j);
             if (m > c0 && m <= c0 + K)
                 offer(l, L::get(strip.h[m - c0 - 1], l) - bias_ - scheme_->shift() * (row + m), row, m);
         }
     }
 
     // A lane's last column but for the corner, where gaps at the query's end are cheap.
-    template <class Strip, int K>
-    void last_column(const Strip& strip, int64_t c0, int64_t row) {
+    template <class Strip, int K> void last_column(const Strip& strip, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
             const int64_t k = pairs_[l].m - c0 - 1;
             if (k >= 0 && k < K && row < pairs_[l].n) offer_in_column(l, L::get(strip.h[k], l), row);
@@ -63,8 +64,7 @@ public:
     }
 
     // Any cell of a row of a local alignment.
-    template <class Strip, int K>
-    GPUALIGN_HD void local_row(const Strip& strip, int64_t c0, int64_t row) {
+    template <class Strip, int K> GPUALIGN_HD void local_row(const Strip& strip, int64_t c0, int64_t row) {
         Word maximum = strip.h[0];
         for (int k = 1; k < K; k++) maximum = max(maximum, strip.h[k]);
         if (any(maximum > threshold_)) local_cells<Strip, K>(strip, maximum, c0, row);
@@ -81,8 +81,7 @@ public:
     }
 
 private:
-    template <class Strip, int K>
-    void local_cells(const Strip& strip, const Word& maximum, int64_t c0, int64_t row) {
+    template <class Strip, int K> void local_cells(const Strip& strip, const Word& maximum, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
             const T value = L::get(maximum, l);
             if (value <= L::get(threshold_, l) || row > pairs_[l].n) continue;

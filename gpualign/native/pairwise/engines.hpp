@@ -20,8 +20,7 @@ enum Width { narrow, middle, wide, single, widths };
 
 // One engine of each kind, made when first needed; a caller owns one set.
 struct Engines {
-    template <class Word>
-    struct Three {
+    template <class Word> struct Three {
         Engine<Word, false, false> linear;
         Engine<Word, true, false> affine;
         Engine<Word, true, true> local;
@@ -33,13 +32,13 @@ struct Engines {
 
     template <class Word>
     static void run(Three<Word>& engines, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced,
-                    int64_t table_bytes, Targets targets) {
+        int64_t table_bytes, Targets targets) {
         if (scheme.local) engines.local.run(scheme, pairs, count, shared, traced, table_bytes, targets);
         else if (scheme.affine()) engines.affine.run(scheme, pairs, count, shared, traced, table_bytes, targets);
         else engines.linear.run(scheme, pairs, count, shared, traced, table_bytes, targets);
     }
     void run(Width width, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t bytes,
-             Targets targets = Targets::of_one_call) {
+        Targets targets = Targets::of_one_call) {
         switch (width) {
             case narrow: return run(narrow_words, scheme, pairs, count, shared, traced, bytes, targets);
             case middle: return run(middle_words, scheme, pairs, count, shared, traced, bytes, targets);
@@ -94,19 +93,10 @@ inline bool align_with_all_lanes(const Scheme& scheme, Pair& pair, bool traced, 
 
 // free_ends: bits; end_gaps: (open, extend) of query start and end, target start and end.
 inline Scheme scheme_of(const int32_t* scores, int symbols, int open, int extend, bool local, int free_ends,
-                        const int32_t* end_gaps, bool match_mismatch) {
+    const int32_t* end_gaps, bool match_mismatch) {
     const auto gap = [&](int end) { return EndGap{end_gaps[2 * end], end_gaps[2 * end + 1]}; };
-    return {scores,
-            symbols,
-            open,
-            extend,
-            local,
-            bool(free_ends & 1),
-            bool(free_ends & 2),
-            bool(free_ends & 4),
-            bool(free_ends & 8),
-            EndGaps{gap(0), gap(1), gap(2), gap(3)},
-            match_mismatch};
+    return {scores, symbols, open, extend, local, bool(free_ends & 1), bool(free_ends & 2), bool(free_ends & 4),
+        bool(free_ends & 8), EndGaps{gap(0), gap(1), gap(2), gap(3)}, match_mismatch};
 }
 
 }  // namespace nw

@@ -11,20 +11,19 @@
 namespace gpualign {
 namespace nw {
 
-template <class Word_, bool Affine, bool Local>
-class Engine {
+template <class Word_, bool Affine, bool Local> class Engine {
 public:
     using Word = Word_;
     using L = Lanes<Word>;
     using T = typename L::Value;
     static constexpr int K = sizeof(Word) == 64 && !Affine ? 16 : 8;
     static constexpr int cells = sizeof(T) * 2;  // cells of directions in a lane
-    static constexpr int words = K / cells;      // words of directions in a row of a strip
+    static constexpr int words = K / cells;  // words of directions in a row of a strip
     static_assert(K % cells == 0, "a row's directions fill whole words");
 
     // Aligns `count` pairs; with `shared`, all have the same query. With `traced`, within `table_bytes`, cigars too.
     void run(const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t table_bytes,
-             Targets targets = Targets::of_one_call) {
+        Targets targets = Targets::of_one_call) {
         set_up(scheme, pairs, count, shared || count == 1, targets);
         table_bytes_ = table_bytes;
         const bool direct = traced && table_size(0, cols_, rows_) <= table_bytes;
@@ -172,7 +171,7 @@ private:
 
     template <bool Record, bool Watch, class ScoresOf>
     void rows_with(State& shared_state, Word& shared_diagonal, int64_t c0, int64_t from, int64_t to, Word* table,
-                   const ScoresOf& scores_of) {
+        const ScoresOf& scores_of) {
         State state = shared_state;  // locals stay in registers
         Word diagonal = shared_diagonal;
         Word* const left_h = left_.h.data();

@@ -15,8 +15,8 @@ public:
     static constexpr int lanes = Word::lanes;
 
     static bool suits(const Scheme& scheme) {
-        return scheme.local && scheme.symbols <= 31 && scheme.open <= 100 && scheme.lowest() >= -100 && scheme.highest() <= 100 &&
-               scheme.highest() > 0;
+        return scheme.local && scheme.symbols <= 31 && scheme.open <= 100 && scheme.lowest() >= -100 &&
+               scheme.highest() <= 100 && scheme.highest() > 0;
     }
 
     // Scores of `count` pairs with the same query; -1 where a byte may be too small.

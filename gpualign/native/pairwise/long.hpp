@@ -1,7 +1,7 @@
 // Alignment of one long pair: the score by a wave over the table (pairwise/wave.hpp), which keeps
 // some rows and columns; then the parts between them that the traceback enters are computed again with directions, each
-// from its two kept borders down to the cell where the path comes in, or, where they are still large, by a wave of their
-// own. As on a GPU (cuda/device/pairwise/table_part.cuh).
+// from its two kept borders down to the cell where the path comes in, or, where they are still large, by a wave of
+// their own. As on a GPU (cuda/device/pairwise/table_part.cuh).
 #pragma once
 #include <utility>
 
@@ -11,18 +11,18 @@
 namespace gpualign {
 namespace nw {
 
-template <bool Affine, bool Local>
-class LongPair {
+template <bool Affine, bool Local> class LongPair {
 public:
     // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have space.
     static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
         const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
         return scheme.match_mismatch && Wave<Affine, Local>::fits(scheme) && n >= 16 * Wave<Affine, Local>::lanes &&
-               m >= Wave<Affine, Local>::lanes * Wave<Affine, Local>::width && (!traced || table_bytes >= 64 * std::max(n, m)) &&
-               band * 8 > std::min(n, m);
+               m >= Wave<Affine, Local>::lanes * Wave<Affine, Local>::width &&
+               (!traced || table_bytes >= 64 * std::max(n, m)) && band * 8 > std::min(n, m);
     }
 
-    LongPair(const Scheme& scheme, int threads) : scheme_(scheme), threads_(threads), wave_(scheme), directions_(scheme) {}
+    LongPair(const Scheme& scheme, int threads)
+        : scheme_(scheme), threads_(threads), wave_(scheme), directions_(scheme) {}
 
     void run(Pair& pair, bool traced, int64_t table_bytes) {
         pair_ = &pair;
@@ -84,7 +84,8 @@ private:
             const End found{h - scheme_.shift() * (i + j) - rest, i, j};
             if (found.preferred_to(best, scheme_.whole(), whole.n, whole.m)) best = found;
         };
-        for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
+        for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++)
+            offer(last_row[size_t(j)].h, whole.n, j);
         if (scheme_.cheap(ends.query_end)) {
             offer(whole.top[whole.m].h, 0, whole.m);
             finish_last_column(whole);
@@ -126,7 +127,8 @@ private:
             if (Affine) state.f[0] = whole.top[c + 1].gap;
             int32_t diagonal = whole.top[c].h;
             for (int64_t i = 0; i < whole.n; i++) {
-                const int32_t score = scheme_.scores[whole.query[i] * scheme_.symbols + whole.target[c]] + 2 * scheme_.shift();
+                const int32_t score =
+                    scheme_.scores[whole.query[i] * scheme_.symbols + whole.target[c]] + 2 * scheme_.shift();
                 BorderCell& border = right_[size_t(i)];
                 const int32_t next_diagonal = border.h;
                 state.row([&](int) { return score; }, diagonal, border.h, border.gap, -scheme_.opening());
@@ -136,7 +138,8 @@ private:
     }
 
     // The tile from the kept borders to cell (i, j), its last one; it begins at `row` and `column`.
-    static TablePart part_at(const TablePart& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
+    static TablePart part_at(
+        const TablePart& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
         const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
         row = above ? kept.row_ends[size_t(above - 1)] : 0;
         const int64_t before = (j - 1) / kept.spacing;
@@ -165,12 +168,12 @@ private:
     void trace(const TablePart& part, int64_t i0, int64_t j0) {
         directions_.compute(part);
         while (!ended_ && walk_.i > i0 && walk_.j > j0)
-            ended_ = !step(walk_, directions_.bits(walk_.i - i0, walk_.j - j0), [&](uint32_t operation) { push(operation, 1); });
+            ended_ = !step(
+                walk_, directions_.bits(walk_.i - i0, walk_.j - j0), [&](uint32_t operation) { push(operation, 1); });
     }
 
     // Calls row(i, strip) after each row of the strip that begins with column c, of local alignments.
-    template <class Row>
-    void trace_strip(const TablePart& part, int64_t c, const Row& after_row) {
+    template <class Row> void trace_strip(const TablePart& part, int64_t c, const Row& after_row) {
         Strip<int32_t, K, Affine> state;
         int symbols[K];
         for (int k = 0; k < K; k++) {
@@ -206,7 +209,7 @@ private:
     Walk walk_{};
     bool ended_ = false;  // a local alignment's start is reached
     PartDirections<Affine, Local> directions_;
-    std::vector<BorderCell> right_;     // of a part, by row
+    std::vector<BorderCell> right_;  // of a part, by row
 };
 
 }  // namespace nw

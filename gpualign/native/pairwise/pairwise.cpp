@@ -52,12 +52,12 @@ struct Results {
 class Aligner {
 public:
     Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, bool traced, int64_t table_bytes,
-            int pair_threads)
+        int pair_threads)
         : scheme_(scheme), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes),
           pair_threads_(pair_threads) {}
 
     void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
-             int identical, Results& results) {
+        int identical, Results& results) {
         query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
         identical_ = identical;
         std::vector<uint32_t> lists[widths], bytes;
@@ -103,14 +103,15 @@ private:
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
     }
 
-    // Groups of one query in the narrowest lanes that there are; what does not fit them, or has too few of a query, goes to
-    // the list of its width.
+    // Groups of one query in the narrowest lanes that there are; what does not fit them, or has too few of a query,
+    // goes to the list of its width.
     void run_bytes(std::vector<uint32_t>& list, std::vector<uint32_t>* lists, Results& results) {
         constexpr size_t lanes = size_t(LocalBytes::lanes);
         sort_by_query(list);
         const auto leave = [&](uint32_t p) { lists[width_of(scheme_, load(p), traced_, table_bytes_)].push_back(p); };
         for (size_t begin = 0, end; begin < list.size(); begin = end) {
-            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
+            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {
+            }
             size_t at = begin;
             for (; at < end && (end - at) * 4 >= lanes; at = std::min(at + lanes, end)) {
                 Pair pairs[lanes];
@@ -140,14 +141,17 @@ private:
         sort_by_query(list);
         std::vector<uint32_t> rest;
         for (size_t begin = 0, end; begin < list.size(); begin = end) {
-            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
+            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {
+            }
             size_t at = begin;
             for (; at < end && (end - at) * 2 >= lanes; at = std::min(at + lanes, end))
                 run_group(width, &list[at], int(std::min(lanes, end - at)), true, results);
             rest.insert(rest.end(), list.begin() + long(at), list.begin() + long(end));
         }
         std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
-            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), targets_.length(target_[p]), p); };
+            const auto key = [&](uint32_t p) {
+                return std::make_tuple(queries_.length(query_[p]), targets_.length(target_[p]), p);
+            };
             return key(a) < key(b);
         });
         for (size_t at = 0; at < rest.size(); at += lanes)
@@ -173,10 +177,10 @@ private:
 };
 
 auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
-                      Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
-                      Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int symbols,
-                      int identical, bool match_mismatch, int open, int extend, bool local, int free_ends,
-                      Input<int32_t> end_gaps, bool traced, int64_t table_bytes, int pair_threads) {
+    Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> band_low,
+    Input<int32_t> band_high, Input<int32_t> scores, int symbols, int identical, bool match_mismatch, int open,
+    int extend, bool local, int free_ends, Input<int32_t> end_gaps, bool traced, int64_t table_bytes,
+    int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
     const size_t n = query.size();
@@ -188,7 +192,8 @@ auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input
             target.data()[p] >= targets.count)
             throw nb::value_error("a pair names no sequence");
     }
-    const Scheme scheme = scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
+    const Scheme scheme =
+        scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};
@@ -196,7 +201,7 @@ auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input
         nb::gil_scoped_release release;
         Aligner aligner(scheme, queries, targets, traced, table_bytes, pair_threads);
         aligner.run(query.data(), target.data(), banded ? band_low.data() : nullptr,
-                    banded ? band_high.data() : nullptr, n, identical, results);
+            banded ? band_high.data() : nullptr, n, identical, results);
         for (const std::vector<uint32_t>& one : results.cigars) {
             cigar.insert(cigar.end(), one.begin(), one.end());
             cigar_offsets.push_back(int64_t(cigar.size()));
@@ -206,8 +211,7 @@ auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input
         throw;
     }
     return tuple_of(to_numpy(std::move(results.score)), to_numpy(std::move(results.spans)),
-                          to_numpy(std::move(results.counts)), to_numpy(std::move(cigar)),
-                          to_numpy(std::move(cigar_offsets)));
+        to_numpy(std::move(results.counts)), to_numpy(std::move(cigar)), to_numpy(std::move(cigar_offsets)));
 }
 
 }  // namespace
@@ -215,17 +219,20 @@ auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input
 
 void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
-          nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
-          nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
-          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"),
-          nb::arg("pair_threads") = 1,
-          "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends are "
-          "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
-          "gaps, 0 where free or local. Spans are "
-          "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
-          "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
-          "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
-    m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "Alignments of long pairs, in whatever thread, raise soon.");
+        nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
+        nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("match_mismatch"),
+        nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"),
+        nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
+        "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends "
+        "are "
+        "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
+        "gaps, 0 where free or local. Spans are "
+        "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
+        "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
+        "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
+    m.def(
+        "stop_all_work", [] { all_work_is_to_stop = true; },
+        "Alignments of long pairs, in whatever thread, raise soon.");
 }
 
 }  // namespace gpualign

@@ -1,13 +1,12 @@
-// The directions of a small part of a long pair's table, a step for all lanes of a vector: each has K columns of a strip and
-// stands a row behind the lane on its left, as a warp's lanes do in cuda/device/pairwise/diagonal_scan.cuh.
+// The directions of a small part of a long pair's table, a step for all lanes of a vector: each has K columns of a
+// strip and stands a row behind the lane on its left, as a warp's lanes do in cuda/device/pairwise/diagonal_scan.cuh.
 #pragma once
 #include "pairwise/wave.hpp"
 
 namespace gpualign {
 namespace nw {
 
-template <bool Affine, bool Local>
-class PartDirections {
+template <bool Affine, bool Local> class PartDirections {
 public:
     explicit PartDirections(const Scheme& scheme) : scheme_(scheme) {}
 
@@ -76,7 +75,8 @@ private:
             if (all) {
                 diagonal = left_h;
             } else {  // lanes whose rows have not begun, or are over
-                const Word rows = Word(int32_t(step)) - number, outside = rows < Word(0) | rows > Word(int32_t(part.n - 1));
+                const Word rows = Word(int32_t(step)) - number,
+                           outside = rows<Word(0) | rows> Word(int32_t(part.n - 1));
                 for (int k = 0; k < K; k++) {
                     state.h[k] = select(outside, before.h[k], state.h[k]);
                     if (Affine) state.f[k] = select(outside, before.f[k], state.f[k]);
@@ -84,13 +84,14 @@ private:
                 diagonal = select(outside, diagonal, left_h);
             }
             words[step] = directions;
-            if (step >= lanes - 1) border_[size_t(step - lanes + 1)] = {h[lanes - 1], Affine ? e[lanes - 1] : h[lanes - 1]};
+            if (step >= lanes - 1)
+                border_[size_t(step - lanes + 1)] = {h[lanes - 1], Affine ? e[lanes - 1] : h[lanes - 1]};
         }
     }
 
     const Scheme& scheme_;
     int64_t steps_ = 0;
-    std::vector<Word> words_;         // of each strip and step
+    std::vector<Word> words_;  // of each strip and step
     std::vector<BorderCell> border_;  // on the left of the strip, by row
 };
 

@@ -11,23 +11,19 @@
 
 namespace gpualign {
 
-template <class T>
-GPUALIGN_HD Vec<T> flag(Vec<T> mask, uint32_t bits) { return mask & Vec<T>(T(bits)); }
+template <class T> GPUALIGN_HD Vec<T> flag(Vec<T> mask, uint32_t bits) { return mask & Vec<T>(T(bits)); }
 
 namespace nw {
 
 // Lane access for vectors and, where a table would be too large for several lanes, plain integers.
-template <class Word>
-struct Lanes;
-template <class T>
-struct Lanes<Vec<T>> {
+template <class Word> struct Lanes;
+template <class T> struct Lanes<Vec<T>> {
     using Value = T;
     static constexpr int count = Vec<T>::lanes;
     static T get(const Vec<T>& word, int lane) { return word[lane]; }
     static void set(Vec<T>& word, int lane, T x) { word.set(lane, x); }
 };
-template <>
-struct Lanes<int32_t> {
+template <> struct Lanes<int32_t> {
     using Value = int32_t;
     static constexpr int count = 1;
     static int32_t get(int32_t word, int) { return word; }
@@ -67,8 +63,7 @@ inline Range range(const Scheme& scheme, int64_t n, int64_t m) {
 }
 
 // Whether the values fit T. Local alignment floors at zero, so it has no bias to spend.
-template <class T>
-bool fits(const Scheme& scheme, int64_t n, int64_t m) {
+template <class T> bool fits(const Scheme& scheme, int64_t n, int64_t m) {
     const Range bounds = range(scheme, n, m);
     const int64_t lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
     if (scheme.local || sizeof(T) >= 4) return bounds.low >= lowest && bounds.high <= highest;

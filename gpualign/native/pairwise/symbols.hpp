@@ -11,8 +11,7 @@ namespace nw {
 // Whether the targets of a group come again, with other queries.
 enum class Targets { of_one_call, to_be_kept, as_before };
 
-template <class Word, int K>
-class Symbols {
+template <class Word, int K> class Symbols {
 public:
     using L = Lanes<Word>;
     using T = typename L::Value;
@@ -29,7 +28,7 @@ public:
     };
 
     void set_up(const Scheme& scheme, const Pair* pairs, int count, bool shared, int64_t rows, int64_t columns,
-                Targets targets) {
+        Targets targets) {
         scheme_ = &scheme;
         pairs_ = pairs;
         count_ = count;
@@ -78,7 +77,7 @@ public:
 
 private:
     static constexpr int beyond = 101;  // no symbol: past the end of a sequence
-    static constexpr int never = 100;   // a query's symbol that matches nothing, not even itself
+    static constexpr int never = 100;  // a query's symbol that matches nothing, not even itself
     static constexpr size_t kept_bytes = 1 << 20;
 
     T score(int row, int column) const {
@@ -95,7 +94,8 @@ private:
             for (int symbol = 0; symbol < scheme_->symbols; symbol++) {
                 Word scores = Word(worst_);
                 for (int other = 0; other < scheme_->symbols; other++) scores.set(other, score(symbol, other));
-                for (int k = 0; k < K; k++) table_[at_ + size_t(symbol * K + k)] = Word(__builtin_shuffle(scores.v, columns[k].v));
+                for (int k = 0; k < K; k++)
+                    table_[at_ + size_t(symbol * K + k)] = Word(__builtin_shuffle(scores.v, columns[k].v));
             }
             return true;
         }
@@ -124,7 +124,8 @@ private:
     Kind kind_ = Kind::profile;
     T worst_ = 0;
     bool keep_ = false;
-    size_t each_ = 0, at_ = 0, built_ = 0;  // words of a strip's profile, where this strip's begins, strips that are there
+    size_t each_ = 0, at_ = 0,
+           built_ = 0;  // words of a strip's profile, where this strip's begins, strips that are there
     Word columns_[K], gathered_[K];
     std::vector<Word> table_, rows_;
 };

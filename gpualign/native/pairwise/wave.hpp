@@ -1,8 +1,9 @@
-// The table of one long pair, or a part of it, in the lanes of a vector. Each lane has a block of rows and is one tile of
-// columns behind the lane above, so that all lanes work along an anti-diagonal of tiles. Values are 16 bits from a base of
-// each lane's tile: what its corner has, less what no cell is below it. Of a local alignment the base is 0 at least, and
-// stands at the lowest value that there is: sums that saturate floor at it, and what they alter elsewhere, gaps that are
-// lower than the base, are never taken. Groups of lanes go to threads, each a few tiles behind the one above.
+// The table of one long pair, or a part of it, in the lanes of a vector. Each lane has a block of rows and is one tile
+// of columns behind the lane above, so that all lanes work along an anti-diagonal of tiles. Values are 16 bits from a
+// base of each lane's tile: what its corner has, less what no cell is below it. Of a local alignment the base is 0 at
+// least, and stands at the lowest value that there is: sums that saturate floor at it, and what they alter elsewhere,
+// gaps that are lower than the base, are never taken. Groups of lanes go to threads, each a few tiles behind the one
+// above.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -28,20 +29,20 @@ struct TablePart {
     int64_t n;
     const uint8_t* target;
     int64_t m;
-    const BorderCell* top;   // from the column left of it on: m + 1
+    const BorderCell* top;  // from the column left of it on: m + 1
     const BorderCell* left;  // n
 };
 
 // Rows and columns of a part that are kept, about `spacing` symbols apart.
 struct KeptBorders {
     int64_t spacing = 0;
-    std::vector<int64_t> row_ends;   // rows above and with each kept row
-    std::unique_ptr<BorderCell[]> rows;     // m + 1 each, as a part's `top`
+    std::vector<int64_t> row_ends;  // rows above and with each kept row
+    std::unique_ptr<BorderCell[]> rows;  // m + 1 each, as a part's `top`
     std::unique_ptr<BorderCell[]> columns;  // n each, as a part's `left`, at multiples of `spacing`
 };
 
-// Where the best local alignments end: of all rectangles with a cell of this score those that begin with the first column
-// of any, one below the other.
+// Where the best local alignments end: of all rectangles with a cell of this score those that begin with the first
+// column of any, one below the other.
 struct BestTiles {
     struct Rows {
         int64_t begin, end;
@@ -58,16 +59,16 @@ struct BestTiles {
     }
 };
 
-template <bool Affine, bool Local = false>
-class Wave {
+template <bool Affine, bool Local = false> class Wave {
 public:
     using Word = Vec<int16_t>;
     using L = Lanes<Word>;
     static constexpr int K = sizeof(Word) == 64 && !Affine ? 16 : 8;
     static constexpr int lanes = Word::lanes, width = 64, max_rows = 256;
 
-    // Whether the values of a tile are within 16 bits, and what lies beside the table adds nothing. A border changes by at most a pair's score, or what a free gap
-    // spares, from one symbol to the next, but for the opening of gaps, of which a path around a tile needs a few.
+    // Whether the values of a tile are within 16 bits, and what lies beside the table adds nothing. A border changes by
+    // at most a pair's score, or what a free gap spares, from one symbol to the next, but for the opening of gaps, of
+    // which a path around a tile needs a few.
     static bool fits(const Scheme& scheme) {
         if (Local && (scheme.lowest() > 0 || scheme.highest() <= 0)) return false;
         const int64_t step = std::max({0, scheme.highest() + 2 * scheme.shift(), scheme.shift()});
@@ -84,7 +85,8 @@ public:
 
     // Returns the last row, as a part's `top`. `kept`, of which the spacing is given, is filled if not null, and so is
     // `edge`, the border (n) on the left of the last tiles. Throws Stopped.
-    const std::vector<BorderCell>& sweep(const TablePart& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
+    const std::vector<BorderCell>& sweep(
+        const TablePart& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
         part_ = part;
         kept_ = kept;
         edge_ = edge;
@@ -136,16 +138,16 @@ private:
 
     // A group of lanes on its way from tile to tile.
     struct Group {
-        int64_t first_block, rows;               // rows: of the largest block
-        int64_t begin[lanes], height[lanes];     // of each lane's block
-        int64_t base[lanes], before[lanes];      // of the values of each lane's tile, and of its last one
+        int64_t first_block, rows;  // rows: of the largest block
+        int64_t begin[lanes], height[lanes];  // of each lane's block
+        int64_t base[lanes], before[lanes];  // of the values of each lane's tile, and of its last one
         std::vector<Word> symbols, left_h, left_e;
         Word store_h[width + 1], store_f[width + 1], store_columns[width + 1];  // one more ahead, for shift_in()
-        Word* top_h = store_h + 1;               // above the tile, later its last row
+        Word* top_h = store_h + 1;  // above the tile, later its last row
         Word* top_f = store_f + 1;
         Word* columns = store_columns + 1;
-        Word corner, next_corner, best;          // best: of the tile
-        Word shorter;                            // mask of blocks that end a row before the others
+        Word corner, next_corner, best;  // best: of the tile
+        Word shorter;  // mask of blocks that end a row before the others
 
         void reserve(size_t maximum) {  // ahead of a thread, in which nothing may fail
             for (auto* of_rows : {&symbols, &left_h, &left_e}) of_rows->reserve(maximum);
@@ -193,7 +195,8 @@ private:
                 L::set(group.symbols[size_t(i)], l, int16_t(code == scheme_.symbols - 1 ? never : code));
             }
         }
-        for (Word* word : {group.store_h, group.store_f, group.store_columns}) std::fill(word, word + width + 1, Word(0));
+        for (Word* word : {group.store_h, group.store_f, group.store_columns})
+            std::fill(word, word + width + 1, Word(0));
         group.next_corner = Word(0);
     }
 
@@ -272,10 +275,12 @@ private:
         group.best = max(best, select(group.shorter, best, best_of_last));
     }
 
-    void rows(Group& group, int c, int64_t from, int64_t to, Word& shared_diagonal, State& shared_state, Word& shared_best) const {
+    void rows(Group& group, int c, int64_t from, int64_t to, Word& shared_diagonal, State& shared_state,
+        Word& shared_best) const {
         const int x = 2 * scheme_.shift();
         const Word match = Word(int16_t(scheme_.scores[0] + x)), mismatch = Word(int16_t(scheme_.scores[1] + x));
-        const Word open = Word(int16_t(scheme_.opening())), extend = Word(int16_t(scheme_.extend)), minus_open = Word(int16_t(0)) - open;
+        const Word open = Word(int16_t(scheme_.opening())), extend = Word(int16_t(scheme_.extend)),
+                   minus_open = Word(int16_t(0)) - open;
         State state = shared_state;  // locals stay in registers
         Word diagonal = shared_diagonal, best = shared_best, columns[K];
         for (int k = 0; k < K; k++) columns[k] = group.columns[c + k];
@@ -286,7 +291,8 @@ private:
             Word left = left_h[i], e = left_e[i];
             const Word next_diagonal = left, row = symbols[i];
             const auto scores = [&](int k) { return select(row == columns[k], match, mismatch); };
-            if constexpr (Local) saturated_local_row<Word, K>(scores, diagonal, left, e, state.h, state.f, open, extend, best);
+            if constexpr (Local)
+                saturated_local_row<Word, K>(scores, diagonal, left, e, state.h, state.f, open, extend, best);
             else state.row(scores, diagonal, left, e, minus_open);
             left_h[i] = left;
             if (Affine) left_e[i] = e;
@@ -317,7 +323,8 @@ private:
         for (int l = 0; l < lanes; l++) {
             const int64_t tile = wave - l;
             if (tile < 0 || tile >= tiles_) continue;
-            best_.offer(group.base[l] + L::get(group.best, l), tile * width, {group.begin[l], group.begin[l] + group.height[l]});
+            best_.offer(group.base[l] + L::get(group.best, l), tile * width,
+                {group.begin[l], group.begin[l] + group.height[l]});
         }
     }
 
@@ -326,14 +333,14 @@ private:
         const int64_t columns = std::min<int64_t>(width, part_.m - tile * width);
         for (int64_t k = 0; k < columns; k++)
             row[tile * width + k + 1] = {int32_t(group.base[l] + L::get(group.top_h[k], l)),
-                                         int32_t(group.base[l] + L::get(Affine ? group.top_f[k] : group.top_h[k], l))};
+                int32_t(group.base[l] + L::get(Affine ? group.top_f[k] : group.top_h[k], l))};
     }
 
     void leave_column(const Group& group, int l, BorderCell* column) const {
         for (int64_t i = 0; i < group.height[l]; i++) {
             const Word& gap = Affine ? group.left_e[size_t(i)] : group.left_h[size_t(i)];
-            column[group.begin[l] + i] = {int32_t(group.base[l] + L::get(group.left_h[size_t(i)], l)),
-                                          int32_t(group.base[l] + L::get(gap, l))};
+            column[group.begin[l] + i] = {
+                int32_t(group.base[l] + L::get(group.left_h[size_t(i)], l)), int32_t(group.base[l] + L::get(gap, l))};
         }
     }
 

@@ -7,15 +7,15 @@
 
 namespace gpualign {
 
-// Calls each(at, count) for blocks that cover [0, n), count a constant. The last block may begin within the one before it, so
-// that doing something twice must do no harm.
-template <class Each>
-void in_blocks(ptrdiff_t n, Each&& each) {
+// Calls each(at, count) for blocks that cover [0, n), count a constant. The last block may begin within the one before
+// it, so that doing something twice must do no harm.
+template <class Each> void in_blocks(ptrdiff_t n, Each&& each) {
     constexpr ptrdiff_t kBlock = 32;
     if (n < kBlock)
         for (ptrdiff_t at = 0; at < n; at++) each(at, std::integral_constant<ptrdiff_t, 1>());
     else
-        for (ptrdiff_t at = 0; at < n; at += kBlock) each(std::min(at, n - kBlock), std::integral_constant<ptrdiff_t, kBlock>());
+        for (ptrdiff_t at = 0; at < n; at += kBlock)
+            each(std::min(at, n - kBlock), std::integral_constant<ptrdiff_t, kBlock>());
 }
 
 // 0 for A, C, G and T, something else for all other bytes; no comparisons, of which compilers make a table.

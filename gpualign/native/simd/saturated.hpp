@@ -1,4 +1,5 @@
-// Bytes and words of 16 bits that stay at their ends, and tables of 32 bytes looked up by lane: what vector extensions have no operators for.
+// Bytes and words of 16 bits that stay at their ends, and tables of 32 bytes looked up by lane: what vector extensions
+// have no operators for.
 #pragma once
 #include "simd/vector.hpp"
 

@@ -13,13 +13,11 @@
 namespace gpualign {
 
 // Outside Vec, because within the class GCC takes a constructor from the typedef for one from T.
-template <class T>
-struct RawVector {
+template <class T> struct RawVector {
     typedef T type __attribute__((vector_size(GPUALIGN_VECTOR_BYTES)));
 };
 
-template <class T>
-struct Vec {
+template <class T> struct Vec {
     using Raw = typename RawVector<T>::type;
     using Wrapping = typename RawVector<std::make_unsigned_t<T>>::type;  // sums of signed lanes may wrap around
     static constexpr int lanes = GPUALIGN_VECTOR_BYTES / sizeof(T);
@@ -50,19 +48,14 @@ struct Vec {
     friend GPUALIGN_HD Vec operator>>(Vec a, int n) { return Vec(Raw(a.v >> n)); }
 
     // Reinterprets the bits as lanes of another integer type of the same size.
-    template <class U>
-    GPUALIGN_HD Vec<U> as() const {
-        return Vec<U>((typename Vec<U>::Raw)v);
-    }
+    template <class U> GPUALIGN_HD Vec<U> as() const { return Vec<U>((typename Vec<U>::Raw)v); }
 
     // Comparisons give a mask: all bits are set in lanes where they hold.
     friend GPUALIGN_HD Vec operator<(Vec a, Vec b) { return Vec(Raw(a.v < b.v)); }
     friend GPUALIGN_HD Vec operator>(Vec a, Vec b) { return Vec(Raw(a.v > b.v)); }
     friend GPUALIGN_HD Vec operator==(Vec a, Vec b) { return Vec(Raw(a.v == b.v)); }
 
-    friend GPUALIGN_HD Vec select(Vec mask, Vec yes, Vec no) {
-        return Vec(Raw((yes.v & mask.v) | (no.v & ~mask.v)));
-    }
+    friend GPUALIGN_HD Vec select(Vec mask, Vec yes, Vec no) { return Vec(Raw((yes.v & mask.v) | (no.v & ~mask.v))); }
     friend GPUALIGN_HD Vec or_nor(Vec a, Vec b, Vec c) {
 #if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
         return Vec((Raw)_mm512_ternarylogic_epi64((__m512i)a.v, (__m512i)b.v, (__m512i)c.v, 0xF1));
@@ -96,8 +89,7 @@ struct Vec {
     }
 };
 
-template <class T>
-struct word_traits<Vec<T>> {
+template <class T> struct word_traits<Vec<T>> {
     using scalar = T;
 };
 

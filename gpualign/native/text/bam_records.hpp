@@ -1,4 +1,5 @@
-// BAM records out of SAM lines (SAM specification, sections 1.4, 1.5 and 4.2). No Python here: fuzz/records.cpp reads it too.
+// BAM records out of SAM lines (SAM specification, sections 1.4, 1.5 and 4.2). No Python here: fuzz/records.cpp reads
+// it too.
 //
 // Integers become the smallest type that holds them, as in htslib, so that its output and ours are equal byte for byte.
 #pragma once
@@ -43,7 +44,8 @@ public:
     // Writes a record; `line` is without its newline. Throws std::invalid_argument if it is malformed.
     void line(std::string_view line) {
         rest_ = line;
-        out_.reserve(2 * line.size() + kFixedBytes);  // a tag with a one-digit value takes the most space relative to its text
+        out_.reserve(
+            2 * line.size() + kFixedBytes);  // a tag with a one-digit value takes the most space relative to its text
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
         if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
         parse_cigar(field());
@@ -88,7 +90,9 @@ public:
 private:
     static constexpr size_t kFixedBytes = 64, kLongestName = 254;
 
-    static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
+    static std::string_view view(const ContigNames& contigs, int32_t i) {
+        return {contigs.text(i), size_t(contigs.size(i))};
+    }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
 
     // field() returns a field that others follow, last_field() any field.
@@ -105,12 +109,12 @@ private:
         return taken;
     }
 
-    template <class T>
-    static T number(std::string_view text) {
+    template <class T> static T number(std::string_view text) {
         if (!text.empty() && text[0] == '+') text.remove_prefix(1);
         T value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc() || end != text.data() + text.size()) refuse("a number in a SAM line is invalid or too large");
+        if (error != std::errc() || end != text.data() + text.size())
+            refuse("a number in a SAM line is invalid or too large");
         return value;
     }
 
@@ -138,10 +142,7 @@ private:
         }
     }
 
-    template <class T>
-    void put(T value) {
-        out_.put(reinterpret_cast<const char*>(&value), sizeof value);
-    }
+    template <class T> void put(T value) { out_.put(reinterpret_cast<const char*>(&value), sizeof value); }
     void put_all(const std::vector<uint32_t>& values) {
         if (!values.empty()) out_.put(reinterpret_cast<const char*>(values.data()), 4 * values.size());
     }
@@ -169,12 +170,8 @@ private:
         out_.put(text.data(), 2);
         switch (text[3]) {
             case 'i': return put_integer(value);
-            case 'A':
-                out_.put('A');
-                return out_.put(value.empty() ? '\0' : value[0]);
-            case 'f':
-                out_.put('f');
-                return put(real(value));
+            case 'A': out_.put('A'); return out_.put(value.empty() ? '\0' : value[0]);
+            case 'f': out_.put('f'); return put(real(value));
             case 'B': return put_array(value);
             case 'Z':
             case 'H':
@@ -192,8 +189,7 @@ private:
         if (value < 0) put_smallest<int8_t, int16_t, int32_t>(value, "csi");
         else put_smallest<uint8_t, uint16_t, uint32_t>(value, "CSI");
     }
-    template <class Small, class Middle, class Large>
-    void put_smallest(int64_t value, const char* types) {
+    template <class Small, class Middle, class Large> void put_smallest(int64_t value, const char* types) {
         const int size = Small(value) == value ? 0 : Middle(value) == value ? 1 : 2;
         out_.put(types[size]);
         if (size == 0) put(Small(value));

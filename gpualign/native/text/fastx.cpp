@@ -43,10 +43,9 @@ auto parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comment
     const auto optional = [](bool wanted, auto&& values) {
         return wanted ? std::optional(to_numpy(std::move(values))) : std::nullopt;
     };
-    return tuple_of(to_numpy(std::move(r.names)), to_numpy(std::move(r.name_offsets)),
-                          to_numpy(std::move(r.symbols)), to_numpy(std::move(r.base_offsets)),
-                          optional(fastq, std::move(r.quality_symbols)), optional(with_comments, std::move(r.comments)),
-                          optional(with_comments, std::move(r.comment_offsets)));
+    return tuple_of(to_numpy(std::move(r.names)), to_numpy(std::move(r.name_offsets)), to_numpy(std::move(r.symbols)),
+        to_numpy(std::move(r.base_offsets)), optional(fastq, std::move(r.quality_symbols)),
+        optional(with_comments, std::move(r.comments)), optional(with_comments, std::move(r.comment_offsets)));
 }
 
 int64_t count_newlines(TextInput data) {
@@ -63,7 +62,8 @@ std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
     const size_t size = data.size();
     nb::gil_scoped_release release;
     std::vector<int64_t> counts;
-    for (size_t at = 0; at < size; at += bytes) counts.push_back(newlines(begin + at, begin + std::min(size, at + bytes)));
+    for (size_t at = 0; at < size; at += bytes)
+        counts.push_back(newlines(begin + at, begin + std::min(size, at + bytes)));
     return counts;
 }
 
@@ -75,7 +75,8 @@ public:
     void add(const char* p, const char* end) {
         constexpr int64_t kTile = FastqText::kTile;
         while (p < end) {
-            if (position_ % kTile == 0 && size_t(position_ / kTile) < tiles_) lines_before_[position_ / kTile] = uint32_t(lines_);
+            if (position_ % kTile == 0 && size_t(position_ / kTile) < tiles_)
+                lines_before_[position_ / kTile] = uint32_t(lines_);
             const char* const stop = p + std::min<int64_t>(end - p, kTile - position_ % kTile);
             blank_ = blank_ || has_blank_line(p, stop, last_);
             lines_ += newlines(p, stop);
@@ -106,8 +107,8 @@ std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces,
 }
 
 // Counts the lines of an interval of an open file; also returns (missing bytes, error number) if it cannot be read.
-std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(int descriptor, int64_t offset, int64_t size,
-                                                                 Mutable<uint32_t> lines_before) {
+std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(
+    int descriptor, int64_t offset, int64_t size, Mutable<uint32_t> lines_before) {
     constexpr int64_t kAtOnce = 1 << 18;  // fits a core's cache
     FastqLineCounter counter(lines_before.data(), lines_before.size());
     nb::gil_scoped_release release;
@@ -162,22 +163,25 @@ int64_t find_border(TextInput data, bool fastq) {
 
 void bind_fastx(nb::module_& m) {
     m.def("parse_fastx", &parse_fastx, nb::arg("data"), nb::arg("fastq"), nb::arg("nucleotides"), nb::arg("comments"),
-          nb::arg("wrapped") = false, "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
-          "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
+        nb::arg("wrapped") = false,
+        "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
+        "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
     m.def("newlines_of_pieces", &newlines_of_pieces, nb::arg("data"), nb::arg("bytes"),
-          "Newlines in each piece of so many bytes of a text.");
+        "Newlines in each piece of so many bytes of a text.");
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
     m.def("count_fastq_lines", &count_fastq_lines, nb::arg("pieces"), nb::arg("lines_before"),
-          "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
-    m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
-          nb::arg("lines_before"), "The same of a part of a file, and (bytes that are not there, the error's number).");
+        "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
+    m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"),
+        nb::arg("size"), nb::arg("lines_before"),
+        "The same of a part of a file, and (bytes that are not there, the error's number).");
     m.def("line_begin", &line_begin, nb::arg("data"), nb::arg("line"));
     m.def("last_record_border", &find_border, nb::arg("data"), nb::arg("fastq"),
-          "Bytes of the longest prefix that is known to end at a record border.");
-    m.def("is_wrapped_fastq", &is_wrapped, nb::arg("head"), "Whether the first records of FASTQ have several lines of bases.");
+        "Bytes of the longest prefix that is known to end at a record border.");
+    m.def("is_wrapped_fastq", &is_wrapped, nb::arg("head"),
+        "Whether the first records of FASTQ have several lines of bases.");
     m.def("wrapped_fastq_border", &find_wrapped_border, nb::arg("data"),
-          "Bytes of the whole records that such a text begins with; all of it where it is malformed.");
+        "Bytes of the whole records that such a text begins with; all of it where it is malformed.");
 }
 
 }  // namespace gpualign

@@ -22,7 +22,8 @@ namespace gpualign {
 namespace {
 
 void put_read(const ReadsView& reads, size_t i, bool suffix, Text& out) {
-    const size_t length = size_t(reads.length(i)), name = size_t(reads.name_size(i)), comment = size_t(reads.comment_size(i));
+    const size_t length = size_t(reads.length(i)), name = size_t(reads.name_size(i)),
+                 comment = size_t(reads.comment_size(i));
     out.reserve(name + comment + 2 * length + 10);
     out.put(reads.qualities ? '@' : '>');
     out.put(reinterpret_cast<const char*>(reads.names + reads.name_offsets[i]), name);
@@ -66,7 +67,7 @@ bool integer_between(std::string_view text, int64_t minimum, int64_t maximum) {
     if (text[0] == '+') text.remove_prefix(1);
     int64_t value = 0;
     return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() && value >= minimum &&
-        value <= maximum;
+           value <= maximum;
 }
 
 // [-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?
@@ -91,7 +92,8 @@ bool numbers(std::string_view text) {
     text.remove_prefix(1);
     while (!text.empty()) {
         if (text[0] != ',') return false;
-        const std::string_view number = text.substr(1, text.find(',', 1) == std::string_view::npos ? text.size() : text.find(',', 1) - 1);
+        const std::string_view number =
+            text.substr(1, text.find(',', 1) == std::string_view::npos ? text.size() : text.find(',', 1) - 1);
         if (!(reals ? real(number) : integer_between(number, minimum, maximum))) return false;
         text.remove_prefix(1 + number.size());
     }
@@ -100,7 +102,9 @@ bool numbers(std::string_view text) {
 
 // One optional field of a SAM record (specification, section 1.5).
 bool valid_tag(std::string_view field) {
-    if (field.size() < 5 || !isalpha(uint8_t(field[0])) || !isalnum(uint8_t(field[1])) || field[2] != ':' || field[4] != ':') return false;
+    if (field.size() < 5 || !isalpha(uint8_t(field[0])) || !isalnum(uint8_t(field[1])) || field[2] != ':' ||
+        field[4] != ':')
+        return false;
     const std::string_view value = field.substr(5);
     switch (field[3]) {
         case 'A': return value.size() == 1 && value[0] > ' ' && value[0] < 127;
@@ -126,7 +130,8 @@ struct TagRules {
 
     bool of_header(std::string_view field) const {
         if (field.substr(0, 2) != "RG") return true;
-        return field[3] == 'Z' && std::find(read_groups.begin(), read_groups.end(), field.substr(5)) != read_groups.end();
+        return field[3] == 'Z' &&
+               std::find(read_groups.begin(), read_groups.end(), field.substr(5)) != read_groups.end();
     }
 };
 
@@ -157,7 +162,7 @@ int64_t put_tags(std::string_view comment, const TagRules& rules, std::vector<ui
 }
 
 auto comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::string& dropped,
-                       const std::vector<std::string>& read_groups) {
+    const std::vector<std::string>& read_groups) {
     const TagRules rules{TagList(dropped), read_groups};
     std::vector<uint8_t> tags;
     std::vector<int64_t> tag_offsets{0};
@@ -178,11 +183,14 @@ auto comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::st
 
 void bind_fastx_text(nb::module_& m) {
     m.def("format_fastx", &format_fastx, nb::arg("reads"), nb::arg("wanted").none(), nb::arg("suffix"),
-          "The wanted reads of a batch (None: all) as FASTQ, or FASTA where they have no qualities; with `suffix` /1 and /2 "
-          "after the names of pairs.");
-    m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"), nb::arg("read_groups"),
-          "Fields of comments that are SAM tags, tab-separated, less those in `dropped` (TagList): (tags, offsets, fields that are "
-          "none, that repeat one, or that name another read group than these).");
+        "The wanted reads of a batch (None: all) as FASTQ, or FASTA where they have no qualities; with `suffix` /1 and "
+        "/2 "
+        "after the names of pairs.");
+    m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"),
+        nb::arg("read_groups"),
+        "Fields of comments that are SAM tags, tab-separated, less those in `dropped` (TagList): (tags, offsets, "
+        "fields that are "
+        "none, that repeat one, or that name another read group than these).");
 }
 
 }  // namespace gpualign

@@ -77,7 +77,8 @@ private:
     long number_ = 0;
 };
 
-inline const char* const kFourLines = " (FASTQ has four lines a record, or several lines of bases from its first records on)";
+inline const char* const kFourLines =
+    " (FASTQ has four lines a record, or several lines of bases from its first records on)";
 
 [[noreturn]] inline void fail_at(long line_offset, const std::string& what) {
     // gpualign/io/fastx.py splits this into a line number and a sentence
@@ -106,10 +107,14 @@ struct RecordNames {
         const char* p = line.begin + 1;
         const char* stop = p;
         while (stop < line.end && !ends_name(*stop)) stop++;
-        const char* checked = *line.begin == '>' ? line.end : stop;  // with CR line ends a FASTA file is a single line, and shows no other sign of it
+        const char* checked =
+            *line.begin == '>'
+                ? line.end
+                : stop;  // with CR line ends a FASTA file is a single line, and shows no other sign of it
         if (std::find(p, checked, kReturn) != checked)
             fail_at(line_offset, "a carriage return within a line (of an old Mac file? tr '\\r' '\\n' converts it)");
-        if (stop == p) fail_at(line_offset, std::string("a record has no name (put one after the '") + *line.begin + "')");
+        if (stop == p)
+            fail_at(line_offset, std::string("a record has no name (put one after the '") + *line.begin + "')");
         append(names, p, stop);
         name_offsets.push_back(int64_t(names.size()));
         if (with_comments) {
@@ -128,8 +133,8 @@ struct RecordNames {
 };
 
 // Appends a line of a sequence without white space.
-inline void append_sequence(std::vector<uint8_t>& bases, const Line& line, long line_offset, bool nucleotides,
-                            const RecordNames& records) {
+inline void append_sequence(
+    std::vector<uint8_t>& bases, const Line& line, long line_offset, bool nucleotides, const RecordNames& records) {
     const size_t start = bases.size();
     bases.resize(start + size_t(line.end - line.begin));
     uint8_t* out = bases.data() + start;
@@ -166,8 +171,7 @@ struct Records : RecordNames {
     void qualities(const Line& line) { append(quality_symbols, line.begin, line.end); }
 };
 
-template <class Into>
-void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
+template <class Into> void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     while (!lines.done()) {
         const long at = lines.number();
         const Line line = lines.next();
@@ -183,26 +187,24 @@ void parse_fasta(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     if (r.records() > r.whole()) r.end_sequence();
 }
 
-template <class Into>
-[[noreturn]] void fail_cut_short(long line_offset, const Into& r) {
+template <class Into> [[noreturn]] void fail_cut_short(long line_offset, const Into& r) {
     const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
     fail_at(line_offset, "FASTQ record cut short" + after);
 }
 
 template <class Into>
 [[noreturn]] void fail_of_lengths(long line_offset, const Into& r, size_t bases, size_t qualities) {
-    fail_at(line_offset,
-            "record '" + r.last_name() + "': " + counted(bases, "base") + " but " + counted(qualities, "quality", "qualities"));
+    fail_at(line_offset, "record '" + r.last_name() + "': " + counted(bases, "base") + " but " +
+                             counted(qualities, "quality", "qualities"));
 }
 
-template <class Into>
-void add_qualities(const Line& line, long line_offset, Into& r) {
-    if (!all_are_qualities(line)) fail_at(line_offset, "record '" + r.last_name() + "': a quality is not a printable character");
+template <class Into> void add_qualities(const Line& line, long line_offset, Into& r) {
+    if (!all_are_qualities(line))
+        fail_at(line_offset, "record '" + r.last_name() + "': a quality is not a printable character");
     r.qualities(line);
 }
 
-template <class Into>
-void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
+template <class Into> void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     while (!lines.done()) {
         const long at = lines.number();
         const Line head = lines.next();
@@ -210,7 +212,8 @@ void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
             continue;
         }
         if (*head.begin != '@')
-            fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" + kFourLines);
+            fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" +
+                            kFourLines);
         r.header(head, at, with_comments);
         if (lines.done()) fail_cut_short(at, r);
         const size_t before = r.bases();
@@ -218,7 +221,8 @@ void parse_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
         if (lines.done()) fail_cut_short(at, r);
         const Line plus = lines.next();
         if (plus.begin == plus.end || *plus.begin != '+')
-            fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" + kFourLines);
+            fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) +
+                                "'" + kFourLines);
         const size_t length = r.bases() - before;
         if (lines.done() && length > 0) fail_cut_short(at, r);
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();

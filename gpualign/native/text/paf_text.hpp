@@ -1,5 +1,5 @@
-// PAF lines, minimap2's tab-separated form of an alignment: 0-based, half-open, query coordinates on the read's own strand.
-// No Python here: fuzz/records.cpp reads it too.
+// PAF lines, minimap2's tab-separated form of an alignment: 0-based, half-open, query coordinates on the read's own
+// strand. No Python here: fuzz/records.cpp reads it too.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -28,8 +28,8 @@ struct PafColumns {
 
 class PafWriter {
 public:
-    PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
-              bool eqx, CsForm cs)
+    PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads,
+        const RecordsView& records, bool eqx, CsForm cs)
         : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), cs_form_(cs),
           record_(UnpackedBases(reference), records_) {}
 
@@ -57,7 +57,7 @@ private:
         out_.put(records_.reverse(r) ? "\t-\t" : "\t+\t");
         out_.put(contigs_.text(contig), size_t(contigs_.size(contig)));
         numbers({reference_.contig_offsets[contig + 1] - reference_.contig_offsets[contig], records_.position[r],
-                 records_.position[r] + columns.target, columns.total - edits, columns.total, records_.mapq[r]});
+            records_.position[r] + columns.target, columns.total - edits, columns.total, records_.mapq[r]});
         out_.put("\tNM:i:");
         out_.number(edits);
         out_.put("\tAS:i:");

@@ -11,14 +11,16 @@ namespace gpualign {
 
 class ReadArrays {
 public:
-    // (names, name_offsets, bases, base_offsets, qualities | None, comments | None, comment_offsets | None, mates | None)
+    // (names, name_offsets, bases, base_offsets, qualities | None, comments | None, comment_offsets | None, mates |
+    // None)
     explicit ReadArrays(const nb::tuple& arrays)
         : names_(nb::cast<Input<uint8_t>>(arrays[0])), name_offsets_(nb::cast<Input<int64_t>>(arrays[1])),
           bases_(nb::cast<Input<uint8_t>>(arrays[2])), base_offsets_(nb::cast<Input<int64_t>>(arrays[3])),
           qualities_(maybe<uint8_t>(arrays[4])), comments_(maybe<uint8_t>(arrays[5])),
           comment_offsets_(maybe<int64_t>(arrays[6])), mates_(maybe<uint8_t>(arrays[7])) {
         if (base_offsets_.size() == 0 || name_offsets_.size() != reads() + 1 || (mates_ && mates_->size() != reads()) ||
-            comments_.has_value() != comment_offsets_.has_value() || (comment_offsets_ && comment_offsets_->size() != reads() + 1) ||
+            comments_.has_value() != comment_offsets_.has_value() ||
+            (comment_offsets_ && comment_offsets_->size() != reads() + 1) ||
             (qualities_ && qualities_->size() < bases_.size()))
             throw nb::value_error("the arrays of the reads differ in length");
     }
@@ -26,16 +28,14 @@ public:
     size_t reads() const { return base_offsets_.size() - 1; }
     ReadsView view() const {
         return {names_.data(), bases_.data(), data(qualities_), data(comments_), data(mates_), name_offsets_.data(),
-                base_offsets_.data(), data(comment_offsets_)};
+            base_offsets_.data(), data(comment_offsets_)};
     }
 
 private:
-    template <class T>
-    static std::optional<Input<T>> maybe(nb::handle array) {
+    template <class T> static std::optional<Input<T>> maybe(nb::handle array) {
         return array.is_none() ? std::nullopt : std::optional<Input<T>>(nb::cast<Input<T>>(array));
     }
-    template <class T>
-    static const T* data(const std::optional<Input<T>>& array) {
+    template <class T> static const T* data(const std::optional<Input<T>>& array) {
         return array ? array->data() : nullptr;
     }
 

@@ -47,8 +47,8 @@ public:
 
     auto arrays() {
         return tuple_of(to_numpy(std::move(flag_)), to_numpy(std::move(contig_)), to_numpy(std::move(position_)),
-                              to_numpy(std::move(mapq_)), to_numpy(std::move(score_)), to_numpy(std::move(distance_)),
-                              to_numpy(std::move(cigar_)), to_numpy(std::move(cigar_offsets_)), to_numpy(std::move(record_offsets_)));
+            to_numpy(std::move(mapq_)), to_numpy(std::move(score_)), to_numpy(std::move(distance_)),
+            to_numpy(std::move(cigar_)), to_numpy(std::move(cigar_offsets_)), to_numpy(std::move(record_offsets_)));
     }
 
 private:
@@ -77,17 +77,19 @@ public:
           cigar_(nb::cast<Input<uint32_t>>(arrays[6])), cigar_offsets_(nb::cast<Input<int64_t>>(arrays[7])),
           record_offsets_(nb::cast<Input<int64_t>>(arrays[8])) {
         const size_t n = flag_.size();
-        if (contig_.size() != n || position_.size() != n || mapq_.size() != n || score_.size() != n || distance_.size() != n ||
-            cigar_offsets_.size() != n + 1 || record_offsets_.size() == 0 || record_offsets_.data()[reads()] != int64_t(n))
+        if (contig_.size() != n || position_.size() != n || mapq_.size() != n || score_.size() != n ||
+            distance_.size() != n || cigar_offsets_.size() != n + 1 || record_offsets_.size() == 0 ||
+            record_offsets_.data()[reads()] != int64_t(n))
             throw nb::value_error("the arrays of the records differ in length");
         for (size_t read = 0; read < reads(); read++)
-            if (record_offsets_.data()[read] >= record_offsets_.data()[read + 1]) throw nb::value_error("a read without a record");
+            if (record_offsets_.data()[read] >= record_offsets_.data()[read + 1])
+                throw nb::value_error("a read without a record");
     }
 
     size_t reads() const { return record_offsets_.size() - 1; }
     RecordsView view() const {
-        return {flag_.data(), contig_.data(), position_.data(), mapq_.data(), score_.data(), distance_.data(), cigar_.data(),
-                cigar_offsets_.data(), record_offsets_.data()};
+        return {flag_.data(), contig_.data(), position_.data(), mapq_.data(), score_.data(), distance_.data(),
+            cigar_.data(), cigar_offsets_.data(), record_offsets_.data()};
     }
 
 private:

@@ -86,7 +86,8 @@ private:
         reverse_ = reverse;
     }
 
-    static constexpr uint32_t kPadding = sizeof(uint64_t);  // bases compared at once; the buffers have as many after the last one
+    static constexpr uint32_t kPadding =
+        sizeof(uint64_t);  // bases compared at once; the buffers have as many after the last one
 
     const ReferenceView* reference_;
     const char* bases_ = nullptr;  // of the current orientation

@@ -22,7 +22,8 @@ constexpr size_t kUsualFields = 160;  // typical bytes of a record besides seque
 // SamOptions with the memory that it points to.
 struct HeldSamOptions {
     explicit HeldSamOptions(const Settings& given)
-        : read_group(nb::cast<std::string>(given["read_group"])), alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
+        : read_group(nb::cast<std::string>(given["read_group"])),
+          alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
 #define TAKE(name) options.name = nb::cast<decltype(options.name)>(given[#name])
         TAKE(eqx);
         TAKE(soft_supplementary);
@@ -48,8 +49,7 @@ struct HeldSamOptions {
     SamOptions options;
 };
 
-template <class Writer>
-auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
+template <class Writer> auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
     int64_t records = 0;
     {
         nb::gil_scoped_release release;
@@ -64,8 +64,8 @@ auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wante
 }
 
 auto format_records(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                         const Arrays& reads, const Arrays& alignments, const std::optional<Input<uint8_t>>& wanted,
-                         const Settings& options, bool bam) {
+    const Arrays& reads, const Arrays& alignments, const std::optional<Input<uint8_t>>& wanted, const Settings& options,
+    bool bam) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
@@ -76,7 +76,8 @@ auto format_records(const ReferenceArrays& reference, Input<uint8_t> contig_name
     const HeldSamOptions held(options);
     const ReadsView of_reads = read_arrays.view();
     if (bam) {
-        if (of_reads.comments || held.options.alt_contig_count) throw nb::value_error("such tags become BAM's by way of SAM");
+        if (of_reads.comments || held.options.alt_contig_count)
+            throw nb::value_error("such tags become BAM's by way of SAM");
         RecordsWriter<BamForm> writer(view, contigs, of_reads, records.view(), held.options, n);
         return write_records(writer, of_reads, n, written);
     }
@@ -104,12 +105,14 @@ auto bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> con
 }  // namespace
 
 void bind_sam(nb::module_& m) {
-    m.def("format_records", &format_records, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("options"), nb::arg("bam"),
-          "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). BAM without "
-          "comments and ALT contigs alone.");
+    m.def("format_records", &format_records, nb::arg("reference"), nb::arg("contig_names"),
+        nb::arg("contig_name_offsets"), nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(),
+        nb::arg("options"), nb::arg("bam"),
+        "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). "
+        "BAM without "
+        "comments and ALT contigs alone.");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is not a record.");
+        "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is not a record.");
 }
 
 }  // namespace gpualign

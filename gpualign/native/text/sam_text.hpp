@@ -12,12 +12,12 @@
 
 namespace gpualign {
 
-template <template <class> class Form>
-class RecordsWriter {
+template <template <class> class Form> class RecordsWriter {
 public:
-    RecordsWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
-                  const SamOptions& options, size_t count)
-        : reference_(reference), reads_(reads), records_(records), edits_(records.primary(count)), form_(out_, contigs, reads),
+    RecordsWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads,
+        const RecordsView& records, const SamOptions& options, size_t count)
+        : reference_(reference), reads_(reads), records_(records), edits_(records.primary(count)),
+          form_(out_, contigs, reads),
           writer_(UnpackedBases(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
 
     // Reserves space for about so many bytes.

@@ -60,21 +60,13 @@ void append(std::string& out, const Column& column, int64_t row) {
         case Column::text: {
             const int64_t i = column.integers[row];
             out.append(reinterpret_cast<const char*>(column.bytes) + column.offsets[i],
-                       size_t(column.offsets[i + 1] - column.offsets[i]));
+                size_t(column.offsets[i + 1] - column.offsets[i]));
             break;
         }
-        case Column::integer:
-            append_number(out, column.integers[row]);
-            break;
-        case Column::fixed:
-            append_fixed(out, column.reals[row], column.decimals);
-            break;
-        case Column::percent:
-            append_percent(out, column.integers[row], column.wholes[row]);
-            break;
-        case Column::character:
-            out += char(column.bytes[row]);
-            break;
+        case Column::integer: append_number(out, column.integers[row]); break;
+        case Column::fixed: append_fixed(out, column.reals[row], column.decimals); break;
+        case Column::percent: append_percent(out, column.integers[row], column.wholes[row]); break;
+        case Column::character: out += char(column.bytes[row]); break;
         case Column::cigar: {
             const int64_t begin = column.offsets[row], end = column.offsets[row + 1];
             if (begin == end) out += '*';
@@ -87,7 +79,8 @@ void append(std::string& out, const Column& column, int64_t row) {
 }
 
 // A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
-// ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("character", prefix, bytes), ("cigar", prefix, operations, offsets).
+// ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("character", prefix, bytes), ("cigar",
+// prefix, operations, offsets).
 Column read_column(const Arrays& fields, std::vector<nb::object>& owners) {
     const std::string kind = nb::cast<std::string>(fields[0]);
     Column column{};
@@ -144,7 +137,7 @@ nb::bytes format_table(const std::vector<Arrays>& columns, int64_t rows) {
 
 void bind_table(nb::module_& m) {
     m.def("format_table", &format_table, nb::arg("columns"), nb::arg("rows"),
-          "Tab-separated lines of `rows` rows; a column is a tuple (kind, prefix, arrays...), see gpualign.io.table.");
+        "Tab-separated lines of `rows` rows; a column is a tuple (kind, prefix, arrays...), see gpualign.io.table.");
 }
 
 }  // namespace gpualign

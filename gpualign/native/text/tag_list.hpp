@@ -13,7 +13,8 @@ public:
 
     bool has(const char* name, char type) const {
         for (size_t i = 0; i + 2 < tags_.size(); i += 3)
-            if (std::memcmp(tags_.data() + i, name, 2) == 0 && (tags_[i + 2] == '*' || tags_[i + 2] == type)) return true;
+            if (std::memcmp(tags_.data() + i, name, 2) == 0 && (tags_[i + 2] == '*' || tags_[i + 2] == type))
+                return true;
         return false;
     }
 

@@ -28,19 +28,16 @@ public:
         size_ += n;
     }
     void put(const std::string& text) { put(text.data(), text.size()); }
-    template <size_t N>
-    void put(const char (&text)[N]) {
+    template <size_t N> void put(const char (&text)[N]) {
         std::memcpy(data_.get() + size_, text, N - 1);
         size_ += N - 1;
     }
-    template <class T>
-    void value(T x) {
+    template <class T> void value(T x) {
         std::memcpy(data_.get() + size_, &x, sizeof x);
         size_ += sizeof x;
     }
     // Appends character(0) to character(n - 1).
-    template <class Letter>
-    void fill(int64_t n, Letter&& base) {
+    template <class Letter> void fill(int64_t n, Letter&& base) {
         reserve(size_t(n) + kSpare);
         char* out = extend(size_t(n));
         for (int64_t i = 0; i < n; i++) out[i] = base(i);
@@ -84,8 +81,7 @@ public:
     }
 
     // Sequential counterparts of the device's GroupText (algo/text/group_text.hpp).
-    template <class Value>
-    int64_t sum(int64_t n, Value&& value) const {
+    template <class Value> int64_t sum(int64_t n, Value&& value) const {
         int64_t total = 0;
         for (int64_t i = 0; i < n; i++) total += value(i);
         return total;

@@ -9,7 +9,8 @@ namespace gpualign {
 // parser.
 inline bool is_wrapped_fastq(const char* begin, const char* end) {
     const auto bases = [](const Line& line) {
-        return line.begin < line.end && std::all_of(line.begin, line.end, [](char c) { return nucleotide.to[uint8_t(c)] != 0; });
+        return line.begin < line.end &&
+               std::all_of(line.begin, line.end, [](char c) { return nucleotide.to[uint8_t(c)] != 0; });
     };
     Lines lines(begin, end);
     while (!lines.done()) {
@@ -34,8 +35,7 @@ inline bool is_wrapped_fastq(const char* begin, const char* end) {
     return false;
 }
 
-template <class Into>
-void parse_wrapped_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
+template <class Into> void parse_wrapped_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comments) {
     while (!lines.done()) {
         const long at = lines.number();
         const Line head = lines.next();
@@ -48,7 +48,8 @@ void parse_wrapped_fastq(Lines& lines, Into& r, bool nucleotides, bool with_comm
             const long number = lines.number();
             const Line line = lines.next();
             if (line.begin < line.end && *line.begin == '@')
-                fail_at(number, "record '" + r.last_name() + "': expected '+', found '" + printable(line.begin, line.end) + "'");
+                fail_at(number,
+                    "record '" + r.last_name() + "': expected '+', found '" + printable(line.begin, line.end) + "'");
             r.sequence(line, number, nucleotides);
         }
         if (lines.done()) fail_cut_short(at, r);

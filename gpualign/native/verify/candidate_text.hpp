@@ -1,4 +1,5 @@
-// Candidate lines (TSV, BED6, PAF) to columns, and where they may be cut. No Python here: fuzz/candidates.cpp reads it too.
+// Candidate lines (TSV, BED6, PAF) to columns, and where they may be cut. No Python here: fuzz/candidates.cpp reads it
+// too.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -40,7 +41,8 @@ inline int split(std::string_view line, std::string_view* fields) {
 
 inline int64_t number(std::string_view text, int64_t line, const char* what) {
     int64_t value = 0;
-    if (text.empty() || text.size() > 18) fail_at_line(line, std::string(what) + " is not a number: '" + shown(text) + "'");
+    if (text.empty() || text.size() > 18)
+        fail_at_line(line, std::string(what) + " is not a number: '" + shown(text) + "'");
     for (char c : text) {
         if (c < '0' || c > '9') fail_at_line(line, std::string(what) + " is not a number: '" + shown(text) + "'");
         value = value * 10 + (c - '0');
@@ -80,8 +82,7 @@ struct CandidateColumns {
 };
 
 // Looks names up in `Names`, which has find(name): a number, or -1. Consecutive lines mostly have the same names.
-template <class Names>
-class LastName {
+template <class Names> class LastName {
 public:
     explicit LastName(const Names& names) : names_(names) {}
     int32_t find(std::string_view name) {
@@ -125,21 +126,24 @@ private:
 };
 
 template <class Names, class Out>
-void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Names>& queries, LastName<Names>& targets,
-                     Out& out) {
+void parse_candidate(
+    std::string_view line, int64_t at, char kind, LastName<Names>& queries, LastName<Names>& targets, Out& out) {
     std::string_view f[kMaxFields];
     const int fields = split(line, f);
     std::string_view query, target, strand;
     int64_t begin, end, before = 0, after = 0;
     if (kind == 't') {
-        if (fields < 4) fail_at_line(at, counted(size_t(fields), "column") + " (expected query, target, start, end, strand)");
+        if (fields < 4)
+            fail_at_line(at, counted(size_t(fields), "column") + " (expected query, target, start, end, strand)");
         query = f[0], target = f[1], strand = fields > 4 ? f[4] : std::string_view();
         begin = number(f[2], at, "start");
         end = number(f[3], at, "end");
         if (begin < 1) fail_at_line(at, "start is 0 (positions count from 1)");
         begin--;
     } else if (kind == 'b') {
-        if (fields < 6) fail_at_line(at, counted(size_t(fields), "column") + " (expected BED's chrom, start, end, name, score, strand)");
+        if (fields < 6)
+            fail_at_line(
+                at, counted(size_t(fields), "column") + " (expected BED's chrom, start, end, name, score, strand)");
         target = f[0], query = f[3], strand = f[5];
         begin = number(f[1], at, "start");
         end = number(f[2], at, "end");
@@ -172,15 +176,16 @@ inline int64_t number_before_tab(const char*& p, const char* end) {
     return value;
 }
 
-// The usual line of TSV, with the names of the line before, five columns and no fault: most are. Returns what follows it, or
-// null, and then nothing was done.
+// The usual line of TSV, with the names of the line before, five columns and no fault: most are. Returns what follows
+// it, or null, and then nothing was done.
 template <class Names, class Out>
-const char* parse_usual_line(const char* p, const char* end, const LastName<Names>& queries, const LastName<Names>& targets,
-                             Out& out) {
+const char* parse_usual_line(
+    const char* p, const char* end, const LastName<Names>& queries, const LastName<Names>& targets, Out& out) {
     const int32_t query = queries.again(p, end), target = query < 0 ? -1 : targets.again(p, end);
     if (target < 0) return nullptr;
     const int64_t first = number_before_tab(p, end), last = first < 1 ? -1 : number_before_tab(p, end);
-    if (first < 1 || last < first - 1 || end - p < 2 || p[1] != '\n' || (*p != '+' && *p != '-' && *p != '.')) return nullptr;
+    if (first < 1 || last < first - 1 || end - p < 2 || p[1] != '\n' || (*p != '+' && *p != '-' && *p != '.'))
+        return nullptr;
     out.add(query, target, first - 1, last, 0, 0, *p == '+' ? 0 : *p == '-' ? 1 : 2);
     return p + 2;
 }

@@ -28,7 +28,8 @@ public:
         for (size_t i = 0; i < n + kAhead; i++) {  // a slot is asked for some names before it is needed
             if (i >= kAhead) add(int32_t(i - kAhead), hashes[i % kAhead]);
             if (i >= n) continue;
-            hashes[i % kAhead] = std::hash<std::string_view>()(std::string_view(text + at[i], size_t(at[i + 1] - at[i])));
+            hashes[i % kAhead] =
+                std::hash<std::string_view>()(std::string_view(text + at[i], size_t(at[i + 1] - at[i])));
             __builtin_prefetch(&slots_[hashes[i % kAhead] & (size - 1)], 1);
         }
     }
@@ -61,7 +62,8 @@ private:
     size_t slot_of(std::string_view wanted, size_t hash) const {
         const size_t mask = slots_.size() - 1;
         size_t slot = hash & mask;
-        while (slots_[slot].number >= 0 && (slots_[slot].tag != uint32_t(hash >> 32) || name(slots_[slot].number) != wanted))
+        while (slots_[slot].number >= 0 &&
+               (slots_[slot].tag != uint32_t(hash >> 32) || name(slots_[slot].number) != wanted))
             slot = (slot + 1) & mask;
         return slot;
     }
@@ -79,8 +81,8 @@ auto candidates_of(TextInput data, const std::string& kind, const NameIndex& que
         parse_candidates(text, kind[0], queries, targets, out);
     }
     return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
-                          to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
-                          to_numpy(std::move(out.strand)));
+        to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
+        to_numpy(std::move(out.strand)));
 }
 
 int64_t group_border(TextInput data, int column) {
@@ -106,13 +108,13 @@ struct NamedArrays {
 
 auto to_python(Windows&& out) {
     return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.first)),
-                          to_numpy(std::move(out.local)), to_numpy(std::move(out.begin)), to_numpy(std::move(out.end)),
-                          to_numpy(std::move(out.strand)), to_numpy(std::move(out.bases)), to_numpy(std::move(out.offsets)),
-                          to_numpy(std::move(out.limits)), out.clipped, out.cells);
+        to_numpy(std::move(out.local)), to_numpy(std::move(out.begin)), to_numpy(std::move(out.end)),
+        to_numpy(std::move(out.strand)), to_numpy(std::move(out.bases)), to_numpy(std::move(out.offsets)),
+        to_numpy(std::move(out.limits)), out.clipped, out.cells);
 }
 
 auto windows_of_lines(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets,
-                           const NamedArrays& texts, int strands) {
+    const NamedArrays& texts, int strands) {
     Windows out(texts.view(), WindowStrands(strands), kind[0] == 'p');
     const std::string_view text(begin_of(data), data.size());
     {
@@ -123,10 +125,11 @@ auto windows_of_lines(TextInput data, const std::string& kind, const NameIndex& 
 }
 
 auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begin, Input<int64_t> end,
-                     Input<int32_t> before, Input<int32_t> after, Input<uint8_t> strand, const NamedArrays& texts, int strands,
-                     bool widen) {
+    Input<int32_t> before, Input<int32_t> after, Input<uint8_t> strand, const NamedArrays& texts, int strands,
+    bool widen) {
     const size_t n = query.size();
-    if (target.size() != n || begin.size() != n || end.size() != n || before.size() != n || after.size() != n || strand.size() != n)
+    if (target.size() != n || begin.size() != n || end.size() != n || before.size() != n || after.size() != n ||
+        strand.size() != n)
         throw nb::value_error("the candidates' arrays differ in length");
     const NamedTexts view = texts.view();
     for (size_t i = 0; i < n; i++)
@@ -137,8 +140,8 @@ auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begi
         nb::gil_scoped_release release;
         out.reserve(n);
         for (size_t i = 0; i < n; i++)
-            out.add(query.data()[i], target.data()[i], begin.data()[i], end.data()[i], before.data()[i], after.data()[i],
-                    strand.data()[i]);
+            out.add(query.data()[i], target.data()[i], begin.data()[i], end.data()[i], before.data()[i],
+                after.data()[i], strand.data()[i]);
     }
     return to_python(std::move(out));
 }
@@ -146,7 +149,8 @@ auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begi
 // The better pair of each candidate, forward for ties, and which candidates have a hit.
 auto choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidates, bool all) {
     const bool single = first.size() == 0;
-    if (single ? distance.size() != candidates : first.size() != candidates + 1 || size_t(first.data()[candidates]) != distance.size())
+    if (single ? distance.size() != candidates
+               : first.size() != candidates + 1 || size_t(first.data()[candidates]) != distance.size())
         throw nb::value_error("the pairs are not those of the candidates");
     std::vector<int64_t> kept, chosen;
     int64_t hits = 0;
@@ -156,7 +160,9 @@ auto choose_pairs(Input<int32_t> distance, Input<int64_t> first, size_t candidat
         if (all) kept.reserve(candidates);
         for (size_t i = 0; i < candidates; i++) {
             size_t pair = single ? i : size_t(first.data()[i]);
-            if (!single && pair + 1 < size_t(first.data()[i + 1]) && d[pair + 1] >= 0 && (d[pair] < 0 || d[pair + 1] < d[pair])) pair++;
+            if (!single && pair + 1 < size_t(first.data()[i + 1]) && d[pair + 1] >= 0 &&
+                (d[pair] < 0 || d[pair + 1] < d[pair]))
+                pair++;
             hits += d[pair] >= 0;
             if (!all && d[pair] < 0) continue;
             kept.push_back(int64_t(i));
@@ -174,25 +180,28 @@ void bind_candidates(nb::module_& m) {
         .def("find", [](const NameIndex& self, const std::string& name) { return self.find(name); })
         .def_prop_ro("repeated", &NameIndex::repeated);
     m.def("parse_candidates", &candidates_of, nb::arg("data"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
-          "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target, begin, end, before, after, strand). "
-          "Raises ValueError('LINE_OFFSET\\tWHAT').");
+        "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target, begin, end, before, after, strand). "
+        "Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("last_group_border", &group_border, nb::arg("data"), nb::arg("column"),
-          "Bytes before the last run of whole lines with the same text in a column (0 when there is but one run).");
+        "Bytes before the last run of whole lines with the same text in a column (0 when there is but one run).");
     nb::class_<NamedArrays>(m, "NamedTexts", "What candidates name: queries, their limits, and where targets are.")
-        .def("__init__",
-             [](NamedArrays* self, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> limits, Input<int64_t> targets) {
-                 new (self) NamedArrays{bases, offsets, limits, targets};
-             }, nb::arg("bases"), nb::arg("offsets"), nb::arg("limits"), nb::arg("contig_offsets"));
-    m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
-          nb::arg("texts"), nb::arg("strands"),
-          "Lines as of parse_candidates to (query, target int32 (n,); first int64 (n + 1,), each candidate's first pair, empty "
-          "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the queries "
-          "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say.");
-    m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"), nb::arg("before"),
-          nb::arg("after"), nb::arg("strand"), nb::arg("texts"), nb::arg("strands"), nb::arg("widen"),
-          "The same of candidates in columns.");
+        .def(
+            "__init__",
+            [](NamedArrays* self, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> limits,
+                Input<int64_t> targets) { new (self) NamedArrays{bases, offsets, limits, targets}; },
+            nb::arg("bases"), nb::arg("offsets"), nb::arg("limits"), nb::arg("contig_offsets"));
+    m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"),
+        nb::arg("targets"), nb::arg("texts"), nb::arg("strands"),
+        "Lines as of parse_candidates to (query, target int32 (n,); first int64 (n + 1,), each candidate's first pair, "
+        "empty "
+        "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the "
+        "queries "
+        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say.");
+    m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"),
+        nb::arg("before"), nb::arg("after"), nb::arg("strand"), nb::arg("texts"), nb::arg("strands"), nb::arg("widen"),
+        "The same of candidates in columns.");
     m.def("choose_pairs", &choose_pairs, nb::arg("distance"), nb::arg("first"), nb::arg("candidates"), nb::arg("all"),
-          "(kept, pairs int64, hits): the candidates within their limit, or all of them, and of each the better strand.");
+        "(kept, pairs int64, hits): the candidates within their limit, or all of them, and of each the better strand.");
 }
 
 }  // namespace gpualign

@@ -47,7 +47,8 @@ private:
     int64_t enter(int32_t e, int64_t diagonal, char& operation) {
         int64_t best = kUnreached;
         const auto offer = [&](int64_t row, char op) {
-            if (row > best && row >= 0 && row <= m_ && row + diagonal >= 0 && row + diagonal <= n_) best = row, operation = op;
+            if (row > best && row >= 0 && row <= m_ && row + diagonal >= 0 && row + diagonal <= n_)
+                best = row, operation = op;
         };
         offer(at(e - 1, diagonal) + 1, 'X');
         offer(at(e - 1, diagonal - 1), 'D');

@@ -1,5 +1,5 @@
-// A line of the table of `verify`. A core writes 14 million of them a second, more than a file takes, and a device would have
-// to send five times the bytes of its results: so the host writes them.
+// A line of the table of `verify`. A core writes 14 million of them a second, more than a file takes, and a device
+// would have to send five times the bytes of its results: so the host writes them.
 #pragma once
 #include <cstdint>
 
@@ -8,15 +8,14 @@ namespace gpualign {
 struct VerifyRow {
     const char *query, *target;  // their names
     uint64_t query_size, target_size;
-    int64_t length;          // of the query
+    int64_t length;  // of the query
     int64_t first, columns;  // of the aligned region, counted from the target's start
-    int32_t distance;        // -1: beyond the limit
+    int32_t distance;  // -1: beyond the limit
     bool reverse;
 };
 
 // Percent with two decimals, rounded half up in integers.
-template <class Out>
-void put_identity(Out& out, int64_t distance, int64_t length) {
+template <class Out> void put_identity(Out& out, int64_t distance, int64_t length) {
     const int64_t hundredths = length == 0 ? 10000 : (20000 * (length - distance) + length) / (2 * length);
     out.number(hundredths / 100);
     out.put('.');
@@ -25,8 +24,7 @@ void put_identity(Out& out, int64_t distance, int64_t length) {
 }
 
 // All but what follows the identity, and the end of the line.
-template <class Out>
-void put_verify_row(Out& out, const VerifyRow& row) {
+template <class Out> void put_verify_row(Out& out, const VerifyRow& row) {
     out.put(row.query, row.query_size);
     out.put('\t');
     out.put(row.target, row.target_size);

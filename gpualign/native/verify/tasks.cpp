@@ -88,18 +88,19 @@ Sorted sort_tasks(const ReferenceView& reference, const Pairs& pairs, bool infix
         if (key[i] == kNone) continue;
         const size_t at = size_t(next[key[i]]++), q = size_t(pairs.query[i]);
         out.order[at] = int64_t(i);
-        const VerifyTask task{pairs.begin[i], pairs.end[i] - pairs.begin[i], uint32_t(q * 2 + pairs.strand[i]), pairs.limit[q]};
+        const VerifyTask task{
+            pairs.begin[i], pairs.end[i] - pairs.begin[i], uint32_t(q * 2 + pairs.strand[i]), pairs.limit[q]};
         std::memcpy(out.tasks.data() + 4 * at, &task, sizeof task);
     }
     return out;
 }
 
 auto sort_verify_tasks(const ReferenceArrays& reference, Input<int32_t> query, Input<uint32_t> begin,
-                            Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limits, Input<int32_t> lengths,
-                            Input<uint8_t> shapes, bool infix, Input<int32_t> band_words, int band_columns,
-                            double band_share) {
+    Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limits, Input<int32_t> lengths, Input<uint8_t> shapes,
+    bool infix, Input<int32_t> band_words, int band_columns, double band_share) {
     const size_t n = query.size(), queries = lengths.size();
-    if (begin.size() != n || end.size() != n || strand.size() != n || limits.size() != queries || shapes.size() != queries)
+    if (begin.size() != n || end.size() != n || strand.size() != n || limits.size() != queries ||
+        shapes.size() != queries)
         throw nb::value_error("the pairs' arrays differ in length");
     if (band_words.size() == 0 || 32 * band_words.data()[band_words.size() - 1] > 255)
         throw nb::value_error("windows have 1 to 7 words");
@@ -112,24 +113,24 @@ auto sort_verify_tasks(const ReferenceArrays& reference, Input<int32_t> query, I
     Sorted sorted;
     {
         nb::gil_scoped_release release;
-        const Pairs pairs{query.data(), begin.data(), end.data(), strand.data(), limits.data(),
-                          lengths.data(), shapes.data(), n, queries};
+        const Pairs pairs{query.data(), begin.data(), end.data(), strand.data(), limits.data(), lengths.data(),
+            shapes.data(), n, queries};
         sorted = sort_tasks(view, pairs, infix, {band_words.data(), band_words.size(), band_columns, band_share});
     }
     return tuple_of(to_numpy(std::move(sorted.order)), to_numpy(std::move(sorted.tasks)),
-                          to_numpy(std::move(sorted.bands)), to_numpy(std::move(sorted.keys)),
-                          to_numpy(std::move(sorted.firsts)));
+        to_numpy(std::move(sorted.bands)), to_numpy(std::move(sorted.keys)), to_numpy(std::move(sorted.firsts)));
 }
 
 }  // namespace
 
 void bind_verify_tasks(nb::module_& m) {
     m.def("sort_verify_tasks", &sort_verify_tasks, nb::arg("reference"), nb::arg("query"), nb::arg("begin"),
-          nb::arg("end"), nb::arg("strand"), nb::arg("limits"), nb::arg("lengths"), nb::arg("shapes"), nb::arg("infix"),
-          nb::arg("band_words"), nb::arg("band_columns"), nb::arg("band_share"),
-          "(order int64 (t,), tasks uint32 (4 t,): begin, columns, query * 2 + strand, limit; bands uint8 (queries,); keys "
-          "int32 (g,): shape * 16 + band * 2 + whether the window touches bases other than A, C, G and T; firsts int64 "
-          "(g + 1,)): the pairs with two sides, sorted by key and else in their order.");
+        nb::arg("end"), nb::arg("strand"), nb::arg("limits"), nb::arg("lengths"), nb::arg("shapes"), nb::arg("infix"),
+        nb::arg("band_words"), nb::arg("band_columns"), nb::arg("band_share"),
+        "(order int64 (t,), tasks uint32 (4 t,): begin, columns, query * 2 + strand, limit; bands uint8 (queries,); "
+        "keys "
+        "int32 (g,): shape * 16 + band * 2 + whether the window touches bases other than A, C, G and T; firsts int64 "
+        "(g + 1,)): the pairs with two sides, sorted by key and else in their order.");
 }
 
 }  // namespace gpualign

@@ -49,7 +49,7 @@ bool settle_empty(int64_t length, int64_t columns, VerifyMode mode, int32_t& dis
 }
 
 void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pairs& pairs, VerifyMode mode, bool starts,
-            Outcome& out) {
+    Outcome& out) {
     const size_t n = pairs.size();
     out.distance.assign(n, -1);
     out.start.assign(n, 0);
@@ -95,8 +95,7 @@ void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pair
 }
 
 auto verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
-                       Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode,
-                       bool starts) {
+    Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode, bool starts) {
     const Pairs pairs{query, begin, end, strand, limit};
     const ReferenceView view = reference.view();
     const size_t queries = offsets.size() - 1;
@@ -140,7 +139,9 @@ struct Found {
 
     size_t size() const { return query.size(); }
     bool hit(size_t i) const { return distance.data()[i] >= 0; }
-    int64_t query_length(size_t i) const { return offsets.data()[query.data()[i] + 1] - offsets.data()[query.data()[i]]; }
+    int64_t query_length(size_t i) const {
+        return offsets.data()[query.data()[i] + 1] - offsets.data()[query.data()[i]];
+    }
     // Where a distance was found, in packed positions.
     uint64_t from(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(start.data()[i]); }
     uint64_t to(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(end.data()[i]); }
@@ -157,8 +158,8 @@ public:
         const uint8_t* sequence = found_.bases.data() + found_.offsets.data()[found_.query.data()[i]];
         query_.resize(size_t(length));
         for (int64_t j = 0; j < length; j++)
-            query_[size_t(j)] = found_.strand.data()[i] ? complement_code(base_code(sequence[length - 1 - j]))
-                                                        : base_code(sequence[j]);
+            query_[size_t(j)] =
+                found_.strand.data()[i] ? complement_code(base_code(sequence[length - 1 - j])) : base_code(sequence[j]);
         target_.resize(size_t(to - from));
         view_.codes(from, to, target_.data());
         const int32_t distance = found_.distance.data()[i];
@@ -175,8 +176,7 @@ private:
 };
 
 auto verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
-                        Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
-                        Input<int32_t> end) {
+    Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start, Input<int32_t> end) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
     std::string text;
     std::vector<int64_t> ends{0};
@@ -201,19 +201,20 @@ struct Shown {
 
     VerifyRow row(const Found& found, const int64_t* contig_offsets, size_t i) const {
         const size_t q = size_t(found.query.data()[i]), t = size_t(target.data()[i]);
-        const auto name = [](const Input<uint8_t>& text, int64_t at) { return reinterpret_cast<const char*>(text.data()) + at; };
+        const auto name = [](const Input<uint8_t>& text, int64_t at) {
+            return reinterpret_cast<const char*>(text.data()) + at;
+        };
         const int64_t *query = query_name_offsets.data() + q, *named = target_name_offsets.data() + t;
         return {name(query_names, query[0]), name(target_names, named[0]), uint64_t(query[1] - query[0]),
-                uint64_t(named[1] - named[0]), found.query_length(i), int64_t(found.from(i)) - contig_offsets[t],
-                int64_t(found.to(i) - found.from(i)), found.distance.data()[i], found.strand.data()[i] != 0};
+            uint64_t(named[1] - named[0]), found.query_length(i), int64_t(found.from(i)) - contig_offsets[t],
+            int64_t(found.to(i) - found.from(i)), found.distance.data()[i], found.strand.data()[i] != 0};
     }
 };
 
-Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
-                             Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
-                             Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
-                             Input<int64_t> query_name_offsets, Input<uint8_t> target_names, Input<int64_t> target_name_offsets,
-                             bool with_cigar) {
+Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
+    Input<int32_t> query, Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
+    Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names, Input<int64_t> query_name_offsets,
+    Input<uint8_t> target_names, Input<int64_t> target_name_offsets, bool with_cigar) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
     const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
     Text out;
@@ -241,26 +242,29 @@ Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> ba
 
 void bind_verify(nb::module_& m) {
     m.def("verify_modes", [] {
-        return std::map<std::string, int>{
-            {"infix", int(VerifyMode::infix)}, {"prefix", int(VerifyMode::prefix)}, {"global", int(VerifyMode::global)}};
+        return std::map<std::string, int>{{"infix", int(VerifyMode::infix)}, {"prefix", int(VerifyMode::prefix)},
+            {"global", int(VerifyMode::global)}};
     });
     m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
-          "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or "
-          "T.");
+        "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, "
+        "G or "
+        "T.");
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
-          nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
-          nb::arg("starts") = true,
-          "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open interval within "
-          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of verify_modes. Without `starts` infix "
-          "starts stay 0, which saves the second pass.");
+        nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
+        nb::arg("starts") = true,
+        "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open interval within "
+        "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of verify_modes. Without "
+        "`starts` infix "
+        "starts stay 0, which saves the second pass.");
     m.def("verify_cigars", &verify_cigars, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
-          nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
-          "(text, offsets int64 (n + 1,)): the CIGARs of verify's results one after the other, none for a pair beyond its "
-          "limit.");
+        nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
+        "(text, offsets int64 (n + 1,)): the CIGARs of verify's results one after the other, none for a pair beyond "
+        "its "
+        "limit.");
     m.def("verify_lines", &verify_lines, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
-          nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
-          nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
-          nb::arg("target_name_offsets"), nb::arg("cigar"), "The TSV lines of verify's results.");
+        nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
+        nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
+        nb::arg("target_name_offsets"), nb::arg("cigar"), "The TSV lines of verify's results.");
 }
 
 }  // namespace gpualign

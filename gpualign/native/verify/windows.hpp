@@ -1,5 +1,5 @@
-// Candidates to the pairs of a query and a window that are computed: regions clipped and widened, strands settled, the queries
-// that occur gathered. One pass, as the lines are read. No Python here.
+// Candidates to the pairs of a query and a window that are computed: regions clipped and widened, strands settled, the
+// queries that occur gathered. One pass, as the lines are read. No Python here.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,9 +13,9 @@ enum class WindowStrands : uint8_t { plus = 0, minus = 1, both = 2, given = 3 };
 
 // What candidates name.
 struct NamedTexts {
-    const uint8_t* bases;           // of the queries
-    const int64_t* offsets;         // of each query's bases
-    const int32_t* limits;          // most errors of each query
+    const uint8_t* bases;  // of the queries
+    const int64_t* offsets;  // of each query's bases
+    const int32_t* limits;  // most errors of each query
     size_t queries;
     const int64_t* contig_offsets;  // of the targets in the reference
     size_t targets;
@@ -24,7 +24,8 @@ struct NamedTexts {
 // The pairs of a batch, in columns; a candidate on both strands has two of them, one after the other.
 class Windows {
 public:
-    Windows(const NamedTexts& texts, WindowStrands strands, bool widen) : texts_(texts), strands_(strands), widen_(widen) {}
+    Windows(const NamedTexts& texts, WindowStrands strands, bool widen)
+        : texts_(texts), strands_(strands), widen_(widen) {}
 
     void reserve(size_t candidates) {
         for (auto* column : {&query, &target, &local}) column->reserve(candidates);
@@ -32,7 +33,8 @@ public:
         strand.reserve(candidates);
     }
 
-    // `from` and `to`: of the region on the target; `before` and `after`: query bases on its sides, counted where it is widened.
+    // `from` and `to`: of the region on the target; `before` and `after`: query bases on its sides, counted where it is
+    // widened.
     void add(int32_t q, int32_t t, int64_t from, int64_t to, int64_t before, int64_t after, uint8_t sign) {
         const int64_t start = texts_.contig_offsets[t], length = texts_.contig_offsets[t + 1] - start;
         const int32_t number = local_of(q);
@@ -62,15 +64,15 @@ public:
     }
 
     std::vector<int32_t> query, target;  // of each candidate
-    std::vector<int64_t> first;          // of each candidate the first pair, and the number of pairs; empty: all have one
-    std::vector<int32_t> local;          // of each pair its query among the batch's
-    std::vector<uint32_t> begin, end;    // of each pair, in the reference
-    std::vector<uint8_t> strand;         // of each pair, 0 or 1
-    std::vector<uint8_t> bases;          // of the batch's queries
+    std::vector<int64_t> first;  // of each candidate the first pair, and the number of pairs; empty: all have one
+    std::vector<int32_t> local;  // of each pair its query among the batch's
+    std::vector<uint32_t> begin, end;  // of each pair, in the reference
+    std::vector<uint8_t> strand;  // of each pair, 0 or 1
+    std::vector<uint8_t> bases;  // of the batch's queries
     std::vector<int64_t> offsets{0};
     std::vector<int32_t> limits;
     int64_t clipped = 0;  // candidates that reached beyond their target
-    int64_t cells = 0;    // of all pairs
+    int64_t cells = 0;  // of all pairs
 
 private:
     // So far every candidate had one pair.

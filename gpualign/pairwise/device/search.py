@@ -95,7 +95,7 @@ class SearchKernel:
         if kernel is None:
             while len(self._others) > SLOTS:
                 _, old = self._others.popitem(last=False)
-                self.device.forget(f"sequences {id(old.problem.targets)}")
+                self.device.forget("sequences", old.problem.targets)
             kernel = PairwiseKernel(self.device, replace(self.problem, targets=item.targets))
             self._others[id(item.targets)] = kernel
         return kernel

@@ -147,8 +147,7 @@ class VerifyKernel:
         reference = item.reference
         resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of ACGT mask each
         if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
-            key = f"text {id(reference)}"
-            resident = self.device.resident(key, lambda: DeviceText(self.device, reference))
+            resident = self.device.resident("text", lambda: DeviceText(self.device, reference), reference)
             return resident.text, resident.mask, made.tasks
         if id(reference) not in self._masks:
             self._masks.clear()

@@ -45,8 +45,8 @@ GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
 // first aligned column stays a pair of bases. `begin`: the first reference base; `capacity` has space for twice the
 // operations.
 template <class Text>
-GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, int64_t begin,
-                                      uint32_t* capacity) {
+GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse,
+    const Text& text, int64_t begin, uint32_t* capacity) {
     CigarText out{capacity, 0};
     int32_t q = 0;  // query base after `out`
     int64_t t = begin;
@@ -94,8 +94,8 @@ GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQue
 // Sets the fields of an alignment that follow from its CIGAR and a.begin; a column is a pair of bases or a base in a
 // gap.
 template <class Text>
-GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, const ChosenChain& chain, const Text& text,
-                                    const ChainBatch& batch, ChainAlignment& a) {
+GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, const ChosenChain& chain,
+    const Text& text, const ChainBatch& batch, ChainAlignment& a) {
     const AffineScores& scores = batch.rules.scores;
     a.cigar = uint32_t(cigar.operations - batch.cigars.items);
     a.operations = cigar.count;
@@ -130,11 +130,12 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
 }
 
 // Builds the alignments of a chain whose DP tasks are done: none, one, or, if it was cut, several.
-template <class Text>
-class ChainFinisher {
+template <class Text> class ChainFinisher {
 public:
-    GPUALIGN_HD ChainFinisher(const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain, uint32_t number)
-        : batch_(batch), text_(text), query_(query), chain_(chain), number_(number), points_(batch.points.items + chain.first_point) {}
+    GPUALIGN_HD ChainFinisher(
+        const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain, uint32_t number)
+        : batch_(batch), text_(text), query_(query), chain_(chain), number_(number),
+          points_(batch.points.items + chain.first_point) {}
 
     GPUALIGN_HOST_DEVICE void run() {
         chain_.alignments = 0;
@@ -170,7 +171,9 @@ private:
         return a.score + ((a.query_begin == 0) + (a.query_end == query_.length())) * batch_.rules.scores.clip_penalty;
     }
 
-    GPUALIGN_HD const BandTask& task(uint32_t round, uint32_t number) const { return batch_.tasks[round].items[number]; }
+    GPUALIGN_HD const BandTask& task(uint32_t round, uint32_t number) const {
+        return batch_.tasks[round].items[number];
+    }
 
     GPUALIGN_HOST_DEVICE ChainAlignment align(const ChainRun& run) {
         ChainAlignment a{};
@@ -188,8 +191,7 @@ private:
         return a;
     }
 
-    template <class Visit>
-    GPUALIGN_HD void for_each_task(const ChainRun& run, Visit&& visit) const {
+    template <class Visit> GPUALIGN_HD void for_each_task(const ChainRun& run, Visit&& visit) const {
         if (run.left != kNoItem) visit(task(run.left_round, run.left));
         for (uint32_t p = run.first_point; p < run.last_point; p++)
             if (points_[p].after.task < kBrokenSegment) visit(task(0, points_[p].after.task));
@@ -212,7 +214,8 @@ private:
             cigar.push(kCigarS, uint32_t(points_[run.first_point].query));
         }
         for (uint32_t p = run.first_point; p < run.last_point; p++) {
-            if (points_[p].after.task == kDiagonalSegment) cigar.push(kCigarM, uint32_t(points_[p + 1].query - points_[p].query));
+            if (points_[p].after.task == kDiagonalSegment)
+                cigar.push(kCigarM, uint32_t(points_[p + 1].query - points_[p].query));
             else append(task(0, points_[p].after.task));
         }
         const BandTask& right = task(run.right_round, run.right);

@@ -14,19 +14,22 @@ GPUALIGN_HD uint64_t make_anchor(bool reverse, uint32_t reference, int32_t query
 }
 GPUALIGN_HD bool anchor_reverse(uint64_t anchor) { return anchor >> (kAnchorReadBits + 32); }
 GPUALIGN_HD int64_t anchor_reference(uint64_t anchor) { return int64_t(anchor >> kAnchorReadBits & 0xFFFFFFFFu); }
-GPUALIGN_HD int32_t anchor_query(uint64_t anchor) { return int32_t(anchor & uint64_t(kLongestChained)); }  // on its strand
+GPUALIGN_HD int32_t anchor_query(uint64_t anchor) {
+    return int32_t(anchor & uint64_t(kLongestChained));
+}  // on its strand
 
 GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.at >> 1); }
 
 // Finds the minimizers of a read that the index has, in order of position. `hashes` and `minimizers` have space for
 // one per base.
 template <class Group, class Index>
-GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
-                                           uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
+GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules,
+    const Index& index, uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
     const int32_t kmers = query.length() - rules.k + 1;
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
         const uint64_t window = query.bases(i, false);
-        const uint64_t forward = window & kmer_mask(rules.k), reverse = reverse_complement(window) >> (64 - 2 * rules.k);
+        const uint64_t forward = window & kmer_mask(rules.k),
+                       reverse = reverse_complement(window) >> (64 - 2 * rules.k);
         const uint32_t wanted = (1u << rules.k) - 1;
         const bool acgt = (query.acgt(i, false) & wanted) == wanted;
         hashes[i] = acgt ? kmer_hash(reverse < forward ? reverse : forward, rules.k) : kNoKmer;
@@ -54,7 +57,8 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
         if (last > first) {
             const uint64_t window = query.bases(i, false);
             const bool reverse = reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k));
-            arena.items[first_seed + indexed + group.before(mask)] = {first, last - first, uint32_t(i) << 1 | uint32_t(reverse)};
+            arena.items[first_seed + indexed + group.before(mask)] = {
+                first, last - first, uint32_t(i) << 1 | uint32_t(reverse)};
         }
         indexed += count_bits(mask);
     }
@@ -65,7 +69,8 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
 // Limits the hits of one interval of a read: its seeds are followed from the rarest to the most frequent, until
 // `max_hits` hits have been followed. The rarest seed is always followed, up to that number of its hits.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
+GPUALIGN_HOST_DEVICE uint32_t limit_hits(
+    const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
     for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
     group.sync();
     sort_many_keys(group, keys, n);
@@ -88,8 +93,8 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, u
 // keeps its rare seeds everywhere and hits grow linearly with its length. Returns the number of anchors. `keys` has
 // space for the seeds of an interval, rounded up to a power of two.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
-                                       uint64_t* keys) {
+GPUALIGN_HOST_DEVICE uint32_t follow_seeds(
+    const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits, uint64_t* keys) {
     uint32_t total = 0;
     for (uint32_t from = 0, to; from < n; from = to) {
         const int32_t border = (seed_position(seeds[from]) / rules.stretch + 1) * rules.stretch;
@@ -112,8 +117,8 @@ GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds,
 
 // Writes the anchors of the followed seeds, sorted.
 template <class Group, class Index>
-GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k, int32_t length,
-                                     const Index& index, uint64_t* anchors) {
+GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k,
+    int32_t length, const Index& index, uint64_t* anchors) {
     uint32_t done = 0;
     for (uint32_t base = 0; base < n; base += Group::kLanes) {
         const uint32_t s = base + group.lane();
@@ -123,8 +128,10 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         for (uint32_t first = 0; first < total; first += Group::kLanes) {  // a lane per hit
             const uint32_t hit = first + group.lane();
             uint32_t of = 0;  // lane of the hit's seed
-            for (uint32_t step = Group::kLanes / 2; step; step /= 2) of += group.from(before, of + step) <= hit ? step : 0;
-            const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of), seed_at = group.from(seed.at, of);
+            for (uint32_t step = Group::kLanes / 2; step; step /= 2)
+                of += group.from(before, of + step) <= hit ? step : 0;
+            const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of),
+                           seed_at = group.from(seed.at, of);
             if (hit >= total) continue;
             const uint64_t entry = index.entries[e];
             const bool reverse = entry_reverse(entry) != ((seed_at & 1) != 0);

@@ -17,9 +17,10 @@ struct alignas(16) BandCell {
 // Schedule and memory of a band on `Lanes` lanes. A lane begins a row every `period` steps, so that the row above
 // stays ahead. With Ring the first lane's row follows directly on the last lane's and needs no memory; otherwise the
 // last lane stores its row.
-template <uint32_t Lanes, bool Ring>
-struct BandLayout {
-    static GPUALIGN_HD int32_t period(int32_t band) { return Ring ? int32_t(2 * Lanes) : max(band, int32_t(2 * Lanes + 1)); }
+template <uint32_t Lanes, bool Ring> struct BandLayout {
+    static GPUALIGN_HD int32_t period(int32_t band) {
+        return Ring ? int32_t(2 * Lanes) : max(band, int32_t(2 * Lanes + 1));
+    }
     static GPUALIGN_HD uint64_t steps(int32_t rows, int32_t band) {
         const uint64_t needed = uint64_t(rows + int32_t(Lanes) - 1) / Lanes * uint64_t(period(band)) + 2 * (Lanes - 1);
         return (needed + 3) / 4 * 4;
@@ -29,9 +30,13 @@ struct BandLayout {
     static GPUALIGN_HD uint64_t bytes(int32_t rows, int32_t band) {  // without the encoded bases
         return row_bytes(band) + operation_bytes(rows) + steps(rows, band) * Lanes;
     }
-    static constexpr GPUALIGN_HD uint64_t code_bytes(int32_t rows, int32_t band) { return 2 * uint64_t(rows) + uint64_t(band); }
+    static constexpr GPUALIGN_HD uint64_t code_bytes(int32_t rows, int32_t band) {
+        return 2 * uint64_t(rows) + uint64_t(band);
+    }
     // In total, a multiple of 16.
-    static GPUALIGN_HD uint64_t all_bytes(int32_t rows, int32_t band) { return (bytes(rows, band) + code_bytes(rows, band) + 15) / 16 * 16; }
+    static GPUALIGN_HD uint64_t all_bytes(int32_t rows, int32_t band) {
+        return (bytes(rows, band) + code_bytes(rows, band) + 15) / 16 * 16;
+    }
 };
 
 // Memory for one band.
@@ -41,8 +46,7 @@ struct BandWorkspace {
     uint32_t* trace;  // four steps of a lane per word
     uint8_t* codes;   // encoded bases: rows, then columns
 
-    template <class Layout>
-    static GPUALIGN_HD BandWorkspace at(uint8_t* memory, int32_t rows, int32_t band) {
+    template <class Layout> static GPUALIGN_HD BandWorkspace at(uint8_t* memory, int32_t rows, int32_t band) {
         BandWorkspace workspace;
         workspace.row = reinterpret_cast<BandCell*>(memory);
         workspace.operations = reinterpret_cast<uint32_t*>(memory + Layout::row_bytes(band));
@@ -53,8 +57,7 @@ struct BandWorkspace {
 };
 
 // A CIGAR built from its end, the last operation in registers; lane 0 writes it.
-template <class Group>
-class CigarFromEnd {
+template <class Group> class CigarFromEnd {
 public:
     GPUALIGN_HD CigarFromEnd(const Group& group, uint32_t* operations) : group_(group), operations_(operations) {}
 
@@ -84,12 +87,12 @@ struct BandEnd {
     int32_t value, row, diagonal;
 };
 
-template <bool LongGaps, bool Ring, class Group, class Text>
-class BandAligner {
+template <bool LongGaps, bool Ring, class Group, class Text> class BandAligner {
 public:
     using Layout = BandLayout<Group::kLanes, Ring>;
 
-    GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, const BandTask& task, const BandWorkspace& workspace)
+    GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, const BandTask& task,
+        const BandWorkspace& workspace)
         : group_(group), batch_(batch), scores_(batch.rules.scores), text_(text), task_(task), memory_(workspace) {}
 
     GPUALIGN_HD int32_t steps() const { return int32_t(Layout::steps(task_.rows, task_.band)); }
@@ -101,11 +104,13 @@ public:
         const int64_t right = task_.swapped ? query.length() : text_.contig_begin(task_.contig + 1);
         const int32_t lane = int32_t(group_.lane()), lanes = int32_t(Group::kLanes);
         for (int32_t i = lane; i < task_.rows; i += lanes)
-            memory_.codes[i] = task_.swapped ? text_.code(task_.row + i) : query.code(int32_t(task_.row) + i, task_.reverse);
+            memory_.codes[i] =
+                task_.swapped ? text_.code(task_.row + i) : query.code(int32_t(task_.row) + i, task_.reverse);
         for (int32_t i = lane; i < task_.rows + task_.band - 1; i += lanes) {
             const int64_t at = task_.diagonal + i;
             uint8_t code = kOutside;
-            if (at >= left && at < right) code = task_.swapped ? query.code(int32_t(at), task_.reverse) : text_.code(at);
+            if (at >= left && at < right)
+                code = task_.swapped ? query.code(int32_t(at), task_.reverse) : text_.code(at);
             memory_.codes[task_.rows + i] = code == kNoBase ? kTextNoBase : code;
         }
         if constexpr (!Ring)
@@ -118,7 +123,7 @@ public:
         BandEnd end{kLowest, 0, 0};
         Front front = first_of_lane();
         const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
-                                        scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
+            scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;
         uint32_t* trace = memory_.trace + group_.lane();
         for (int32_t step = 0; step < steps; step += 4, trace += Group::kLanes) {
@@ -128,7 +133,8 @@ public:
             *trace = from;
         }
         // both are computed, so that the lanes of a warp do not diverge
-        const BandEnd pinned{group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
+        const BandEnd pinned{
+            group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
         if constexpr (Ring) return pinned;
         const BandEnd best = best_of(end);
         return task_.end_pin >= 0 ? pinned : best;
@@ -177,7 +183,8 @@ private:
 
     // A lane's position, and the neighbours of its next cell.
     struct Front {
-        int32_t row, diagonal;  // the diagonal is negative before the lane's first row, and at least `band` while it waits
+        int32_t row,
+            diagonal;  // the diagonal is negative before the lane's first row, and at least `band` while it waits
         BandCell own, above;    // its last cell, and the cell above that
         BandCell left_in_memory;  // stored by the last lane: the first lane's next cell above
         int32_t left_value;
@@ -190,12 +197,17 @@ private:
     // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
     GPUALIGN_HD BandCell before_first(int32_t b) const {
         const int32_t after = b - task_.begin_pin;
-        const int32_t value = b >= task_.band ? kLowest : task_.begin_pin < 0 ? 0 : after < 0 ? kLowest : after ? -gap_cost(scores_, after) : 0;
+        const int32_t value = b >= task_.band       ? kLowest
+                              : task_.begin_pin < 0 ? 0
+                              : after < 0           ? kLowest
+                              : after               ? -gap_cost(scores_, after)
+                                                    : 0;
         return {value, {kLowest, kLowest}};
     }
 
     GPUALIGN_HD Front first_of_lane() const {
-        Front front{int32_t(group_.lane()), -2 * int32_t(group_.lane()), lowest(), before_first(0), lowest(), kLowest, {kLowest, kLowest}, 0, 0};
+        Front front{int32_t(group_.lane()), -2 * int32_t(group_.lane()), lowest(), before_first(0), lowest(), kLowest,
+            {kLowest, kLowest}, 0, 0};
         look_ahead(front);
         return front;
     }
@@ -223,7 +235,8 @@ private:
     // Computes a cell; returns its traceback byte.
     GPUALIGN_HD uint8_t next_cell(Front& front, const GapCosts<int32_t>& costs, int32_t clipped, BandEnd& end) {
         const int32_t b = front.diagonal;
-        const int32_t pairing = (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
+        const int32_t pairing =
+            (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
         const int32_t diagonal = front.above.value + pairing;
         front.above = cell_above(front);
         if (b == 0) {

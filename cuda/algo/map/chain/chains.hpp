@@ -17,7 +17,8 @@ namespace gpualign {
 
 constexpr uint32_t kLookBack = 64;
 constexpr uint32_t kFar = 16, kFarDiagonals = 64;  // classes, and neighbouring diagonals per class
-constexpr int32_t kJumpsSuboptimal = 4;  // factor on the suboptimal chains of a chain that may be cut, so that each piece has some
+constexpr int32_t kJumpsSuboptimal =
+    4;  // factor on the suboptimal chains of a chain that may be cut, so that each piece has some
 
 // Arrays over the anchors of a read while it is chained; `capacity` is a power of two.
 struct ChainNodes {
@@ -45,32 +46,35 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
 }
 
 // Score of a chain that ends in an anchor after one that ends the given distances before it; 0 if the two do not join.
-GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query, int32_t score, bool known,
-                                 int32_t max_nearer) {
+GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query,
+    int32_t score, bool known, int32_t max_nearer) {
     const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query);
     const int32_t apart = int32_t(uint32_t(further) - uint32_t(nearer));  // may overflow if they do not join
     const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= rules.max_difference);
-    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - chain_gap_cost(max(min(apart, rules.max_difference), 0), rate);
+    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit -
+                           chain_gap_cost(max(min(apart, rules.max_difference), 0), rate);
     return joined & -int32_t(joins);  // branch-free, so that the CPU vectorises it
 }
 
 // The last kLookBack anchors and the best far ones, spread over the lanes.
-template <class Group>
-class LookBack {
+template <class Group> class LookBack {
 public:
-    static constexpr uint32_t kLast = kLookBack / Group::kLanes, kPerLane = kLast + (kFar + Group::kLanes - 1) / Group::kLanes;
+    static constexpr uint32_t kLast = kLookBack / Group::kLanes,
+                              kPerLane = kLast + (kFar + Group::kLanes - 1) / Group::kLanes;
 
     GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
         for (uint32_t p = 0; p < kPerLane; p++) set(p, -1, 0, 0, 0);  // unset slots are scored, too
     }
 
     // Score of the best chain that ends in an anchor, and its predecessor; ties go to the nearest.
-    GPUALIGN_HD void best(const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
+    GPUALIGN_HD void best(
+        const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
         const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
         int32_t scores[kPerLane], mine = alone, nearest = -1;
         const auto score = [&](uint32_t from, uint32_t to, int32_t max_nearer) {
             for (uint32_t p = from; p < to; p++)
-                scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p], index_[p] >= 0, max_nearer);
+                scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p],
+                    index_[p] >= 0, max_nearer);
             for (uint32_t p = from; p < to; p++) mine = max(mine, scores[p]);
         };
         const auto find_nearest = [&](uint32_t from, uint32_t to) {
@@ -97,8 +101,7 @@ public:
 
 private:
     // Calls visit(p) with p as a compile-time constant if there are few, so that the arrays stay in registers.
-    template <class Visit>
-    static GPUALIGN_HD void visit(uint32_t p, Visit&& visit) {
+    template <class Visit> static GPUALIGN_HD void visit(uint32_t p, Visit&& visit) {
         if (Group::kLanes == 1) return visit(p);
         GPUALIGN_UNROLL
         for (uint32_t q = 0; q < kPerLane; q++)
@@ -115,7 +118,8 @@ private:
         const uint32_t of = ((at - uint32_t(query)) / kFarDiagonals * 0x9E3779B1u >> 16) % kFar;
         if (of % Group::kLanes != group_.lane()) return;
         visit(kLast + of / Group::kLanes, [&](uint32_t far) {
-            if (index_[far] < 0 || score >= score_[far] || int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
+            if (index_[far] < 0 || score >= score_[far] ||
+                int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
                 set(far, index, at, query, score);
         });
         best_far_ = max(best_far_, score);
@@ -136,7 +140,8 @@ private:
 // Scores the anchors [from, to), by all lanes: best chain that ends there, predecessor, and kGoesOn where a better
 // chain extends it.
 template <class Group>
-GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
+GPUALIGN_HOST_DEVICE void score_anchors(
+    const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
     LookBack<Group> last(group);
     InTurn<Group, uint64_t> anchors(group, nodes.anchors + from, to - from);
     int32_t my_best = 0, my_predecessor = 0;  // of the anchor that this lane will write
@@ -160,21 +165,23 @@ GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& ru
     group.sync();
     for (uint32_t i = from + group.lane(); i < to; i += Group::kLanes) {
         const int32_t predecessor = nodes.predecessor[i];
-        if (predecessor >= 0 && nodes.score[predecessor] < nodes.score[i]) nodes.marks[predecessor] |= ChainNodes::kGoesOn;
+        if (predecessor >= 0 && nodes.score[predecessor] < nodes.score[i])
+            nodes.marks[predecessor] |= ChainNodes::kGoesOn;
     }
     group.sync();
 }
 
 // Scores the few anchors [from, to), by one lane.
-GPUALIGN_HOST_DEVICE void score_few_anchors(const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
+GPUALIGN_HOST_DEVICE void score_few_anchors(
+    const ChainRules& rules, const ChainNodes& nodes, uint32_t from, uint32_t to) {
     const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
     for (uint32_t i = from; i < to; i++) {
         const uint64_t anchor = nodes.anchors[i];
         int32_t best = alone, predecessor = -1;
         for (uint32_t j = i; j-- > from;) {  // ties go to the nearest
             const int32_t on_reference = int32_t(anchor_reference(anchor) - anchor_reference(nodes.anchors[j]));
-            const int32_t score = joined_score(rules, rate, on_reference, anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true,
-                                               rules.max_gap);
+            const int32_t score = joined_score(rules, rate, on_reference,
+                anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true, rules.max_gap);
             if (score <= best) continue;
             best = score;
             predecessor = int32_t(j);
@@ -192,12 +199,12 @@ struct ChainBegin {
 };
 
 // Walks back along chains. A lane caches every kLanes-th anchor of a block of kLanes.
-template <class Group>
-class Backtracker {
+template <class Group> class Backtracker {
 public:
     static constexpr uint32_t kTaken = ChainNodes::kTaken;
 
-    GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
+    GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n)
+        : group_(group), nodes_(nodes), n_(n) {}
 
     // Where a chain begins that leads into taken anchors: where it gains most, as in minimap2, since a gap may cost
     // more than the part before it scores.
@@ -259,8 +266,7 @@ private:
     uint64_t anchor_ = 0;
 };
 
-template <class Group>
-GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
+template <class Group> GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
     group.sync();
     for (uint32_t i = group.lane(); i < n / 2; i += Group::kLanes) {
         const uint64_t other = keys[i];

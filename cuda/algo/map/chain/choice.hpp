@@ -7,8 +7,8 @@ namespace gpualign {
 // Intervals of the read's forward strand that a chain covers. A long gap between anchors is not covered: another chain
 // there, an inversion for example, counts as the best of its own interval.
 template <class Group>
-GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained, int32_t length,
-                                 ReadInterval* intervals, AnchorChain& chain) {
+GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained,
+    int32_t length, ReadInterval* intervals, AnchorChain& chain) {
     InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
     int32_t n = 0, covered = 0;
     int64_t diagonal = 0;
@@ -46,8 +46,8 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
 
 // Calls cover_read for all chains: with all lanes for chains of many anchors, a lane each for the others.
 template <class Group>
-GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rules, int32_t length, const ChainNodes& nodes, uint32_t count,
-                                  AnchorChain* chains) {
+GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rules, int32_t length,
+    const ChainNodes& nodes, uint32_t count, AnchorChain* chains) {
     const auto many = [&](const AnchorChain& chain) { return chain.last - chain.first > 2 * Group::kLanes; };
     for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
         if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.intervals, chains[c]);
@@ -78,19 +78,21 @@ GPUALIGN_HD int32_t common_bases(const ReadInterval* intervals, const AnchorChai
 
 // Whether a chain scores close to a better one. If the better chain may be cut, only its score within the common bases
 // counts.
-GPUALIGN_HD bool comes_near(const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
-    const int64_t score = better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
+GPUALIGN_HD bool comes_near(
+    const ChainRules& rules, const AnchorChain& chain, const AnchorChain& better, int32_t common) {
+    const int64_t score =
+        better.jumps ? int64_t(better.score) * min(common, better.covered) / better.covered : better.score;
     return int64_t(chain.score) * 100 >= int64_t(rules.suboptimal_percent) * score;
 }
 
 // Marks the best chains of each interval of the read, and the suboptimal ones that come close; `order` is reduced to
 // them and keeps its order. A lane takes a chain.
-template <class Group>
-class ChainChoice {
+template <class Group> class ChainChoice {
 public:
-    GPUALIGN_HD ChainChoice(const Group& group, const ChainRules& rules, int32_t max_suboptimal, const ChainNodes& nodes, uint32_t* order,
-                            AnchorChain* chains)
-        : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {}
+    GPUALIGN_HD ChainChoice(const Group& group, const ChainRules& rules, int32_t max_suboptimal,
+        const ChainNodes& nodes, uint32_t* order, AnchorChain* chains)
+        : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {
+    }
 
     // Returns their number.
     GPUALIGN_HOST_DEVICE uint32_t run(uint32_t count) {
@@ -133,7 +135,9 @@ private:
                 parent = uint32_t(bests[b]);
                 alone = false;
             }
-        for (uint32_t left = group_.ballot(alone); left; left = group_.ballot(alone)) {  // the first remaining chain is another best one, and may be the parent of others
+        for (uint32_t left = group_.ballot(alone); left;
+            left = group_.ballot(
+                alone)) {  // the first remaining chain is another best one, and may be the parent of others
             const uint32_t lane = first_lane(left), best = group_.from(number, lane);
             if (group_.lane() == 0) bests[bests_] = best;
             bests_++;
@@ -157,7 +161,8 @@ private:
             const bool mine = waits && parent == one;
             const bool near = mine && comes_near(rules_, chains_[number], best, common);
             const uint32_t before = group_.before(group_.ballot(near));
-            const int32_t aligned = best.aligned, most = best.jumps ? kJumpsSuboptimal * max_suboptimal_ : max_suboptimal_;
+            const int32_t aligned = best.aligned,
+                          most = best.jumps ? kJumpsSuboptimal * max_suboptimal_ : max_suboptimal_;
             accepted = accepted || (near && aligned + int32_t(before) < most);
             const int32_t added = int32_t(count_bits(group_.ballot(mine && accepted)));
             const int32_t missed = group_.largest(mine && !accepted ? score : 0);

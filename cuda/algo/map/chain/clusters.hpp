@@ -8,12 +8,12 @@ constexpr uint32_t kFewAnchors = 16;  // largest cluster that a lane chains by i
 
 // Backtracks from the best end of each cluster, at most to an anchor that is taken; a chain's score is that of its own
 // part. No anchor is in two chains. The chains of a cluster are in `chained` at the indices of its anchors.
-template <class Group, class Text>
-class ChainFinder {
+template <class Group, class Text> class ChainFinder {
     using Mark = ChainNodes::Mark;
 
 public:
-    GPUALIGN_HD ChainFinder(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n)
+    GPUALIGN_HD ChainFinder(
+        const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n)
         : group_(group), rules_(rules), text_(text), nodes_(nodes), n_(n), backtracker_(group, nodes, n) {}
 
     // Returns the number of chains, 0 if there is no space. Each key becomes (score, first anchor ^ scatter), and the
@@ -27,11 +27,13 @@ public:
             const uint32_t i = base + group_.lane(), marks = i < n_ ? nodes_.marks[i] : 0;
             const bool begins = marks & Mark::kBegins, is_large = begins && (marks & Mark::kOfMany);
             backtrack_few(i, begins && !is_large ? end_of_few(i) : i);
-            for (uint32_t large = group_.ballot(is_large); large; large &= large - 1) backtrack_many(base + first_lane(large));
+            for (uint32_t large = group_.ballot(is_large); large; large &= large - 1)
+                backtrack_many(base + first_lane(large));
         }
         group_.sync();
         for (uint32_t c = group_.lane(); c < found_; c += Group::kLanes)
-            nodes_.keys[c] = uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.intervals[c].end) ^ scatter);
+            nodes_.keys[c] =
+                uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.intervals[c].end) ^ scatter);
         group_.sync();
         return found_;
     }
@@ -42,7 +44,8 @@ private:
         if (i == 0) return true;
         const uint64_t before = nodes_.anchors[i - 1], anchor = nodes_.anchors[i];
         const int64_t from = anchor_reference(before), to = anchor_reference(anchor);
-        if (anchor_reverse(before) != anchor_reverse(anchor) || to - from > rules_.max_gap + rules_.max_difference) return true;
+        if (anchor_reverse(before) != anchor_reverse(anchor) || to - from > rules_.max_gap + rules_.max_difference)
+            return true;
         if (from < contig_begin_ || from >= contig_end_) {
             const uint32_t contig = text_.contig_of(from);
             contig_begin_ = text_.contig_begin(contig);
@@ -70,8 +73,7 @@ private:
         group_.sync();
     }
     // The first anchor from `from` on that satisfies the predicate, or n.
-    template <class Is>
-    GPUALIGN_HD uint32_t first_of(uint32_t from, Is&& is) const {
+    template <class Is> GPUALIGN_HD uint32_t first_of(uint32_t from, Is&& is) const {
         for (uint32_t base = from; base < n_; base += Group::kLanes) {
             const uint32_t i = base + group_.lane(), found = group_.ballot(i < n_ && is(i));
             if (found) return base + first_lane(found);
@@ -85,7 +87,8 @@ private:
     }
 
     GPUALIGN_HD bool is_end(uint32_t i) const {
-        return !(nodes_.marks[i] & (Mark::kGoesOn | Mark::kSeen)) && nodes_.score[i] >= rules_.min_chain_score * kChainUnit;
+        return !(nodes_.marks[i] & (Mark::kGoesOn | Mark::kSeen)) &&
+               nodes_.score[i] >= rules_.min_chain_score * kChainUnit;
     }
     // Counts the possible ends in all clusters; sets best_ to the best one.
     GPUALIGN_HD uint32_t count_ends() {
@@ -103,8 +106,7 @@ private:
     }
 
     // The best end's chain is complete, as nothing has been taken yet.
-    template <class Tracker>
-    GPUALIGN_HD ChainBegin begin_of(Tracker& tracker, uint32_t end) const {
+    template <class Tracker> GPUALIGN_HD ChainBegin begin_of(Tracker& tracker, uint32_t end) const {
         return end == best_ ? ChainBegin{-1, nodes_.score[end]} : tracker.find_begin(end, rules_.k * kChainUnit);
     }
     GPUALIGN_HD bool is_chain(int32_t score, uint32_t anchors) const {
@@ -203,7 +205,8 @@ private:
 
     GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
         const uint64_t anchor = nodes_.anchors[end];
-        chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
+        chains_[number] = {
+            score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
         nodes_.intervals[number].end = int32_t(begin);
         nodes_.intervals[begin].begin = int32_t(number);
     }

@@ -5,12 +5,13 @@
 namespace gpualign {
 
 // Iterates over an alignment's columns in the order of the read's forward strand.
-template <class Text>
-class AlongRead {
+template <class Text> class AlongRead {
 public:
-    GPUALIGN_HD AlongRead(const ChainBatch& batch, const Text& text, const ChainQuery& query, const ChainAlignment& a, bool reverse)
-        : scores_(batch.rules.scores), text_(text), query_(query), operations_(batch.cigars.items + a.cigar), reverse_(reverse),
-          step_(reverse ? -1 : 1), i_(reverse ? int32_t(a.operations) - 1 : 0), q_(reverse ? query.length() : 0), t_(reverse ? a.end : a.begin) {
+    GPUALIGN_HD AlongRead(
+        const ChainBatch& batch, const Text& text, const ChainQuery& query, const ChainAlignment& a, bool reverse)
+        : scores_(batch.rules.scores), text_(text), query_(query), operations_(batch.cigars.items + a.cigar),
+          reverse_(reverse), step_(reverse ? -1 : 1), i_(reverse ? int32_t(a.operations) - 1 : 0),
+          q_(reverse ? query.length() : 0), t_(reverse ? a.end : a.begin) {
         left_ = length();
     }
 

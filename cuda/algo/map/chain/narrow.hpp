@@ -23,7 +23,8 @@ GPUALIGN_HD NarrowBand narrow_band(const AffineScores& scores, const BandTask& t
     NarrowBand narrow{task, 0};
     const int32_t across = task.end_pin - task.begin_pin, margin = (band - 1 - across) / 2;
     const int32_t first = task.begin_pin - margin;
-    if (task.begin_pin < 0 || task.end_pin < 0 || across < 0 || margin < kMinMargin || first < 0 || first + band > task.band) {
+    if (task.begin_pin < 0 || task.end_pin < 0 || across < 0 || margin < kMinMargin || first < 0 ||
+        first + band > task.band) {
         narrow.task.rows = 0;
         return narrow;
     }
@@ -31,7 +32,8 @@ GPUALIGN_HD NarrowBand narrow_band(const AffineScores& scores, const BandTask& t
     narrow.task.begin_pin = margin;
     narrow.task.end_pin = margin + across;
     narrow.task.band = band;
-    narrow.beyond = (task.rows - margin - 1) * scores.match - gap_cost(scores, margin + 1) - gap_cost(scores, across + margin + 1);
+    narrow.beyond =
+        (task.rows - margin - 1) * scores.match - gap_cost(scores, margin + 1) - gap_cost(scores, across + margin + 1);
     return narrow;
 }
 

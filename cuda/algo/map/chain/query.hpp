@@ -54,12 +54,15 @@ struct ChainQuery {
 };
 
 // Index of a read's first word; packed reads are stored one after the other, each with a word of padding.
-GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) { return uint64_t(batch.offsets[r]) / kBasesPerWord + 2 * uint64_t(r); }
+GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) {
+    return uint64_t(batch.offsets[r]) / kBasesPerWord + 2 * uint64_t(r);
+}
 
 GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
     const uint64_t at = first_word(batch, r);
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
-    return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0}, (batch.state[r].flipped & 1) != 0};
+    return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0},
+        (batch.state[r].flipped & 1) != 0};
 }
 
 // Whether the reverse complement is lexicographically smaller; called by one lane.
@@ -73,8 +76,8 @@ GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
 
 // Number of differing bases, called by one lane; ambiguous bases differ from everything.
 template <class Text>
-GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at,
-                                          int32_t length) {
+GPUALIGN_HOST_DEVICE int32_t count_mismatches(
+    const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at, int32_t length) {
     uint32_t n = 0;
     for (int32_t i = 0; i < length; i += kBasesPerWord) {
         uint64_t differ = differing_bases(query.bases(from + i, reverse), text.bases(at + i));
@@ -87,8 +90,7 @@ GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reve
 }
 
 // Takes n items of an arena; returns the first, or kNoItem if they do not fit. Called by one lane.
-template <class Item>
-GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
+template <class Item> GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #if defined(__CUDA_ARCH__)
     const uint32_t first = atomicAdd(arena.used, n);
 #else
@@ -105,18 +107,17 @@ GPUALIGN_HD void raise_to(uint32_t* number, uint32_t n) {
     if (*number < n) *number = n;
 #endif
 }
-template <class Item>
-GPUALIGN_HD bool overflowed(const Arena<Item>& arena) {
-    return arena.used && *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // other groups take items meanwhile
+template <class Item> GPUALIGN_HD bool overflowed(const Arena<Item>& arena) {
+    return arena.used &&
+           *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // other groups take items meanwhile
 }
 
 // Whether any arena overflowed, so that the following steps have nothing to do.
 GPUALIGN_HD bool overflowed(const ChainBatch& b) {
     return overflowed(b.hashes) || overflowed(b.seeds) || overflowed(b.anchors) || overflowed(b.candidates) ||
-        overflowed(b.chains) ||
-           overflowed(b.points) || overflowed(b.tasks[0]) || overflowed(b.tasks[1]) || overflowed(b.runs) ||
-               overflowed(b.cigars) ||
-           overflowed(b.alignments) || overflowed(b.ranked) || overflowed(b.outputs) || overflowed(b.output_cigars);
+           overflowed(b.chains) || overflowed(b.points) || overflowed(b.tasks[0]) || overflowed(b.tasks[1]) ||
+           overflowed(b.runs) || overflowed(b.cigars) || overflowed(b.alignments) || overflowed(b.ranked) ||
+           overflowed(b.outputs) || overflowed(b.output_cigars);
 }
 
 }  // namespace gpualign

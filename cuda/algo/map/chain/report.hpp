@@ -22,8 +22,8 @@ GPUALIGN_HOST_DEVICE int64_t copy_quality(const ChainAlignment& a, int64_t lead,
 // bound.
 //
 // Fixed-point arithmetic with kLogBits fractional bits.
-GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
-                                       int32_t suboptimal) {
+GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain,
+    int32_t second_score, int32_t suboptimal) {
     const AffineScores& s = rules.scores;
     const int64_t edit = s.match + s.mismatch, score = a.score;
     const int64_t unaligned = chain.unaligned < chain.score ? chain.unaligned * score / chain.score : score;
@@ -33,7 +33,8 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     if (2 * (score - second) <= edit) return 0;
     const auto times = [](int64_t x, int64_t y) { return x * y >> kLogBits; };
     const int64_t identity = (int64_t(a.matches) << kLogBits) / a.columns;
-    const int64_t weight = times(identity, (int64_t(log2_fixed(50)) << kLogBits) / log2_fixed(uint64_t(max(50, a.columns))));
+    const int64_t weight =
+        times(identity, (int64_t(log2_fixed(50)) << kLogBits) / log2_fixed(uint64_t(max(50, a.columns))));
     const int64_t lead = ((score - second) << kLogBits) / s.match;
     const int64_t by_difference = times(times(lead, weight), weight) * 602 / 100;
     const int64_t ratio = (second << kLogBits) / score;
@@ -59,12 +60,11 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
 
 // Ranks the alignments of one read, by all lanes of a group; long reads only by one lane, to which their extra steps
 // are compiled.
-template <class Group, class Text>
-class ReadReporter {
+template <class Group, class Text> class ReadReporter {
 public:
     GPUALIGN_HD ReadReporter(const Group& group, const ChainBatch& batch, const Text& text, uint32_t read)
-        : group_(group), batch_(batch), rules_(batch.rules), text_(text), query_(query_of(batch, read)), state_(batch.state[read]),
-          length_(query_.length()), long_read_(kOneLane && batch.rules.min_anchors > 1) {}
+        : group_(group), batch_(batch), rules_(batch.rules), text_(text), query_(query_of(batch, read)),
+          state_(batch.state[read]), length_(query_.length()), long_read_(kOneLane && batch.rules.min_anchors > 1) {}
 
     // Writes the ranked alignments in the order of records: primary, supplementary, secondary, each best first.
     GPUALIGN_HOST_DEVICE void run() {
@@ -94,8 +94,12 @@ private:
     static constexpr bool kOneLane = Group::kLanes == 1;
 
     GPUALIGN_HD const ChosenChain& chain(uint32_t c) const { return batch_.chains.items[state_.first_chosen + c]; }
-    GPUALIGN_HD ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
-    GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const { return batch_.chains.items[alignment(r).chain]; }
+    GPUALIGN_HD ChainAlignment& alignment(const RankedAlignment& r) const {
+        return batch_.alignments.items[r.alignment];
+    }
+    GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const {
+        return batch_.chains.items[alignment(r).chain];
+    }
 
     // Collects the alignments in the order of chains. Until they are sorted `suboptimal` holds their tie-break.
     GPUALIGN_HD void collect() {
@@ -107,7 +111,8 @@ private:
             for (uint32_t i = 0; i < own; i++) {
                 const uint32_t number = chain(c).first_alignment + i;
                 const ChainAlignment& a = batch_.alignments.items[number];
-                out_[at + i] = {number, 0, 0, 0, 0, int32_t(mix_bits(state_.tie_break ^ uint32_t(a.begin))), ChainKind::primary, 0, a.score};
+                out_[at + i] = {number, 0, 0, 0, 0, int32_t(mix_bits(state_.tie_break ^ uint32_t(a.begin))),
+                    ChainKind::primary, 0, a.score};
                 place(out_[at + i]);
             }
             n += all;
@@ -115,7 +120,8 @@ private:
         if constexpr (kOneLane)
             for (uint32_t c = 0; long_read_ && c < state_.chosen; c++) {
                 const ChosenChain& other = chain(c);
-                const int32_t forgiven = other.alignments == 1 ? forgiven_gaps(batch_.alignments.items[other.first_alignment]) : 0;
+                const int32_t forgiven =
+                    other.alignments == 1 ? forgiven_gaps(batch_.alignments.items[other.first_alignment]) : 0;
                 for (uint32_t p = 0; (other.alignments > 1 || forgiven) && p < n; p++)
                     if (state_.first_chosen + c != alignment(out_[p]).chain) outdo(out_[p], other, forgiven);
             }
@@ -136,17 +142,20 @@ private:
     // If the pieces of a split chain, or both sides of a long gap, together score more than an alignment of the same
     // interval, that alignment is ranked after them.
     GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain, int32_t forgiven) const {
-        const ReadInterval stretch = chain.reverse ? ReadInterval{length_ - own.end, length_ - own.begin} : ReadInterval{own.begin, own.end};
+        const ReadInterval stretch =
+            chain.reverse ? ReadInterval{length_ - own.end, length_ - own.begin} : ReadInterval{own.begin, own.end};
         int64_t together = 0;
         int32_t counted = 0, least = own.rank;
         for (uint32_t i = 0; i < chain.alignments; i++) {
             const ChainAlignment& a = batch_.alignments.items[chain.first_alignment + i];
             const int32_t bases = a.query_end - a.query_begin;
-            together += int64_t(a.score + forgiven) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
+            together +=
+                int64_t(a.score + forgiven) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
             counted = max(counted, a.query_end);
             if (2 * shared_bases({a.query_begin, a.query_end}, stretch) > bases) least = min(least, a.score - 1);
         }
-        if (together > alignment(own).score && together > alignment(own).score + forgiven_gaps(alignment(own))) own.rank = least;
+        if (together > alignment(own).score && together > alignment(own).score + forgiven_gaps(alignment(own)))
+            own.rank = least;
     }
 
     GPUALIGN_HD void place(RankedAlignment& r) const {
@@ -184,7 +193,8 @@ private:
             bool seen = false;
             for (uint32_t base = 0; base < kept && !seen; base += Group::kLanes) {
                 const uint32_t q = base + group_.lane();
-                const bool shares = own.parent == kept && q < kept && ranked_[q].parent == q && share_query(own, ranked_[q]);
+                const bool shares =
+                    own.parent == kept && q < kept && ranked_[q].parent == q && share_query(own, ranked_[q]);
                 const uint32_t parents = group_.ballot(shares);
                 if (parents) own.parent = base + first_lane(parents);
                 seen = group_.ballot(q < kept && same_diagonal(own, ranked_[q])) != 0;
@@ -211,7 +221,8 @@ private:
     GPUALIGN_HD void compete(const RankedAlignment& own, RankedAlignment& parent) const {
         int32_t score = alignment(own).score;
         if (score > alignment(parent).score)
-            score = int32_t(int64_t(score) * shared_bases({own.begin, own.end}, {parent.begin, parent.end}) / (own.end - own.begin));
+            score = int32_t(int64_t(score) * shared_bases({own.begin, own.end}, {parent.begin, parent.end}) /
+                            (own.end - own.begin));
         parent.second = max(parent.second, score);
         parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
     }
@@ -222,7 +233,8 @@ private:
         int32_t before = own.end, after = own.begin;  // bounds of what others cover
         const auto for_each_other = [&](auto&& visit) {
             for (uint32_t q = 0; q < kept; q++)
-                if (ranked_[q].parent == q && shared_bases({own.begin, own.end}, {ranked_[q].begin, ranked_[q].end})) visit(ranked_[q]);
+                if (ranked_[q].parent == q && shared_bases({own.begin, own.end}, {ranked_[q].begin, ranked_[q].end}))
+                    visit(ranked_[q]);
         };
         for_each_other([&](const RankedAlignment& other) {
             before = max(own.begin, min(before, other.begin));
@@ -232,7 +244,8 @@ private:
         if (at_end ? !is_worth(own, after, own.end) : !is_worth(own, own.begin, before)) return false;
         for_each_other([&](const RankedAlignment& other) {
             const int32_t begin = max(own.begin, other.begin), end = min(own.end, other.end);
-            const Junction junction = at_end ? find_junction(along(other), along(own), begin, end) : find_junction(along(own), along(other), begin, end);
+            const Junction junction = at_end ? find_junction(along(other), along(own), begin, end)
+                                             : find_junction(along(own), along(other), begin, end);
             shorten(own, at_end ? junction.first - own.begin : own.end - junction.last, !at_end);
         });
         return true;
@@ -242,7 +255,8 @@ private:
         AlongRead<Text> columns = along(own);
         columns.seek(begin);
         int32_t score = 0;
-        for (int32_t at = begin; at < end; at++) score += columns.take_base() - (at + 1 < end ? columns.pass_deletion() : 0);
+        for (int32_t at = begin; at < end; at++)
+            score += columns.take_base() - (at + 1 < end ? columns.pass_deletion() : 0);
         return score >= rules_.min_score;
     }
 
@@ -289,13 +303,16 @@ private:
         for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
             for (uint32_t base = 0; base < kept; base += Group::kLanes) {
                 const uint32_t p = base + group_.lane();
-                const bool is = p < kept && kind_of(p, primary) == kind && (kind != ChainKind::supplementary || is_enough(ranked_[p]));
+                const bool is = p < kept && kind_of(p, primary) == kind &&
+                                (kind != ChainKind::supplementary || is_enough(ranked_[p]));
                 const uint32_t mask = group_.ballot(is);
                 if (is) {
                     RankedAlignment& record = out_[written + group_.before(mask)] = ranked_[p];
                     record.kind = kind;
-                    record.mapq = kind == ChainKind::secondary ? uint8_t(0)
-                                      : chain_quality(rules_, alignment(record), chain_of(record), record.second, record.suboptimal);
+                    record.mapq = kind == ChainKind::secondary
+                                      ? uint8_t(0)
+                                      : chain_quality(rules_, alignment(record), chain_of(record), record.second,
+                                            record.suboptimal);
                 }
                 written += count_bits(mask);
             }
@@ -313,7 +330,8 @@ private:
     GPUALIGN_HD bool same_diagonal(const RankedAlignment& a, const RankedAlignment& b) const {
         const ChainAlignment &x = alignment(a), &y = alignment(b);
         if (x.end <= y.begin || y.end <= x.begin || (long_read_ && !share_query(a, b))) return false;
-        if (x.begin - x.query_begin != y.begin - y.query_begin && x.end - x.query_end != y.end - y.query_end) return false;
+        if (x.begin - x.query_begin != y.begin - y.query_begin && x.end - x.query_end != y.end - y.query_end)
+            return false;
         return chain_of(a).reverse == chain_of(b).reverse && chain_of(a).contig == chain_of(b).contig;
     }
 

@@ -7,7 +7,8 @@
 namespace gpualign {
 
 constexpr int32_t kLongReadGap = 10;                 // minimum length of a doubtful gap in a long read
-constexpr int32_t kLongReadEvent = 1000;  // gaps of a long read longer than this cost no more when alignments are chosen
+constexpr int32_t kLongReadEvent =
+    1000;  // gaps of a long read longer than this cost no more when alignments are chosen
 constexpr int32_t kLongestDiagonal = 1 << 16;        // longest diagonal that is compared base by base
 
 // Gap cost when alignments are chosen. In a long read a very long gap is one event of any length.
@@ -17,8 +18,8 @@ GPUALIGN_HD int32_t choice_gap_cost(const ChainRules& rules, int32_t length) {
 
 // Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], pinned to the
 // first diagonal at the begin.
-GPUALIGN_HD BandTask band_task(const ChosenChain& chain, int32_t from, int32_t rows, int64_t diagonal, int32_t first, int32_t last,
-                               int32_t margin) {
+GPUALIGN_HD BandTask band_task(const ChosenChain& chain, int32_t from, int32_t rows, int64_t diagonal, int32_t first,
+    int32_t last, int32_t margin) {
     BandTask task{};
     task.row = from;
     task.rows = rows;
@@ -42,18 +43,20 @@ GPUALIGN_HD uint32_t add_task(const Arena<BandTask>& tasks, const BandTask& task
 
 // Task that extends an alignment to the left of a point, at most to base `from`.
 GPUALIGN_HD uint32_t left_end(const ChainRules& rules, const ChosenChain& chain, const ChainPoint& point, int32_t from,
-                              const Arena<BandTask>& tasks) {
+    const Arena<BandTask>& tasks) {
     const int32_t length = min(point.query - from, rules.reach);
     if (!length) return kNoItem;
-    BandTask task = band_task(chain, point.query - length, length, point.reference - point.query, 0, 0, band_margin(length));
+    BandTask task =
+        band_task(chain, point.query - length, length, point.reference - point.query, 0, 0, band_margin(length));
     task.end_pin = task.begin_pin;
     task.begin_pin = kFreeEnd;
     return add_task(tasks, task);
 }
 GPUALIGN_HD uint32_t right_end(const ChainRules& rules, const ChosenChain& chain, const ChainPoint& point, int32_t to,
-                               const Arena<BandTask>& tasks) {
+    const Arena<BandTask>& tasks) {
     const int32_t length = min(to - point.query, rules.reach);
-    return add_task(tasks, band_task(chain, point.query, length, point.reference - point.query, 0, 0, band_margin(length)));
+    return add_task(
+        tasks, band_task(chain, point.query, length, point.reference - point.query, 0, 0, band_margin(length)));
 }
 
 // Any other path between two points on one diagonal has an insertion, a deletion and a match less.
@@ -61,8 +64,7 @@ GPUALIGN_HD bool diagonal_is_best(const AffineScores& s, int32_t mismatches) {
     return mismatches * (s.match + s.mismatch) <= s.match + 2 * gap_cost(s, 1);
 }
 
-template <class Text>
-GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& text, int64_t begin, int64_t end) {
+template <class Text> GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& text, int64_t begin, int64_t end) {
     int32_t n = 0;
     for (int64_t i = begin; i < end; i += kBasesPerWord) {
         const uint32_t within = end - i < kBasesPerWord ? (1u << (end - i)) - 1 : ~0u;
@@ -74,8 +76,9 @@ GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& text, int64_t begin, in
 // Plans the alignment between two points. Rows are the shorter of read and reference, as few rows and a wide band are
 // the fewest cells.
 template <class Text>
-GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text,
-                                           const ChainPoint& from, const ChainPoint& to, const Arena<BandTask>& tasks) {
+GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain,
+    const ChainQuery& query, const Text& text, const ChainPoint& from, const ChainPoint& to,
+    const Arena<BandTask>& tasks) {
     const int32_t on_read = to.query - from.query, on_reference = int32_t(to.reference - from.reference);
     const int32_t difference = on_reference - on_read;
     if (difference == 0 && on_read <= kLongestDiagonal) {
@@ -93,8 +96,8 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
     }
     task.end_pin = task.begin_pin + wider;
     if (int64_t(task.rows) * task.band > rules.max_cells) return {kBrokenSegment, 0, 0};
-    const int32_t forgiven =
-        (wider ? gap_cost(rules.scores, wider) : 0) + count_ambiguous(text, from.reference, to.reference) * rules.scores.mismatch;
+    const int32_t forgiven = (wider ? gap_cost(rules.scores, wider) : 0) +
+                             count_ambiguous(text, from.reference, to.reference) * rules.scores.mismatch;
     return {add_task(tasks, task), 0, forgiven};
 }
 
@@ -102,11 +105,13 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
 // of anchors: at most `step` bases apart, and both sides of longer gaps. Writes them if `points` is not null; returns
 // their number.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+GPUALIGN_HOST_DEVICE uint32_t choose_points(
+    const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
     InTurn<Group, uint64_t> anchors(group, chain.anchors, chain.anchor_count);
     const auto point = [&](uint32_t a) {
         const uint64_t anchor = anchors[a];
-        return ChainPoint{anchor_reference(anchor) + rules.k / 2, anchor_query(anchor) + rules.k / 2, {kBrokenSegment, 0, 0}};
+        return ChainPoint{
+            anchor_reference(anchor) + rules.k / 2, anchor_query(anchor) + rules.k / 2, {kBrokenSegment, 0, 0}};
     };
     const auto near = [&](const ChainPoint& a, const ChainPoint& b) {
         return b.query - a.query < rules.step && b.reference - a.reference < rules.step;
@@ -125,7 +130,8 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules
     return n;
 }
 
-constexpr int32_t kLongDifference = 30;  // difference between the bases on read and reference from which on a gap is long
+constexpr int32_t kLongDifference =
+    30;  // difference between the bases on read and reference from which on a gap is long
 
 GPUALIGN_HD int64_t difference(const ChainPoint& from, const ChainPoint& to) {
     const int64_t d = to.reference - from.reference - (to.query - from.query);
@@ -163,7 +169,8 @@ GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint
 
 // Plans a chosen chain: its points, the segments between them, and its ends.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
+GPUALIGN_HOST_DEVICE void plan_chain(
+    const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
     const uint32_t count = choose_points(group, batch.rules, chain, nullptr);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
     if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
@@ -203,7 +210,8 @@ GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t l
 // Whether a chain may be worth a record. Chains on a single diagonal are mostly due to chance; they are aligned if
 // their score suffices without a gap, or with one, as in gapped BLAST (Altschul et al. 1997). Called by one lane.
 template <class Text>
-GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text) {
+GPUALIGN_HOST_DEVICE bool is_promising(
+    const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text) {
     const uint64_t first = chain.anchors[0], last = chain.anchors[chain.anchor_count - 1];
     const int64_t diagonal = anchor_reference(first) - anchor_query(first);
     for (uint32_t a = 1; a < chain.anchor_count; a++)
@@ -220,7 +228,8 @@ GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChai
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
         const int64_t at = diagonal + begin - i - kBasesPerWord;  // on the other strand
-        const uint64_t bases = at >= 0 ? reverse_complement(text.bases(at)) : reverse_complement(text.bases(0)) >> (-2 * at);
+        const uint64_t bases =
+            at >= 0 ? reverse_complement(text.bases(at)) : reverse_complement(text.bases(0)) >> (-2 * at);
         return differing_bases(query.bases(query.length() - begin + i, !chain.reverse), bases);
     });
     return score >= enough;
@@ -231,7 +240,8 @@ GPUALIGN_HOST_DEVICE bool is_promising(const ChainRules& rules, const ChosenChai
 class ChainCutter {
 public:
     GPUALIGN_HD ChainCutter(const ChainBatch& batch, ChosenChain& chain, int32_t length)
-        : batch_(batch), rules_(batch.rules), chain_(chain), length_(length), points_(batch.points.items + chain.first_point) {}
+        : batch_(batch), rules_(batch.rules), chain_(chain), length_(length),
+          points_(batch.points.items + chain.first_point) {}
 
     GPUALIGN_HOST_DEVICE void run() {
         const uint32_t last = chain_.points - 1;
@@ -239,7 +249,8 @@ public:
             ChainSegment& segment = points_[s].after;
             if (!is_task(segment)) continue;
             segment.score = task(segment.task).score;
-            if (points_[s + 1].query - points_[s].query > rules_.query_gap && fits_elsewhere(s)) segment.task = kBrokenSegment;
+            if (points_[s + 1].query - points_[s].query > rules_.query_gap && fits_elsewhere(s))
+                segment.task = kBrokenSegment;
         }
         chain_.runs = 0;
         for_each_run([&](uint32_t, uint32_t) { chain_.runs++; }, [&](uint32_t) { chain_.runs += 2; });
@@ -248,10 +259,10 @@ public:
         ChainRun* next = batch_.runs.items + chain_.first_run;
         ChainRun whole{};
         for_each_run([&](uint32_t from, uint32_t to) { *next++ = whole = make_run(from, to); },
-                     [&](uint32_t s) {
-                         *next++ = {whole.first_point, s, whole.left, add_right(s, length_), whole.left_round, 1, 1};
-                         *next++ = {s + 1, whole.last_point, add_left(s + 1, 0), whole.right, 1, whole.right_round, 1};
-                     });
+            [&](uint32_t s) {
+                *next++ = {whole.first_point, s, whole.left, add_right(s, length_), whole.left_round, 1, 1};
+                *next++ = {s + 1, whole.last_point, add_left(s + 1, 0), whole.right, 1, whole.right_round, 1};
+            });
     }
 
 private:
@@ -270,8 +281,10 @@ private:
         }
         for (uint32_t c = state.first_chosen; c < state.first_chosen + state.chosen; c++) {
             const ChosenChain& other = batch_.chains.items[c];
-            const int32_t first = anchor_query(other.anchors[0]), last = anchor_query(other.anchors[other.anchor_count - 1]) + rules_.k;
-            const bool within = other.reverse ? length_ - last >= begin && length_ - first <= end : first >= begin && last <= end;
+            const int32_t first = anchor_query(other.anchors[0]),
+                          last = anchor_query(other.anchors[other.anchor_count - 1]) + rules_.k;
+            const bool within =
+                other.reverse ? length_ - last >= begin && length_ - first <= end : first >= begin && last <= end;
             const bool better = int64_t(other.score) * rules_.scores.match > points_[s].after.score + rules_.min_score;
             if (within && better && !is_inserted(s, other)) return true;
         }
@@ -281,19 +294,24 @@ private:
     // bases there as the read. A tandem duplication, or an insertion that has a unique source, gets a record of its
     // own instead.
     GPUALIGN_HD bool is_inserted(uint32_t s, const ChosenChain& other) const {
-        const int64_t from = points_[s].reference, to = points_[s + 1].reference, inserted = points_[s + 1].query - points_[s].query - (to - from);
-        const int64_t first = anchor_reference(other.anchors[0]), last = anchor_reference(other.anchors[other.anchor_count - 1]) + rules_.k;
+        const int64_t from = points_[s].reference, to = points_[s + 1].reference,
+                      inserted = points_[s + 1].query - points_[s].query - (to - from);
+        const int64_t first = anchor_reference(other.anchors[0]),
+                      last = anchor_reference(other.anchors[other.anchor_count - 1]) + rules_.k;
         const bool tandem = other.contig == chain_.contig && first - inserted <= to && from <= last + inserted;
         return inserted > to - from && !tandem && !(other.alone && 4 * (last - first) > inserted);
     }
     GPUALIGN_HD int32_t left_score() const { return chain_.left == kNoItem ? 0 : task(chain_.left).score; }
     GPUALIGN_HD int32_t right_score() const { return task(chain_.right).score; }
-    GPUALIGN_HD uint32_t add_left(uint32_t p, int32_t from) const { return left_end(rules_, chain_, points_[p], from, batch_.tasks[1]); }
-    GPUALIGN_HD uint32_t add_right(uint32_t p, int32_t to) const { return right_end(rules_, chain_, points_[p], to, batch_.tasks[1]); }
+    GPUALIGN_HD uint32_t add_left(uint32_t p, int32_t from) const {
+        return left_end(rules_, chain_, points_[p], from, batch_.tasks[1]);
+    }
+    GPUALIGN_HD uint32_t add_right(uint32_t p, int32_t to) const {
+        return right_end(rules_, chain_, points_[p], to, batch_.tasks[1]);
+    }
 
     // Visits each run, then its doubtful segments.
-    template <class Run, class Doubt>
-    GPUALIGN_HD void for_each_run(Run&& visit_run, Doubt&& visit_doubt) {
+    template <class Run, class Doubt> GPUALIGN_HD void for_each_run(Run&& visit_run, Doubt&& visit_doubt) {
         const uint32_t last = chain_.points - 1;
         for (uint32_t from = 0, to; from <= last; from = to + 1) {
             to = run_end(from);
@@ -343,8 +361,7 @@ private:
 
     // Visits the doubtful gaps of a run, on whose sides the read may align better elsewhere, for example to the next
     // copy of a tandem repeat, or not at all.
-    template <class Doubt>
-    GPUALIGN_HD void visit_doubtful(uint32_t from, uint32_t to, Doubt&& visit) const {
+    template <class Doubt> GPUALIGN_HD void visit_doubtful(uint32_t from, uint32_t to, Doubt&& visit) const {
         int32_t before = from == 0 ? left_score() : 0, after = to == chain_.points - 1 ? right_score() : 0;
         for (uint32_t s = from; s < to; s++) after += points_[s].after.score;
         for (uint32_t s = from; s < to; s++) {
@@ -377,7 +394,9 @@ private:
         before += int32_t(cigar[0] >> 4) * rules_.scores.match;
         after += int32_t(cigar[task.operations - 1] >> 4) * rules_.scores.match;
         const int32_t lesser = min(before, after), greater = max(before, after);
-        return lesser < cost + rules_.doubt && (lesser < cost - gap_excess(rules_.scores, rules_.k, bases) + rules_.doubt || 2 * (lesser - cost) < -greater);
+        return lesser < cost + rules_.doubt &&
+               (lesser < cost - gap_excess(rules_.scores, rules_.k, bases) + rules_.doubt ||
+                   2 * (lesser - cost) < -greater);
     }
 
     const ChainBatch& batch_;

@@ -10,7 +10,9 @@ namespace gpualign {
 // alignment grow quadratically with the length, as does trying every suboptimal chain.
 constexpr int32_t kLongestEndToEnd = 1000;
 
-GPUALIGN_HD bool maps_as_long(const MapRules& rules, int64_t length) { return rules.local && length > kLongestEndToEnd; }
+GPUALIGN_HD bool maps_as_long(const MapRules& rules, int64_t length) {
+    return rules.local && length > kLongestEndToEnd;
+}
 
 // Parameters of chaining short reads with minimizers of windows of w k-mers.
 GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineScores& scores) {
@@ -45,7 +47,8 @@ struct ChainDepth {
 GPUALIGN_HD ChainDepth chain_depth(const MapRules& rules, bool aligns_end_to_end) {
     constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10, kMaxHitsNear = 4000;
     const int32_t max_hits = int32_t(limit_at(rules.max_hits, kDepth));
-    return aligns_end_to_end ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
+    return aligns_end_to_end ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal}
+                             : ChainDepth{max_hits, kMaxSuboptimal};
 }
 
 // Whether a read that does not align end to end is chained again with all of its k-mers, because its best chain is

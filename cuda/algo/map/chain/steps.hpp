@@ -17,25 +17,28 @@ namespace gpualign {
 // Finds all chains of sorted anchors, best first, ties by the tie-break hash. Returns their number; `order` are their
 // indices. `space` must hold as many chains as there are chain ends.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                      uint32_t tie_break, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
+GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text,
+    const ChainNodes& nodes, uint32_t n, uint32_t tie_break, const Arena<AnchorChain>& space, AnchorChain*& chains,
+    uint32_t*& order) {
     const uint32_t scatter = tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(n) - 1);
     const uint32_t found = ChainFinder<Group, Text>(group, rules, text, nodes, n).run(scatter, space, chains);
     sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // reuses the scores
-    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.intervals[uint32_t(nodes.keys[c]) ^ scatter].begin);
+    for (uint32_t c = group.lane(); c < found; c += Group::kLanes)
+        order[c] = uint32_t(nodes.intervals[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
     return found;
 }
 
 // Chooses the chains of a read to align, from its sorted anchors.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, uint32_t r,
-                                    const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
+GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text,
+    const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
     ChainRead& state = batch.state[r];
     AnchorChain* candidates;
     uint32_t* order;
-    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.tie_break, batch.candidates, candidates, order);
+    const uint32_t found =
+        find_chains(group, batch.rules, text, nodes, n, state.tie_break, batch.candidates, candidates, order);
     cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
     const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
@@ -94,22 +97,23 @@ GPUALIGN_HOST_DEVICE void report_read(const Group& group, const ChainBatch& batc
 }
 
 // Packs a read and initialises its state; called by all lanes.
-template <class Group>
-GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch, uint32_t r) {
+template <class Group> GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch, uint32_t r) {
     const int64_t from = batch.offsets[r], length = batch.offsets[r + 1] - from;
     const uint64_t at = first_word(batch, r);
     const int32_t words = int32_t(length / kBasesPerWord + 2);
-    const bool clean = pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
+    const bool clean =
+        pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
     const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, 0, clean, 0};
-    if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1,
-                                                batch.tie_breaks[r]};
+    if (group.lane() == 0)
+        batch.state[r] = {
+            0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1, batch.tie_breaks[r]};
     group.sync();
 }
 
 // Chains a loaded read in the batch's arenas; called by all lanes.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text,
-                                            uint32_t r, int32_t max_hits, int32_t max_suboptimal) {
+GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch& batch, const IndexView& index,
+    const Text& text, uint32_t r, int32_t max_hits, int32_t max_suboptimal) {
     const ChainQuery query = query_of(batch, r);
     const int32_t length = query.length();
     if (length > kLongestChained) return;
@@ -119,7 +123,8 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
     uint64_t* keys = batch.hashes.items + hashes;
     uint32_t* minimizers = reinterpret_cast<uint32_t*>(keys + space);
     uint32_t first_seed;
-    const uint32_t seeds = find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
+    const uint32_t seeds =
+        find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
     if (!seeds) return;
     ChainSeed* found = batch.seeds.items + first_seed;
     const uint32_t n = follow_seeds(group, found, seeds, batch.rules, uint32_t(max_hits), keys);
@@ -134,7 +139,8 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
 
 // Loads, chains and plans a read.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
+GPUALIGN_HOST_DEVICE void chain_read(
+    const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
     load_read(group, batch, r);
     if (batch.offsets[r + 1] - batch.offsets[r] < batch.min_length) return;
     chain_loaded_read(group, batch, index, text, r, batch.rules.max_hits, batch.rules.max_suboptimal);
@@ -165,13 +171,12 @@ GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, con
     const bool flipped = state.flipped & 1;
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
     return {a.begin - text.contig_begin(chain.contig), a.end - a.begin, flipped ? length - own.end : own.begin,
-            flipped ? length - own.begin : own.end, a.score - a.forgiven, a.columns - a.matches, a.anchors, chain.contig, a.cigar,
-            a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
+        flipped ? length - own.begin : own.end, a.score - a.forgiven, a.columns - a.matches, a.anchors, chain.contig,
+        a.cigar, a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
 }
 
 // Writes the reported alignments of a read; called by one lane.
-template <class Text>
-GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& text, uint32_t r) {
+template <class Text> GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& text, uint32_t r) {
     ChainRead& state = batch.state[r];
     const RankedAlignment* ranked = batch.ranked.items + state.first_ranked;
     uint32_t operations = 0;
@@ -192,9 +197,11 @@ GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& tex
                               : ranked[p].kind == ChainKind::supplementary ? kFlagSupplementary
                                                                            : kFlagSecondary;
         const bool reverse = (chain.reverse != 0) != ((state.flipped & 1) != 0);
-        batch.outputs.items[state.first_output + p] = {chain.contig, uint32_t(a.begin - text.contig_begin(chain.contig)),
-                                                       a.score - a.forgiven, cigar, a.operations, uint16_t(kind | (reverse ? kFlagReverse : 0)), ranked[p].mapq};
-        for (uint32_t o = 0; o < a.operations; o++) batch.output_cigars.items[cigar + o] = batch.cigars.items[a.cigar + o];
+        batch.outputs.items[state.first_output + p] = {chain.contig,
+            uint32_t(a.begin - text.contig_begin(chain.contig)), a.score - a.forgiven, cigar, a.operations,
+            uint16_t(kind | (reverse ? kFlagReverse : 0)), ranked[p].mapq};
+        for (uint32_t o = 0; o < a.operations; o++)
+            batch.output_cigars.items[cigar + o] = batch.cigars.items[a.cigar + o];
         cigar += a.operations;
     }
 }

@@ -8,12 +8,13 @@
 
 namespace gpualign {
 
-template <class Group>
-class SlowPathFinder {
+template <class Group> class SlowPathFinder {
 public:
     // `first`: the mate whose counter is used, as both may be searched for at the same time.
-    GPUALIGN_HD SlowPathFinder(const Group& group, const SlowPathLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
-        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory), of_(of), first_(first) {}
+    GPUALIGN_HD SlowPathFinder(
+        const Group& group, const SlowPathLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
+        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory),
+          of_(of), first_(first) {}
 
     // Finds the loci of a mate by itself, best first.
     GPUALIGN_HD_CALL void find(int mate) {
@@ -72,12 +73,13 @@ public:
 
 private:
     // Adds the loci that the seeds show to the `kept` ones; false if there is no space for the hits.
-    GPUALIGN_HD_CALL bool find_at(int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_variants = false) {
+    GPUALIGN_HD_CALL bool find_at(
+        int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_variants = false) {
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         SeedHits hits;
-        const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &of_.mates[first_].windows, seeds,
-                                                  total, depth, of_variants, hits, found);
+        const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds,
+            &of_.mates[first_].windows, seeds, total, depth, of_variants, hits, found);
         if (found.too_many) {
             ask_for(mate, hits.count, found);
             return false;
@@ -113,17 +115,17 @@ private:
         FoundRead found = of_.mates[mate].found;
         uint32_t failed = 0;
         search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
-                            [&](bool is_window, uint32_t c, const WindowBest& best) {
-                                const bool fits = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
-                                const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
-                                found.loci += count_bits(mask);
-                                if (!is_window) return;
-                                const uint64_t candidate = own_.workspace.candidates[c];
-                                const uint32_t seed_hits = candidate_seed_hits(candidate);
-                                if (best_of) best_of[c] = packed(best);
-                                if (!fits) failed = seed_hits > failed ? seed_hits : failed;
-                                else if (at < launch_.max_loci) of_.loci[mate][at] = locus_of(read, candidate, best);
-                            });
+            [&](bool is_window, uint32_t c, const WindowBest& best) {
+                const bool fits = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
+                const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
+                found.loci += count_bits(mask);
+                if (!is_window) return;
+                const uint64_t candidate = own_.workspace.candidates[c];
+                const uint32_t seed_hits = candidate_seed_hits(candidate);
+                if (best_of) best_of[c] = packed(best);
+                if (!fits) failed = seed_hits > failed ? seed_hits : failed;
+                else if (at < launch_.max_loci) of_.loci[mate][at] = locus_of(read, candidate, best);
+            });
         failed = group_.largest(failed);
         found.failed = failed > found.failed ? failed : found.failed;
         set(mate, found);
@@ -168,11 +170,13 @@ private:
         for (int strand = 0; strand < 2; strand++)
             for (uint32_t contig = 0; contig < uint32_t(target_.contigs); contig++) {
                 const int64_t left = target_.contig_offsets[contig];
-                const int64_t count = windows_everywhere(left, target_.contig_offsets[contig + 1], read.length, read.limit);
+                const int64_t count =
+                    windows_everywhere(left, target_.contig_offsets[contig + 1], read.length, read.limit);
                 for (int64_t first = 0; first < count; first += at_once) {
                     for (int64_t i = first + group_.lane(); i < count && i < first + at_once; i += Group::kLanes) {
                         const int64_t begin = window_everywhere(left, i, read.limit);
-                        add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, strand != 0, 0, 0, begin, begin + columns);
+                        add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, strand != 0, 0,
+                            0, begin, begin + columns);
                     }
                     search_added(mate);
                 }
@@ -184,7 +188,8 @@ private:
     GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
         const MapRead read = of_.mates[mate].read;
         uint64_t* const hits = own_.workspace.hits;
-        const uint32_t capacity = own_.workspace.max_hits, minimum = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
+        const uint32_t capacity = own_.workspace.max_hits,
+                       minimum = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
@@ -210,7 +215,8 @@ private:
     }
 
     // Adds the hits before a position; returns the number of hits, or the number needed if they do not fit.
-    GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t capacity) {
+    GPUALIGN_HD_CALL uint32_t take_hits(
+        const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t capacity) {
         const SeedMemory& memory = own_.seeds;
         const auto hits_before = [&](uint32_t s) {  // index of the first entry at or after the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
@@ -235,8 +241,8 @@ private:
             uint32_t together;
             uint64_t* out = own_.workspace.hits + count + group_.sum_before(end - begin, together);
             for (uint32_t i = begin; i < end; i++)
-                *out++ = hit_of(target_.index.entries[memory.seeds.first[s] + i], int32_t(memory.seed_at[s] >> 1), memory.seed_at[s] & 1,
-                                read.length, rules_.k);
+                *out++ = hit_of(target_.index.entries[memory.seeds.first[s] + i], int32_t(memory.seed_at[s] >> 1),
+                    memory.seed_at[s] & 1, read.length, rules_.k);
             if (s < seeds) memory.seeds.start[s] = end;
             count += together;
         }
@@ -255,20 +261,22 @@ private:
                 if (hit_line(hits[from]) < first_line[reverse]) first_line[reverse] = hit_line(hits[from]);
             } else if (any_path(hits, count, from, to, read.limit, minimum)) {
                 for_each_candidate(target_, read.length, read.limit, hits, from, to,
-                                   [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                                       add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, reverse, seed_hits,
-                                                  diagonal, begin, end);
-                                   });
+                    [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                        add_window(group_, target_, own_.workspace, &of_.mates[first_].windows, contig, reverse,
+                            seed_hits, diagonal, begin, end);
+                    });
             }
         });
         for (uint64_t& line : first_line) line = ~group_.largest(~line);
-        return keep_keys(group_, hits, count, [&](uint64_t hit) { return hit_line(hit) >= first_line[hit_reverse(hit)]; });
+        return keep_keys(
+            group_, hits, count, [&](uint64_t hit) { return hit_line(hit) >= first_line[hit_reverse(hit)]; });
     }
 
     GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
         const int64_t begin = own_.workspace.window_begin[candidate_window(candidate)];
-        return end_to_end_locus(0, read.length, read.ambiguous, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
-                           int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
+        return end_to_end_locus(0, read.length, read.ambiguous, rules_.scores, contig_of(target_, begin),
+            candidate_reverse(candidate), int32_t(candidate_seed_hits(candidate)), int32_t(best.distance),
+            begin + best.end);
     }
 
     const Group& group_;

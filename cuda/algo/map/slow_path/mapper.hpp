@@ -13,13 +13,13 @@
 
 namespace gpualign {
 
-template <bool LongGaps, class Group>
-class SlowPathMapper {
+template <bool LongGaps, class Group> class SlowPathMapper {
     using Template = SlowPathTemplate<LongGaps, Group>;
     using Loci = typename Template::Loci;
 
 public:
-    GPUALIGN_HD SlowPathMapper(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, uint32_t number)
+    GPUALIGN_HD SlowPathMapper(
+        const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, uint32_t number)
         : group_(group), launch_(launch), batch_(launch.batch), memory_(memory), of_(template_of(launch, number)),
           own_(group, launch, memory, of_) {}
 
@@ -78,14 +78,18 @@ public:
     }
 
     // Writes every step-th of the records, from `from` on.
-    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) { SlowPathRecords<LongGaps, Group>(own_).write(from, step); }
+    GPUALIGN_HOST_DEVICE void write(uint32_t from, uint32_t step) {
+        SlowPathRecords<LongGaps, Group>(own_).write(from, step);
+    }
     GPUALIGN_HD void end() {
         if (*of_.status && own_.first_lane()) SlowPathRecords<LongGaps, Group>(own_).leave();
     }
 
 private:
     GPUALIGN_HD const ChainBatch& chains() const { return launch_.chains[launch_.round]; }
-    GPUALIGN_HD bool wants_chains(int mate) const { return mate < of_.count && of_.mates[mate].depth.max_hits != 0 && !own_.ended(); }
+    GPUALIGN_HD bool wants_chains(int mate) const {
+        return mate < of_.count && of_.mates[mate].depth.max_hits != 0 && !own_.ended();
+    }
 
     GPUALIGN_HOST_DEVICE void begin(int mate) {
         const uint32_t r = own_.read_number(mate);
@@ -95,7 +99,8 @@ private:
             MateState state{};
             state.read = query_of(launch_.chains[0], r).read;
             state.read.tie_break = batch_.tie_breaks[r];
-            allow_edits(state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_ambiguous(state.read));
+            allow_edits(
+                state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_ambiguous(state.read));
             state.chained = maps_as_long(batch_.rules, state.read.length);
             state.chains = state.chained ? MateState::kLongChains : uint8_t(0);
             of_.mates[mate] = state;
@@ -129,15 +134,16 @@ private:
         const MapWorkspace& workspace = memory_.finder.workspace;
         const int32_t limit = 2 * read.limit;
         search_long_windows(group_, read, batch_.target, workspace, memory_.finder.columns, 0, windows,
-                            [&](bool is_window, uint32_t c, const WindowBest& best) {
-                                if (is_window) workspace.hits[c] = packed(best);
-                            });
+            [&](bool is_window, uint32_t c, const WindowBest& best) {
+                if (is_window) workspace.hits[c] = packed(best);
+            });
         for (uint32_t w = 0; w < windows && !own_.ended(); w++) {
             const WindowBest best = unpacked(workspace.hits[w]);
             const uint64_t candidate = workspace.candidates[w];
             const int64_t begin = workspace.window_begin[candidate_window(candidate)];
             const int64_t columns = workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
-            const MateBand on = clipped_mate_band(read.length, limit, begin, begin + columns, int32_t(best.distance), begin + best.end);
+            const MateBand on =
+                clipped_mate_band(read.length, limit, begin, begin + columns, int32_t(best.distance), begin + best.end);
             if (!on.band) continue;
             const bool reverse = candidate_reverse(candidate);
             const uint32_t contig = contig_of(batch_.target, begin);
@@ -153,7 +159,8 @@ private:
         LocalAlignment own{};
         own.position = task.begin - batch_.target.contig_offsets[contig];
         own.span = reference_span(cigar, cigar + task.operations);
-        set_clipped_mate(batch_.rules.scores, of_.mates[mate].read.length, reverse, cigar[0], cigar[task.operations - 1], task.score, own);
+        set_clipped_mate(batch_.rules.scores, of_.mates[mate].read.length, reverse, cigar[0],
+            cigar[task.operations - 1], task.score, own);
         own.contig = contig;
         own.cigar = task.cigar;
         own.operations = task.operations;

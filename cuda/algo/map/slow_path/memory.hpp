@@ -24,17 +24,18 @@ struct SeedMemory {
 
 // Finds the seeds of the one-substitution variants of a read that the index has; returns their number.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                                   const SeedMemory& memory) {
+GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(
+    const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules, const SeedMemory& memory) {
     uint32_t found = 0;
-    for_each_variant(group, read, rules.k, rules.w, memory.variants, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
-        const uint32_t mask = group.ballot(is), at = found + group.before(mask);
-        if (is) {
-            memory.seed_hashes[at] = hash;
-            memory.seed_at[at] = uint32_t(p) << 1 | uint32_t(reverse);
-        }
-        found += count_bits(mask);
-    });
+    for_each_variant(
+        group, read, rules.k, rules.w, memory.variants, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
+            const uint32_t mask = group.ballot(is), at = found + group.before(mask);
+            if (is) {
+                memory.seed_hashes[at] = hash;
+                memory.seed_at[at] = uint32_t(p) << 1 | uint32_t(reverse);
+            }
+            found += count_bits(mask);
+        });
     group.sync();
     return look_up_seeds(group, target, memory, found, [&](uint32_t s, uint32_t& at) {
         at = memory.seed_at[s];
@@ -80,8 +81,8 @@ GPUALIGN_HOST_DEVICE SeedMemory seed_memory(MemoryCursor& cursor, uint32_t longe
     return memory;
 }
 
-GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
-                                                uint32_t lanes) {
+GPUALIGN_HOST_DEVICE FinderMemory finder_memory(
+    MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci, uint32_t lanes) {
     FinderMemory memory{};
     memory.seeds = seed_memory(cursor, longest, max_seeds);
     memory.workspace.hits = cursor.take<uint64_t>(max_hits);
@@ -98,8 +99,8 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t l
 }
 
 // Lays the memory out from `address` on; `end` is where it ends.
-GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci,
-                                                    uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
+GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds,
+    uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
     MemoryCursor cursor(address);
     SlowPathMemory memory{};
     memory.finder = finder_memory(cursor, longest, max_seeds, max_hits, max_loci, lanes);

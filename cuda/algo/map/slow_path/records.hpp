@@ -6,8 +6,7 @@
 
 namespace gpualign {
 
-template <bool LongGaps, class Group>
-class SlowPathRecords {
+template <bool LongGaps, class Group> class SlowPathRecords {
     using Template = SlowPathTemplate<LongGaps, Group>;
 
 public:
@@ -25,7 +24,8 @@ public:
         if (loci.count && loci.local(choice.locus))
             for (size_t part = 0; part < loci.locals->size(); part++)
                 supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
-        if (secondary + supplementary && !take_overflow(secondary + supplementary, further)) return own_.set_status(MapRecord::kNoSpace);
+        if (secondary + supplementary && !take_overflow(secondary + supplementary, further))
+            return own_.set_status(MapRecord::kNoSpace);
         if (!own_.first_lane()) return;
         MateState& state = own_.of.mates[mate];
         state.choice = choice;
@@ -48,7 +48,8 @@ public:
     GPUALIGN_HD void leave() {
         MapFacts facts{};
         facts.flag = uint16_t(*own_.of.status);
-        for (int mate = 0; mate < own_.of.count; mate++) static_cast<MapFacts&>(batch_.records[own_.read_number(mate)]) = facts;
+        for (int mate = 0; mate < own_.of.count; mate++)
+            static_cast<MapFacts&>(batch_.records[own_.read_number(mate)]) = facts;
     }
 
 private:
@@ -61,7 +62,8 @@ private:
     GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
         const MateState& state = own_.of.mates[mate];
         MapFacts facts{};
-        MapRecord& to = i ? batch_.overflow_records[state.first_overflow + i - 1] : batch_.records[own_.read_number(mate)];
+        MapRecord& to =
+            i ? batch_.overflow_records[state.first_overflow + i - 1] : batch_.records[own_.read_number(mate)];
         if (state.found.loci == 0) {
             facts.flag = kFlagUnmapped;
             return put(to, facts, nullptr, 0, -1);
@@ -90,7 +92,8 @@ private:
         return own[at];
     }
 
-    GPUALIGN_HOST_DEVICE void put_local(MapRecord& to, MapFacts& facts, int mate, const LocalAlignment& local, bool with_quality) {
+    GPUALIGN_HOST_DEVICE void put_local(
+        MapRecord& to, MapFacts& facts, int mate, const LocalAlignment& local, bool with_quality) {
         facts.flag = uint16_t(facts.flag | (local.reverse ? kFlagReverse : 0));
         if (with_quality) facts.mapq = local.mapq;
         facts.contig = local.contig;
@@ -105,14 +108,15 @@ private:
         const int64_t left = batch_.target.contig_offsets[locus.contig];
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
-        if (is_plainly_ungapped(group_, read, locus.reverse, locus.distance, batch_.target, locus.begin, left, batch_.rules.scores)) {
+        if (is_plainly_ungapped(
+                group_, read, locus.reverse, locus.distance, batch_.target, locus.begin, left, batch_.rules.scores)) {
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
             facts.score = ungapped_score(batch_.rules.scores, read.length, locus.distance);
             return put(to, facts, &all, 1, locus.distance);
         }
-        const uint32_t number =
-            own_.align_read(mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
+        const uint32_t number = own_.align_read(
+            mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
         if (number == kNoItem) return;
         const ChainBatch& chains = own_.launch.chains[0];
         const BandTask& task = chains.tasks[0].items[number];
@@ -122,7 +126,8 @@ private:
     }
 
     // Writes a record; a CIGAR goes to overflow records if it is long, as it is whenever the distance exceeds 16 bits.
-    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
+    GPUALIGN_HD_CALL void put(
+        MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
         constexpr uint32_t kLongestNarrow = 0xFFF;
         facts.distance = uint16_t(distance);
         bool wide = operations > MapRecord::kMaxOperations;

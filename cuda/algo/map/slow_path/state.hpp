@@ -16,7 +16,9 @@ struct DeviceLocals {
     // CIGAR operations
     GPUALIGN_HD const uint32_t* cigars() const { return chains->cigars.items; }
     GPUALIGN_HD size_t size() const { return clipped ? 1 : chains->state[read].ranked; }
-    GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
+    GPUALIGN_HD LocalAlignment operator[](size_t i) const {
+        return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i));
+    }
 };
 
 using SlowPathLoci = MixedLoci<DeviceLocals, PackedBases>;
@@ -46,8 +48,9 @@ struct TemplateView {
 
     GPUALIGN_HD SlowPathLoci loci_of(int mate, const MapBatch& batch) const {
         const MateState& state = mates[mate];
-        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.ambiguous, state.found.hits_truncated, nullptr,
-                &batch.rules, {state.read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
+        return {loci[mate], state.found.loci, state.read.length, state.read.limit, state.read.ambiguous,
+            state.found.hits_truncated, nullptr, &batch.rules,
+            {state.read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
     }
 };
 

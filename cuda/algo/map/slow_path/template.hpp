@@ -5,12 +5,12 @@
 
 namespace gpualign {
 
-template <bool LongGaps, class Group>
-class SlowPathTemplate {
+template <bool LongGaps, class Group> class SlowPathTemplate {
 public:
     using Loci = SlowPathLoci;
 
-    GPUALIGN_HD SlowPathTemplate(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, const TemplateView& of)
+    GPUALIGN_HD SlowPathTemplate(
+        const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, const TemplateView& of)
         : group(group), launch(launch), batch(launch.batch), text{launch.batch.target}, memory(memory), of(of) {}
 
     GPUALIGN_HD bool first_lane() const { return group.lane() == 0; }
@@ -20,13 +20,16 @@ public:
     }
     // Whether memory ran out, so that the host will repeat the batch, or the template is given up. Other groups may
     // have caused this, so lane 0 decides for all.
-    GPUALIGN_HD bool ended() const { return group.ballot(first_lane() && (*of.status || overflowed(launch.chains[0]))) != 0; }
+    GPUALIGN_HD bool ended() const {
+        return group.ballot(first_lane() && (*of.status || overflowed(launch.chains[0]))) != 0;
+    }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
     GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
         const MateState& state = of.mates[mate];
-        const ChainBatch& chains = state.chains == MateState::kLongChains ? launch.long_chains : launch.chains[state.chains];
+        const ChainBatch& chains =
+            state.chains == MateState::kLongChains ? launch.long_chains : launch.chains[state.chains];
         return {&chains, text, read_number(mate), state.has_clipped ? &state.clipped : nullptr};
     }
     GPUALIGN_HD int32_t best_score(int mate) const {
@@ -36,7 +39,8 @@ public:
 
     // Best alignment of a read on the diagonals [diagonal, diagonal + band), with clipping; returns the number of the
     // finished task, or kNoItem.
-    GPUALIGN_HD_CALL uint32_t align_read(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
+    GPUALIGN_HD_CALL uint32_t align_read(
+        int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
         using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
         const ChainBatch& chains = launch.chains[0];
         BandTask task{};
@@ -52,11 +56,13 @@ public:
         if (number == kNoItem) return kNoItem;
         const uint64_t bytes = Aligner::Layout::all_bytes(task.rows, task.band);
         if (bytes > launch.band_bytes) {  // the repeated batch may have as much
-            if (bytes <= launch.max_band_bytes && first_lane()) raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
+            if (bytes <= launch.max_band_bytes && first_lane())
+                raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
             set_status(MapRecord::kOnHost);
             return kNoItem;
         }
-        Aligner aligner(group, chains, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
+        Aligner aligner(
+            group, chains, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
         aligner.load();
         const BandEnd end = aligner.sweep(aligner.steps());
         group.sync();

@@ -25,8 +25,8 @@ GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& r
 
 // Like search_window, for any length. Called by one lane.
 template <class Group>
-GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const MapTarget& target, int32_t length, uint32_t begin,
-                                               uint32_t columns, const uint32_t* profile, const ColumnMemory& memory) {
+GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const MapTarget& target, int32_t length,
+    uint32_t begin, uint32_t columns, const uint32_t* profile, const ColumnMemory& memory) {
     const uint32_t words = words_of(uint32_t(length)), last = uint32_t(length - 1) % kBasesPerWord;
     uint32_t *up = memory.up + group.lane(), *down = memory.down + group.lane();
     for (uint32_t w = 0; w < words; w++) {
@@ -60,7 +60,7 @@ GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const Map
 // Calls found(is window, index, best) for the windows [from, to), a lane each; lanes without a window call it, too.
 template <class Group, class Found>
 GPUALIGN_HOST_DEVICE void search_long_windows(const Group& group, const MapRead& read, const MapTarget& target,
-                                          const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, Found&& found) {
+    const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, Found&& found) {
     make_long_profile(group, read, memory.profile);
     const uint32_t words = words_of(uint32_t(read.length));
     for (uint32_t base = from; base < to; base += Group::kLanes) {
@@ -70,8 +70,8 @@ GPUALIGN_HOST_DEVICE void search_long_windows(const Group& group, const MapRead&
             const uint64_t candidate = workspace.candidates[c];
             const uint32_t window = candidate_window(candidate);
             best = search_long_window(group, target, read.length, workspace.window_begin[window],
-                                      workspace.window_columns[window] & ~kClippedWindow,
-                                      memory.profile + candidate_reverse(candidate) * 5 * words, memory);
+                workspace.window_columns[window] & ~kClippedWindow,
+                memory.profile + candidate_reverse(candidate) * 5 * words, memory);
         }
         found(c < to, c, best);
     }

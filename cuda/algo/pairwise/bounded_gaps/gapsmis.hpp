@@ -38,11 +38,11 @@ constexpr int32_t no_score = INT32_MIN;
 
 // The scoring in the scale above.
 struct Model {
-    int32_t gaps;      // K
-    int32_t opening;   // open - extend: what a gap costs here, whatever its length
-    int32_t extend;    // the cost of one more symbol, paid in advance
-    int32_t ends;      // Ends
-    int32_t unreached; // stands for minus infinity
+    int32_t gaps;  // K
+    int32_t opening;  // open - extend: what a gap costs here, whatever its length
+    int32_t extend;  // the cost of one more symbol, paid in advance
+    int32_t ends;  // Ends
+    int32_t unreached;  // stands for minus infinity
 
     // G_q on the border of the matrix, `distance` symbols from its corner: one gap, or nothing.
     GPUALIGN_HD int32_t border(int32_t q, int32_t distance) const {
@@ -66,8 +66,8 @@ struct Model {
 // The value that stands for minus infinity where values are `bits` wide and symbols score smallest..largest (plain
 // scores), or 0 where the values of an m x n matrix do not fit. An unreached value never overtakes a reached one and
 // never wraps around: along a path a value rises by at most `up` and falls by at most `down`.
-GPUALIGN_HD int32_t unreached_value(const Model& model, int32_t bits, int64_t m, int64_t n, int64_t smallest,
-                                    int64_t largest) {
+GPUALIGN_HD int32_t unreached_value(
+    const Model& model, int32_t bits, int64_t m, int64_t n, int64_t smallest, int64_t largest) {
     const int64_t step_up = largest + 2 * int64_t(model.extend), step_down = -(smallest + 2 * int64_t(model.extend));
     const int64_t symbols = m < n ? m : n;
     const int64_t openings = int64_t(model.gaps) * (model.opening < 0 ? -int64_t(model.opening) : model.opening);
@@ -98,27 +98,24 @@ GPUALIGN_HD Best best_without_text(const Model& model, int32_t m, int32_t n) {
     return best;
 }
 
-// A copy through registers; gpualign/native/pairwise/bounded_gaps/lanes.hpp has one for Vec, which GCC would copy in memory.
-template <class Word>
-GPUALIGN_HD Word copy_of(const Word& word) { return word; }
+// A copy through registers; gpualign/native/pairwise/bounded_gaps/lanes.hpp has one for Vec, which GCC would copy in
+// memory.
+template <class Word> GPUALIGN_HD Word copy_of(const Word& word) { return word; }
 
-template <class Word>
-GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
+template <class Word> GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
 
 // Directions of one cell, for each layer q >= 1 four bits (Strict: eight, of which five count).
 enum Direction : int32_t {
-    takes_gap = 1,     // G_q is D_q or I_q and more than the paired symbols give
+    takes_gap = 1,  // G_q is D_q or I_q and more than the paired symbols give
     takes_insert = 2,  // of the two, I_q is more
-    delete_runs = 4,   // D_q to the right of this cell began further left than here
-    insert_runs = 8,   // I_q below this cell began further up than here
-    either_gap = 16    // Strict: D_q and I_q are both more than the paired symbols give
+    delete_runs = 4,  // D_q to the right of this cell began further left than here
+    insert_runs = 8,  // I_q below this cell began further up than here
+    either_gap = 16  // Strict: D_q and I_q are both more than the paired symbols give
 };
 
-template <bool Strict>
-constexpr int direction_bits = Strict ? 8 : 4;
+template <bool Strict> constexpr int direction_bits = Strict ? 8 : 4;
 
-template <class Word, class Mask>
-GPUALIGN_HD Word flag(Mask mask, Direction direction, int shift) {
+template <class Word, class Mask> GPUALIGN_HD Word flag(Mask mask, Direction direction, int shift) {
     return select(mask, Word(int32_t(uint32_t(direction) << shift)), Word(0));
 }
 
@@ -184,8 +181,7 @@ struct Gap {
 // Walks an alignment back from its end; it can stop at a row and go on when earlier rows' directions are at hand.
 // Ties: symbols are paired before a gap is taken, a gap in the pattern (D) before one in the text (I), and a gap ends
 // as soon as it can; so gaps lie as far left as they can.
-template <bool Strict>
-struct Walker {
+template <bool Strict> struct Walker {
     int32_t i, j, layer;
     int32_t length = 0;  // symbols of the open gap
     bool deleting = false, inserting = false;
@@ -195,17 +191,27 @@ struct Walker {
 
     // Goes up to row `floor`. `directions(i, j, q)` gives the four bits of layer q >= 1, 1 <= j, floor < i.
     // The gap taken in layer q goes to gaps[q - 1].
-    template <class Directions>
-    GPUALIGN_HD void advance(const Directions& directions, int32_t floor, Gap* gaps) {
+    template <class Directions> GPUALIGN_HD void advance(const Directions& directions, int32_t floor, Gap* gaps) {
         while (i > floor && j > 0) {
             const int32_t bits = layer > 0 ? directions(i, j, layer) : 0;
             if (deleting) {
-                if (bits & delete_runs) { length++; j--; } else { end_gap(gaps); }
+                if (bits & delete_runs) {
+                    length++;
+                    j--;
+                } else {
+                    end_gap(gaps);
+                }
             } else if (inserting) {
-                if (bits & insert_runs) { length++; i--; } else { end_gap(gaps); }
+                if (bits & insert_runs) {
+                    length++;
+                    i--;
+                } else {
+                    end_gap(gaps);
+                }
             } else if (gap_here(bits)) {
                 length = 1;
-                if (inserting) i--; else j--;
+                if (inserting) i--;
+                else j--;
             } else {
                 i--;
                 j--;

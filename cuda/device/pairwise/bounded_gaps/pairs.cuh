@@ -58,8 +58,7 @@ struct OnePair {
 };
 
 // One pair in 32-bit arithmetic; scores from a table in shared memory.
-template <int width>
-struct Single {
+template <int width> struct Single {
     using Word = int32_t;
     static constexpr int pairs = 1;
     OnePair pair;
@@ -77,7 +76,9 @@ struct Single {
         GPUALIGN_UNROLL
         for (int c = 0; c < width; c++) column_code[c] = before + c < pair.n ? pair.text[before + c] : 0;
     }
-    __device__ __forceinline__ void start_row(int32_t i) { row = table + (i <= pair.m ? pair.pattern[i - 1] * symbols : 0); }
+    __device__ __forceinline__ void start_row(int32_t i) {
+        row = table + (i <= pair.m ? pair.pattern[i - 1] * symbols : 0);
+    }
     __device__ __forceinline__ Word score(int c) const { return row[column_code[c]]; }
     __device__ __forceinline__ bool ends_at(int32_t i) const { return i == pair.m; }
     template <class Columns>
@@ -88,13 +89,14 @@ struct Single {
             for (int q = 0; q <= GAPS; q++) pair.offer(model, g[c][q], q, before + c + 1);
         }
     }
-    __device__ void write(const Batch& batch, const Model& model, bool traced) const { pair.write(batch, model, traced); }
+    __device__ void write(const Batch& batch, const Model& model, bool traced) const {
+        pair.write(batch, model, traced);
+    }
 };
 
 // Two pairs in 16 bits each; the scores of pattern symbols 0..3 against a column's symbol are four bytes, and one
 // byte permutation picks both pairs' scores, signs extended. Other: pattern symbols >= 4 score `other` everywhere.
-template <int width, bool Other>
-struct Packed {
+template <int width, bool Other> struct Packed {
     using Word = int16x2;
     static constexpr int pairs = 2;
     OnePair pair[2];

@@ -15,10 +15,10 @@ namespace gapsmis {
 
 // One warp's memory. Null where a kernel does not need it.
 struct Workspace {
-    uint32_t* edges;        // (rows, 2K+1, 32 / lanes): G_0..G_K and D_1..D_K right of the last strip of a pass
+    uint32_t* edges;  // (rows, 2K+1, 32 / lanes): G_0..G_K and D_1..D_K right of the last strip of a pass
     uint32_t* checkpoints;  // (bands - 1, passes, width * (2K+1), 32): the columns' state below each band but the last
-    uint32_t* directions;   // (passes, band, 32, words): of the band at hand
-    int32_t band;           // rows whose directions are kept at once
+    uint32_t* directions;  // (passes, band, 32, words): of the band at hand
+    int32_t band;  // rows whose directions are kept at once
 };
 
 __device__ __forceinline__ uint32_t raw(int32_t word) { return uint32_t(word); }
@@ -27,8 +27,7 @@ __device__ __forceinline__ void from_raw(int32_t& word, uint32_t bits) { word = 
 __device__ __forceinline__ void from_raw(int16x2& word, uint32_t bits) { word.bits = bits; }
 
 // Stores `count` words at an address that is a multiple of them.
-template <int count>
-__device__ __forceinline__ void store_words(uint32_t* to, const uint32_t* words) {
+template <int count> __device__ __forceinline__ void store_words(uint32_t* to, const uint32_t* words) {
     if (count % 4 == 0) {
         GPUALIGN_UNROLL
         for (int w = 0; w < count; w += 4)
@@ -43,8 +42,7 @@ __device__ __forceinline__ void store_words(uint32_t* to, const uint32_t* words)
 }
 
 // How the directions of a strip's row lie in words.
-template <int width, bool Strict>
-struct DirectionLayout {
+template <int width, bool Strict> struct DirectionLayout {
     static constexpr int layer_bits = direction_bits<Strict>;
     static constexpr int layers_per_word = 32 / layer_bits;
     static constexpr int used = GAPS * layer_bits;
@@ -52,8 +50,7 @@ struct DirectionLayout {
     static constexpr int cell_words = (cell_bits + 31) / 32;
     static constexpr int words = width * cell_bits / 32;
 
-    template <class Word>
-    static __device__ __forceinline__ void pack(uint32_t* strip, const Word* cell, int c) {
+    template <class Word> static __device__ __forceinline__ void pack(uint32_t* strip, const Word* cell, int c) {
         static_assert(width * cell_bits % 32 == 0, "a strip's directions fill whole words");
         if (cell_bits < 32) {
             strip[c * cell_bits / 32] |= raw(cell[0]) << (c * cell_bits % 32);
@@ -69,8 +66,7 @@ struct DirectionLayout {
 };
 
 // The work of one warp on the pairs that its lanes hold. All lanes call every member together.
-template <class Pairs, int width, int lanes, bool Strict>
-struct WarpTask {
+template <class Pairs, int width, int lanes, bool Strict> struct WarpTask {
     using Word = typename Pairs::Word;
     using Layout = DirectionLayout<width, Strict>;
     static constexpr int K = GAPS;
@@ -83,7 +79,8 @@ struct WarpTask {
     int32_t rows, passes;  // of the longest pair in the warp
     const int lane, group, rank;
 
-    __device__ WarpTask(const Batch& batch, const Model& model, const Workspace& work, const Pairs& scoring, int64_t task)
+    __device__ WarpTask(
+        const Batch& batch, const Model& model, const Workspace& work, const Pairs& scoring, int64_t task)
         : pairs(scoring), model(model), work(work), lane(threadIdx.x % 32), group(lane / lanes), rank(lane % lanes) {
         pairs.load(batch, model, task * groups + group);
         rows = warp_max(pairs.rows());
@@ -93,8 +90,7 @@ struct WarpTask {
 
     // Rows first+1..last over the whole text, from the top or from the checkpoint of row `first`. Trace keeps the
     // directions; `answer` offers the rows where patterns end, Save writes a checkpoint below each band.
-    template <bool Trace, bool Save>
-    __device__ void sweep(int32_t first, int32_t last, bool answer) {
+    template <bool Trace, bool Save> __device__ void sweep(int32_t first, int32_t last, bool answer) {
         for (int32_t pass = 0; pass < passes; pass++) {
             const int32_t before = (pass * lanes + rank) * width;  // columns left of this strip
             Word g[width][K + 1], inserts[width][K + 1], right_d[K + 1], above_left[K + 1], ahead[state];
@@ -156,8 +152,7 @@ struct WarpTask {
     }
 
     // All rows: the answer, and with Save the checkpoints of a later traceback.
-    template <bool Save>
-    __device__ void align() {
+    template <bool Save> __device__ void align() {
         sweep<false, Save>(0, rows, true);
         gather();
     }
@@ -176,8 +171,8 @@ private:
     }
 
     template <bool Trace>
-    __device__ __forceinline__ void row(Word (&g)[width][K + 1], Word (&inserts)[width][K + 1], const Word (&left_g)[K + 1],
-                                        Word (&left_d)[K + 1], Word (&above_left)[K + 1], uint32_t* bits) {
+    __device__ __forceinline__ void row(Word (&g)[width][K + 1], Word (&inserts)[width][K + 1],
+        const Word (&left_g)[K + 1], Word (&left_d)[K + 1], Word (&above_left)[K + 1], uint32_t* bits) {
         Word corner[K + 1];
         GPUALIGN_UNROLL
         for (int q = 0; q <= K; q++) {
@@ -187,14 +182,15 @@ private:
         GPUALIGN_UNROLL
         for (int c = 0; c < width; c++) {
             Word of_cell[Layout::cell_words > 0 ? Layout::cell_words : 1];
-            cell<Word, Strict, Trace, Layout::layers_per_word>(K, pairs.score(c), g[c], inserts[c], left_d, corner, of_cell);
+            cell<Word, Strict, Trace, Layout::layers_per_word>(
+                K, pairs.score(c), g[c], inserts[c], left_d, corner, of_cell);
             if constexpr (Trace && K > 0) Layout::pack(bits, of_cell, c);
         }
     }
 
     // The strip's columns and the column left of them at row `first`.
     __device__ __forceinline__ void begin_strip(Word (&g)[width][K + 1], Word (&inserts)[width][K + 1],
-                                                Word (&above_left)[K + 1], int32_t first, int32_t pass, int32_t before) {
+        Word (&above_left)[K + 1], int32_t first, int32_t pass, int32_t before) {
         if (first == 0) {
             GPUALIGN_UNROLL
             for (int c = 0; c < width; c++) {
@@ -215,7 +211,8 @@ private:
             }
         }
         // the neighbour's last column: the lane to the left, or the group's last lane one pass earlier
-        const uint32_t* neighbor_state = rank > 0 ? saved + lane - 1 : strip_state(first, max(pass - 1, 0)) + lane + lanes - 1;
+        const uint32_t* neighbor_state =
+            rank > 0 ? saved + lane - 1 : strip_state(first, max(pass - 1, 0)) + lane + lanes - 1;
         GPUALIGN_UNROLL
         for (int q = 0; q <= K; q++) {
             above_left[q] = Pairs::both(model.border(q, first));
@@ -223,8 +220,8 @@ private:
         }
     }
 
-    __device__ __forceinline__ void save_strip(const Word (&g)[width][K + 1], const Word (&inserts)[width][K + 1],
-                                               int32_t i, int32_t pass) {
+    __device__ __forceinline__ void save_strip(
+        const Word (&g)[width][K + 1], const Word (&inserts)[width][K + 1], int32_t i, int32_t pass) {
         uint32_t* saved = strip_state(i, pass);
         GPUALIGN_UNROLL
         for (int c = 0; c < width; c++) {
@@ -237,8 +234,8 @@ private:
     }
 
     // What enters a strip from the left in row i: from the lane to the left, or what load_edge fetched ahead.
-    __device__ __forceinline__ void take_edge(Word (&left_g)[K + 1], Word (&left_d)[K + 1], const Word (&right_g)[K + 1],
-                                              const Word (&right_d)[K + 1], const Word (&ahead)[state]) {
+    __device__ __forceinline__ void take_edge(Word (&left_g)[K + 1], Word (&left_d)[K + 1],
+        const Word (&right_g)[K + 1], const Word (&right_d)[K + 1], const Word (&ahead)[state]) {
         GPUALIGN_UNROLL
         for (int q = 0; q <= K; q++) {
             left_g[q] = ahead[q];
@@ -263,7 +260,8 @@ private:
             }
         } else if (rank == 0) {
             GPUALIGN_UNROLL
-            for (int w = 0; w < state; w++) from_raw(ahead[w], work.edges[(int64_t(i - 1) * state + w) * groups + group]);
+            for (int w = 0; w < state; w++)
+                from_raw(ahead[w], work.edges[(int64_t(i - 1) * state + w) * groups + group]);
         }
     }
 

@@ -50,10 +50,9 @@ void append_cigar(std::string& out, const int32_t* list, int32_t gaps, int64_t p
 }
 
 nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name_offsets, Input<uint8_t> text_names,
-                       Input<int64_t> text_name_offsets, Input<int64_t> pattern_offsets, Input<int64_t> text_offsets,
-                       Input<int32_t> pattern_ids, Input<int32_t> text_ids, Input<int32_t> score, Input<int32_t> gaps,
-                       Input<int32_t> start, Input<int32_t> end, Input<int32_t> gap_list, int max_gaps, bool traced,
-                       int scale) {
+    Input<int64_t> text_name_offsets, Input<int64_t> pattern_offsets, Input<int64_t> text_offsets,
+    Input<int32_t> pattern_ids, Input<int32_t> text_ids, Input<int32_t> score, Input<int32_t> gaps,
+    Input<int32_t> start, Input<int32_t> end, Input<int32_t> gap_list, int max_gaps, bool traced, int scale) {
     const size_t n = pattern_ids.size();
     if (text_ids.size() != n || score.size() != n || gaps.size() != n || start.size() != n || end.size() != n ||
         (traced && gap_list.size() != 3 * n * size_t(max_gaps)))
@@ -95,11 +94,11 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
 
 void bind_gapsmis_format(nb::module_& m) {
     m.def("gapsmis_rows", &gapsmis_rows, nb::arg("pattern_names"), nb::arg("pattern_name_offsets"),
-          nb::arg("text_names"), nb::arg("text_name_offsets"), nb::arg("pattern_offsets"), nb::arg("text_offsets"),
-          nb::arg("pattern_ids"), nb::arg("text_ids"), nb::kw_only(), nb::arg("score"), nb::arg("gaps"), nb::arg("start"),
-          nb::arg("end"), nb::arg("gap_list"), nb::arg("max_gaps"), nb::arg("traced"), nb::arg("scale"),
-          "Rows of `pairwise --max-gaps`; scores are divided by scale. Without traceback the columns gaps, tstart and "
-          "cigar are left out.");
+        nb::arg("text_names"), nb::arg("text_name_offsets"), nb::arg("pattern_offsets"), nb::arg("text_offsets"),
+        nb::arg("pattern_ids"), nb::arg("text_ids"), nb::kw_only(), nb::arg("score"), nb::arg("gaps"), nb::arg("start"),
+        nb::arg("end"), nb::arg("gap_list"), nb::arg("max_gaps"), nb::arg("traced"), nb::arg("scale"),
+        "Rows of `pairwise --max-gaps`; scores are divided by scale. Without traceback the columns gaps, tstart and "
+        "cigar are left out.");
 }
 
 }  // namespace gpualign

@@ -24,8 +24,7 @@ void align_group(const Job& job, const Pair* pairs, int used, int32_t unreached)
     Group<Word, fixed_gaps, Strict>(model, job.scoring, pairs, used).align(job.results);
 }
 
-template <int fixed_gaps, bool Strict>
-void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
+template <int fixed_gaps, bool Strict> void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
     using Narrow = Vec<int16_t>;
     using Wide = Vec<int32_t>;
     // What K alone decides is worth a build of its own only for the word that nearly all pairs use.
@@ -39,7 +38,8 @@ void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
         };
         const Pair* group = pairs.data() + first;
         size_t used = std::min(pairs.size() - first, size_t(Narrow::lanes));
-        if (!job.scoring.by_equality) {  // lanes that share a text share a profile, which looking up symbols cannot match
+        if (!job.scoring
+                .by_equality) {  // lanes that share a text share a profile, which looking up symbols cannot match
             size_t same = 1;
             while (same < used && group[same].text == group->text) same++;
             if (4 * same >= used) used = same;
@@ -71,7 +71,8 @@ void align(const Job& job, const std::vector<Pair>& pairs) {
 }
 
 Scoring read_scoring(Input<int16_t> table, int symbols) {
-    if (symbols < 1 || table.size() != size_t(symbols) * size_t(symbols)) throw nb::value_error("table must be symbols x symbols");
+    if (symbols < 1 || table.size() != size_t(symbols) * size_t(symbols))
+        throw nb::value_error("table must be symbols x symbols");
     Scoring scoring{table.data(), symbols, true, 0, 0, 0, INT32_MAX, INT32_MIN};
     for (size_t k = 0; k < table.size(); k++) {
         scoring.smallest = std::min<int32_t>(scoring.smallest, table.data()[k]);
@@ -90,8 +91,7 @@ Scoring read_scoring(Input<int16_t> table, int symbols) {
 }
 
 std::vector<Pair> sorted_pairs(const uint8_t* patterns, Input<int64_t> pattern_offsets, const uint8_t* texts,
-                               Input<int64_t> text_offsets, Input<int32_t> pattern_ids, Input<int32_t> text_ids,
-                               bool by_text) {
+    Input<int64_t> text_offsets, Input<int32_t> pattern_ids, Input<int32_t> text_ids, bool by_text) {
     std::vector<Pair> pairs(pattern_ids.size());
     for (size_t k = 0; k < pairs.size(); k++) {
         const int32_t p = pattern_ids.data()[k], t = text_ids.data()[k];
@@ -111,10 +111,11 @@ std::vector<Pair> sorted_pairs(const uint8_t* patterns, Input<int64_t> pattern_o
 }
 
 auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Input<uint8_t> texts,
-                   Input<int64_t> text_offsets, Input<int32_t> pattern_ids, Input<int32_t> text_ids,
-                   Input<int16_t> table, int symbols, int gaps, int open, int extend, int ends, bool traceback) {
+    Input<int64_t> text_offsets, Input<int32_t> pattern_ids, Input<int32_t> text_ids, Input<int16_t> table, int symbols,
+    int gaps, int open, int extend, int ends, bool traceback) {
     if (pattern_ids.size() != text_ids.size()) throw nb::value_error("pattern_ids and text_ids differ in length");
-    if (gaps < 0 || gaps > 64 || open < 0 || extend < 0) throw nb::value_error("gaps, open and extend are out of range");
+    if (gaps < 0 || gaps > 64 || open < 0 || extend < 0)
+        throw nb::value_error("gaps, open and extend are out of range");
     const size_t n = pattern_ids.size();
     std::vector<int32_t> score(n), count(n), start(n), end(n);
     std::vector<int32_t> list(traceback ? 3 * n * size_t(gaps) : 0);
@@ -125,16 +126,17 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
         Gap nowhere{};
         if (traceback && list.empty()) gap_list = &nowhere;  // K = 0 has a traceback without gaps
         Job job{{gaps, open - extend, extend, ends, 0}, read_scoring(table, symbols),
-                {score.data(), count.data(), start.data(), end.data(), gap_list}};
+            {score.data(), count.data(), start.data(), end.data(), gap_list}};
         const auto pairs = sorted_pairs(patterns.data(), pattern_offsets, texts.data(), text_offsets, pattern_ids,
-                                        text_ids, !job.scoring.by_equality);
+            text_ids, !job.scoring.by_equality);
         align(job, pairs);
     }
     return tuple_of(to_numpy(std::move(score)), to_numpy(std::move(count)), to_numpy(std::move(start)),
-                          to_numpy(std::move(end)), to_numpy(std::move(list)));
+        to_numpy(std::move(end)), to_numpy(std::move(list)));
 }
 
-// Sorts by a 32-bit key, the largest first, keeping the order of equal ones; 16 bits at a time, and not where they agree.
+// Sorts by a 32-bit key, the largest first, keeping the order of equal ones; 16 bits at a time, and not where they
+// agree.
 void sort_descending(std::vector<int32_t>& order, const std::vector<int32_t>& keys) {
     std::vector<int32_t> sorted(order.size());
     std::vector<int32_t> offsets(1 << 16);
@@ -155,7 +157,7 @@ void sort_descending(std::vector<int32_t>& order, const std::vector<int32_t>& ke
 }
 
 auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, Input<int32_t> pattern_ids,
-                   Input<int32_t> text_ids, int64_t warp_cells, int64_t thread_pairs) {
+    Input<int32_t> text_ids, int64_t warp_cells, int64_t thread_pairs) {
     const size_t n = pattern_ids.size();
     std::vector<int32_t> by_warp, by_thread, rows(n), columns(n);
     std::vector<int32_t> longest(4);
@@ -185,8 +187,8 @@ auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, 
     return tuple_of(to_numpy(std::move(by_warp)), to_numpy(std::move(by_thread)), to_numpy(std::move(longest)));
 }
 
-int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest, int gaps, int open, int extend,
-                      int ends) {
+int gapsmis_unreached(
+    int bits, int64_t m, int64_t n, int smallest, int largest, int gaps, int open, int extend, int ends) {
     return unreached_value(Model{gaps, open - extend, extend, ends, 0}, bits, m, n, smallest, largest);
 }
 
@@ -196,20 +198,20 @@ int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest,
 void bind_gapsmis(nb::module_& m) {
     using namespace nb::literals;
     m.def("gapsmis_align", &gapsmis::gapsmis_align, "patterns"_a, "pattern_offsets"_a, "texts"_a, "text_offsets"_a,
-          "pattern_ids"_a, "text_ids"_a, nb::kw_only(), "table"_a, "symbols"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
-          "traceback"_a,
-          "Align pairs with at most `gaps` gaps. Sequences are uint8 codes < symbols, flat, with int64 offsets; table is "
-          "int16 (symbols * symbols,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
-          "int32 (pairs,) score, gaps, start, end (text, half-open; -1 where no alignment exists) and the gaps as int32 "
-          "(pairs * gaps * 3,): pattern symbols before, text symbols before, length (> 0: symbols of the pattern).");
+        "pattern_ids"_a, "text_ids"_a, nb::kw_only(), "table"_a, "symbols"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
+        "traceback"_a,
+        "Align pairs with at most `gaps` gaps. Sequences are uint8 codes < symbols, flat, with int64 offsets; table is "
+        "int16 (symbols * symbols,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
+        "int32 (pairs,) score, gaps, start, end (text, half-open; -1 where no alignment exists) and the gaps as int32 "
+        "(pairs * gaps * 3,): pattern symbols before, text symbols before, length (> 0: symbols of the pattern).");
     m.def("gapsmis_order", &gapsmis::gapsmis_order, "pattern_offsets"_a, "text_offsets"_a, "pattern_ids"_a,
-          "text_ids"_a, "warp_cells"_a, "thread_pairs"_a,
-          "Pairs by pattern and text length, longest first: int32 indices of those that get a warp each (more than "
-          "warp_cells cells, or all where fewer than thread_pairs remain) and of the others; and int32 (4,) the longest "
-          "pattern and text of either.");
-    m.def("gapsmis_unreached", &gapsmis::gapsmis_unreached, "bits"_a, "m"_a, "n"_a, nb::kw_only(), "smallest"_a, "largest"_a, "gaps"_a,
-          "open"_a, "extend"_a, "ends"_a,
-          "Minus infinity in words of so many bits for patterns up to m and texts up to n, or 0 where they do not fit.");
+        "text_ids"_a, "warp_cells"_a, "thread_pairs"_a,
+        "Pairs by pattern and text length, longest first: int32 indices of those that get a warp each (more than "
+        "warp_cells cells, or all where fewer than thread_pairs remain) and of the others; and int32 (4,) the longest "
+        "pattern and text of either.");
+    m.def("gapsmis_unreached", &gapsmis::gapsmis_unreached, "bits"_a, "m"_a, "n"_a, nb::kw_only(), "smallest"_a,
+        "largest"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
+        "Minus infinity in words of so many bits for patterns up to m and texts up to n, or 0 where they do not fit.");
 }
 
 }  // namespace gpualign

@@ -1,4 +1,5 @@
-// Bounded-gap alignment of as many pairs at once as a word has lanes: the rows of algo/pairwise/bounded_gaps/gapsmis.hpp over arrays.
+// Bounded-gap alignment of as many pairs at once as a word has lanes: the rows of
+// algo/pairwise/bounded_gaps/gapsmis.hpp over arrays.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,36 +11,30 @@
 
 namespace gpualign {
 
-template <class T>
-GPUALIGN_HD Vec<T> copy_of(const Vec<T>& word) { return Vec<T>(word.v); }
+template <class T> GPUALIGN_HD Vec<T> copy_of(const Vec<T>& word) { return Vec<T>(word.v); }
 
 namespace gapsmis {
 
-template <class Word>
-struct Lanes;
-template <class T>
-struct Lanes<Vec<T>> {
+template <class Word> struct Lanes;
+template <class T> struct Lanes<Vec<T>> {
     using Scalar = T;
     static constexpr int count = Vec<T>::lanes;
     static T get(const Vec<T>& word, int lane) { return word[lane]; }
     static void set(Vec<T>& word, int lane, T value) { word.set(lane, value); }
     // value(lane) for the first `used` lanes, written as an array: lane by lane the vector would go through memory
     // each time.
-    template <class Value>
-    static Vec<T> filled(int used, Value value) {
+    template <class Value> static Vec<T> filled(int used, Value value) {
         alignas(sizeof(Vec<T>)) T values[count] = {};
         for (int lane = 0; lane < used; lane++) values[lane] = value(lane);
         return Vec<T>::load(values);
     }
 };
-template <>
-struct Lanes<int32_t> {
+template <> struct Lanes<int32_t> {
     using Scalar = int32_t;
     static constexpr int count = 1;
     static int32_t get(int32_t word, int) { return word; }
     static void set(int32_t& word, int, int32_t value) { word = value; }
-    template <class Value>
-    static int32_t filled(int, Value value) { return value(0); }
+    template <class Value> static int32_t filled(int, Value value) { return value(0); }
 };
 
 // Symbols as codes 0..symbols-1 and a symbols x symbols table of scores, row = pattern.
@@ -67,8 +62,7 @@ struct Results {
 };
 
 // Scores of one row against the columns; codes of lanes that share no symbol are looked up one by one.
-template <class Word>
-class Scores {
+template <class Word> class Scores {
     using L = Lanes<Word>;
     using Scalar = typename L::Scalar;
 
@@ -93,7 +87,7 @@ public:
 
     Word equality(int j) const {
         return select(text_[size_t(j)] == pattern_, Word(Scalar(scoring_.match + added_)),
-                      Word(Scalar(scoring_.mismatch + added_)));
+            Word(Scalar(scoring_.mismatch + added_)));
     }
 
     bool by_profile() const { return one_text_; }
@@ -124,8 +118,7 @@ private:
 };
 
 // Aligns the pairs of one word. fixed_gaps is K where it is known at compile time, else -1.
-template <class Word, int fixed_gaps, bool Strict>
-class Group {
+template <class Word, int fixed_gaps, bool Strict> class Group {
     using L = Lanes<Word>;
     using Scalar = typename L::Scalar;
     static constexpr int layers_per_word = 8 * int(sizeof(Scalar)) / direction_bits<Strict>;
@@ -150,7 +143,8 @@ public:
         if (!results.gap_list) {
             run<false>(0, rows_, nullptr);
         } else {
-            // A band of rows keeps its directions; above sqrt(m (2K+1)) rows, bands are computed again from checkpoints.
+            // A band of rows keeps its directions; above sqrt(m (2K+1)) rows, bands are computed again from
+            // checkpoints.
             const int64_t cells = int64_t(rows_) * columns_ * int64_t(sizeof(Word)) * words();
             int band = std::max(rows_, 1);
             if (cells > max_bytes) band = int(std::sqrt(double(rows_) * double(width()))) + 1;
@@ -167,7 +161,7 @@ private:
     int words() const { return std::max(1, (gaps() + layers_per_word - 1) / layers_per_word); }
     Word* column(int j) { return state_.data() + size_t(j) * size_t(width()); }
 
-    static int longest(const Pair* pairs, int used, int32_t Pair::*length) {
+    static int longest(const Pair* pairs, int used, int32_t Pair::* length) {
         int maximum = 0;
         for (int lane = 0; lane < used; lane++) maximum = std::max(maximum, pairs[lane].*length);
         return maximum;
@@ -182,23 +176,18 @@ private:
     }
 
     // Rows first+1..last, from the state after row `first`.
-    template <bool Trace>
-    void run(int first, int last, Word* directions) {
+    template <bool Trace> void run(int first, int last, Word* directions) {
         for (int i = first + 1; i <= last; i++) {
             scores_.start_row(i);
-            if (equality_)
-                row<Trace>(i, [&](int j) { return scores_.equality(j); }, directions);
-            else if (scores_.by_profile())
-                row<Trace>(i, [&](int j) { return scores_.profile(j); }, directions);
-            else
-                row<Trace>(i, [&](int j) { return scores_.table(j); }, directions);
+            if (equality_) row<Trace>(i, [&](int j) { return scores_.equality(j); }, directions);
+            else if (scores_.by_profile()) row<Trace>(i, [&](int j) { return scores_.profile(j); }, directions);
+            else row<Trace>(i, [&](int j) { return scores_.table(j); }, directions);
             if (directions) directions += size_t(columns_) * size_t(words());
             if (!retracing_) finish_row(i);
         }
     }
 
-    template <bool Trace, class Score>
-    void row(int i, Score score, Word* directions) {
+    template <bool Trace, class Score> void row(int i, Score score, Word* directions) {
         Word corner[max_gaps + 1], left_d[max_gaps + 1];
         const int K = gaps();
         for (int q = 0; q <= K; q++) {
@@ -222,7 +211,8 @@ private:
             for (int j = 1; j <= columns_; j++) {
                 paid = paid + Word(Scalar(model_.extend));
                 const Word here = Word(Scalar(j)), value = column(j)[q] - paid;
-                auto better = (value > best) & (model_.ends == no_end_free ? here == text_ends_ : here < text_ends_ + Word(Scalar(1)));
+                auto better = (value > best) &
+                              (model_.ends == no_end_free ? here == text_ends_ : here < text_ends_ + Word(Scalar(1)));
                 best = select(better, value, best);
                 end = select(better, here, end);
             }
@@ -262,16 +252,18 @@ private:
         }
     }
 
-    bool traced(int lane) const { return best_[size_t(lane)].gaps >= 0 && model_.possible(pairs_[lane].m, pairs_[lane].n); }
-    Gap* gap_list(int lane, const Results& results) const {
-        return results.gap_list + pairs_[lane].index * gaps();
+    bool traced(int lane) const {
+        return best_[size_t(lane)].gaps >= 0 && model_.possible(pairs_[lane].m, pairs_[lane].n);
     }
+    Gap* gap_list(int lane, const Results& results) const { return results.gap_list + pairs_[lane].index * gaps(); }
 
-    void walk(Walker<Strict>& walker, int lane, int first, const std::vector<Word>& directions, const Results& results) {
+    void walk(
+        Walker<Strict>& walker, int lane, int first, const std::vector<Word>& directions, const Results& results) {
         auto bits = [&](int i, int j, int q) {
             const size_t cell = size_t(i - first - 1) * size_t(columns_) + size_t(j - 1);
             const Word& word = directions[cell * size_t(words()) + size_t((q - 1) / layers_per_word)];
-            return int32_t(uint32_t(int32_t(L::get(word, lane))) >> (direction_bits<Strict> * ((q - 1) % layers_per_word)));
+            return int32_t(
+                uint32_t(int32_t(L::get(word, lane))) >> (direction_bits<Strict> * ((q - 1) % layers_per_word)));
         };
         walker.advance(bits, first, gap_list(lane, results));
     }
