@@ -70,7 +70,7 @@ def test_records(tmp_path: Path, width: int, end: str) -> None:
     path.write_bytes(text)
     assert len(text) > 1 << 16  # read at their borders where they are large
     for file in (path, write_bgzf(tmp_path / "b.gz", text, 5000)):
-        for how in ({}, {"threads": 2}, {"far": True}):
+        for how in ({}, {"threads": 2}, {"remote": True}):
             assert same(read_batch(str(file), **how), expected)
     for name, content in (("g.gz", gzip.compress(text)), ("b.bz2", bz2.compress(text))):
         (tmp_path / name).write_bytes(content)
