@@ -1,4 +1,4 @@
-"""From ``--device`` and ``--cluster`` to a backend, which may open while the input is read."""
+"""From ``--device`` and ``--cluster`` to a backend, opened in the background."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gpualign.params import RunOptions
 class Opening:
     """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
 
-    Use it in a ``with`` block, which closes the backend at its end. Arguments as of :func:`open_backend`.
+    Use it in a ``with`` block, which closes the backend at its end. Takes the arguments of :func:`open_backend`.
 
     Attributes:
-        far: what runs the stages may be on other machines.
+        remote: stages may run on other machines.
     """
 
     def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
-        self.far = options.cluster is not None
+        self.remote = options.cluster is not None
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
-        if self.far:
+        if self.remote:
             self._future.set_result(open_cluster(options, command))
         elif request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
@@ -43,7 +43,7 @@ class Opening:
         return self._future.result()
 
     def on_gpu(self) -> bool:
-        """Whether a GPU will take items, at once where the request says so."""
+        """Whether a GPU will take items; waits for the backend only if the device is "auto"."""
         return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
 
     def __enter__(self) -> Opening:

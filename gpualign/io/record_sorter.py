@@ -1,9 +1,8 @@
-"""BAM records by coordinate, or in the order they came in once all of them are known: in memory as far as it goes, the
-rest in temporary files, and one merge.
+"""External sort of BAM records, by coordinate or in input order: runs in memory and temporary files, and one merge.
 
-Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill three quarters
-of the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. At the end all is
-cut into ranges of keys, each of which a thread takes from memory and from the blocks that reach into it.
+Batches of records are sorted by the threads that make them (:meth:`RecordBatch.of`). When they fill three quarters of
+the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. In the end threads
+merge ranges of keys, each from memory and from the blocks that overlap it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import RecordPile
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
+from gpualign.io import tuning
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.ordered import run_ordered
@@ -38,20 +38,20 @@ Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
-#: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
-_BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
-#: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
+#: limits of a block of a temporary file: bytes, minimum, and blocks per memory, as a range needs some of each run
+_BLOCK_BYTES, _MIN_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
+#: limit of a range: bytes, or blocks of each run, as those at its ends are inflated for the next range, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
-#: the part of the threads that write runs: the others are mapping meanwhile
+#: one in so many threads writes runs; the others map
 _PART_OF_THREADS = 2
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
-_MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
+_MEMORY_OF_THREAD, _PART_OF_FREE, _MIN_MEMORY = 768 << 20, 4, 1 << 28
 
 
 def usual_memory(threads: int) -> int:
-    """Bytes of records that so many threads hold where nothing else is asked for."""
+    """Default of the bytes of records to hold."""
     of_free = available_memory() // _PART_OF_FREE * threads // max(threads, available_cores())
-    return max(_LEAST_MEMORY, min(threads * _MEMORY_OF_THREAD, of_free))
+    return max(_MIN_MEMORY, min(threads * _MEMORY_OF_THREAD, of_free))
 
 
 class RecordBatch(NamedTuple):
@@ -61,7 +61,7 @@ class RecordBatch(NamedTuple):
         records: uint8, BAM records, sorted.
         keys: uint64 (3 n,), of each record.
         templates: how many there are.
-        marking: what is to be known of them to find duplicates; None: nothing.
+        marking: what :class:`Observer` needs of them to find duplicates, or None.
     """
 
     records: Records
@@ -72,14 +72,14 @@ class RecordBatch(NamedTuple):
     @classmethod
     @STEPS.at("sort")
     def of(cls, records: Records, by_coordinate: bool, marking: Any = None) -> RecordBatch:
-        """Sort a batch's records, of which those of a template are adjacent."""
+        """Sort a batch's records; those of a template must be adjacent."""
         in_order, keys, templates = _native.sort_bam_records(records, by_coordinate)
         return cls(in_order, keys, templates, marking)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What is known of each template at the end.
+    """Marks of all templates.
 
     Attributes:
         of_templates: uint8, 1 for duplicates and 2 for optical ones.
@@ -123,13 +123,13 @@ class _Run:
 
     @cached_property
     def _bounds(self) -> tuple[list[Key], list[Key]]:
-        """Of each block the first key, and the last one."""
+        """First and last key of each block."""
         firsts, lasts = (list(map(tuple, self.table[:, key].tolist())) for key in (_FIRST_KEY, _LAST_KEY))
         return firsts, lasts
 
     def between(self, low: Key, high: Key) -> tuple[tuple[int, int, int], NDArray[np.uint64]]:
-        """Of the blocks that hold records from ``low`` to before ``high``: descriptor, offset and bytes of all of them,
-        and bytes of keys and of all of each; what else is in there counts as blocks without keys.
+        """The blocks with records from ``low`` up to ``high``: (descriptor, offset, bytes) of all of them together, and
+        (bytes of keys, bytes) of each. Other content in between is given as blocks without keys.
         """
         firsts, lasts = self._bounds
         begin = bisect_left(lasts, low)
@@ -143,7 +143,7 @@ class _Run:
 
 
 class _Turn(NamedTuple):
-    """A range of the merge, and how many bytes there are before it and up to its end, once that is known."""
+    """A range of the merge, with futures of the output bytes before it and up to its end."""
 
     bounds: tuple[Key, Key]
     before: Future[int]
@@ -151,24 +151,24 @@ class _Turn(NamedTuple):
 
 
 class _Buffers(threading.local):
-    """A thread's memory for ranges."""
+    """A thread's buffer for a range."""
 
     def __init__(self) -> None:
         self.range = _native.RangeBuffer()
 
 
 class RecordSorter:
-    """Takes records and gives them back in order. Use it in a ``with`` block.
+    """Sorts records. Use it in a ``with`` block.
 
     Args:
-        folder: for temporary files.
-        memory: bytes of records held.
-        codec: of temporary files.
+        folder: folder of temporary files.
+        memory: bytes of records to hold.
+        codec: compresses temporary files.
     """
 
     def __init__(self, folder: str, memory: int, threads: int, codec: BgzfCodec = CPU_CODEC) -> None:
         self._folder, self._memory, self._threads, self._codec = folder, memory, threads, codec
-        self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
+        self._block_bytes = max(_MIN_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._piles: deque[Any] = deque()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
@@ -189,7 +189,7 @@ class RecordSorter:
                 run.file.close()
 
     def add(self, batch: RecordBatch) -> None:
-        """The next batch, in input order.
+        """Add the next batch, in input order.
 
         Raises:
             GpualignError: a temporary file cannot be written.
@@ -204,8 +204,8 @@ class RecordSorter:
             self._spilling = self._spiller.submit(self._spill, self._piles.popleft())
 
     def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
-        """What ``form`` makes, in other threads, of arrays that hold all records in order, and of the bytes of records
-        before each; the array's memory is used again afterwards.
+        """Yield ``form(records, bytes before them)`` for arrays of all records in order. ``form`` runs in other
+        threads; the arrays' memory is reused afterwards.
 
         Raises:
             GpualignError: a temporary file cannot be read.
@@ -215,7 +215,7 @@ class RecordSorter:
         for part in self._piles:
             pile.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
-        size = self._range_bytes(max(DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
+        size = self._range_bytes(max(tuning.DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
         turns = _turns(_ranges(pile, self._runs, size))
         yield from run_ordered(turns, lambda turn: self._formed(form, pile, marks, turn), self._threads + waiting)
 
@@ -243,7 +243,7 @@ class RecordSorter:
         return pile.merge(self._buffers.range, *bounds, blocks, sizes, of_templates, remove)
 
     def _spill(self, pile: RecordPile) -> None:
-        """Write what is in ``pile`` to a run."""
+        """Write the records of ``pile`` as a run."""
         try:
             run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
             self._runs.append(run)
@@ -280,7 +280,7 @@ def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
 
 
 def _ranges(pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
-    """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
+    """Consecutive key ranges of about ``size`` bytes of records each."""
     samples = [pile.samples().reshape(-1, 3)]
     samples += [np.column_stack([run.table[:, _FIRST_KEY], run.table[:, _SIZE]]) for run in runs]
     coordinates, templates, sizes = np.concatenate(samples).T

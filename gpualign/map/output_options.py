@@ -1,4 +1,4 @@
-"""The options of ``gpualign map`` that say in what form its output is written."""
+"""Options of ``gpualign map`` for its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ output_options = together(
         type=SIZE,
         metavar="SIZE",
         help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-        "[default: 768M a thread, at most a quarter of the memory that is free]",
+        "[default: 768M per thread, at most a quarter of the free memory]",
     ),
     click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
     click.option(
@@ -54,13 +54,13 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
     )
 
 
-#: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it
+#: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and --coverage
 marking_options = together(
     click.option(
         "--mark-duplicates",
         is_flag=True,
-        help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical "
-        "ones, DT:Z:LB others.",
+        help="Flag duplicates (0x400): all copies of a template but the best. DT:Z:SQ marks optical ones, DT:Z:LB "
+        "others.",
     ),
     click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
     click.option(
@@ -84,7 +84,7 @@ marking_options = together(
     click.option(
         "--use-read-groups",
         is_flag=True,
-        help="Only reads of the same read group (RG) are duplicates, not of a library.",
+        help="Find duplicates within a read group (RG), not within a library.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
@@ -99,10 +99,10 @@ marking_options = together(
 
 
 def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
-    """Remove these options, but for --duplicate-metrics, from the command's keyword arguments.
+    """Remove these options, except --duplicate-metrics, from the command's keyword arguments.
 
     Returns:
-        None: nothing is marked.
+        the parameters of marking; None: do not mark.
     """
     mark, remove = values.pop("mark_duplicates"), values.pop("remove_duplicates")
     distance, tags, in_name = (values.pop(name) for name in ("optical_distance", "barcode_tag", "barcode_name"))
@@ -182,9 +182,9 @@ record_options = together(
 
 
 def take_tags(values: dict[str, Any]) -> TagOptions:
-    """Remove the options that ask for tags from the command's keyword arguments.
+    """Remove the options of tags from the command's keyword arguments.
 
-    Without other options, secondary alignments are looked for only where a tag needs them.
+    Unless secondary alignments are reported, they are searched only if a tag needs them.
     """
     extra = tuple(tag.strip() for tag in (values.pop("tags") or "").split(",") if tag.strip())
     tags = TagOptions(xa=values.pop("xa") or 0, extra=extra, cs=values.pop("cs") or "none")
@@ -197,7 +197,7 @@ def take_tags(values: dict[str, Any]) -> TagOptions:
 
 
 def take_read_group(values: dict[str, Any]) -> str | None:
-    """Remove the options that name a read group and make them one @RG line."""
+    """Remove the options of the read group and make one @RG line of them."""
     line, identifier, rg_fields = (values.pop(name) for name in ("read_group", "rg_id", "rg_fields"))
     if identifier is None and not rg_fields:
         return line  # type: ignore[no-any-return]

@@ -108,7 +108,7 @@ class _Source:
 
     def __init__(self, params: VerifyParams, files: VerifyFiles, options: RunOptions) -> None:
         self.params, self.files, self._batch_size = params, files, options.batch_size
-        self._far = options.cluster is not None
+        self._remote = options.cluster is not None
         if files.candidates is None:
             return
         with ThreadPoolExecutor(1) as in_thread:
@@ -139,7 +139,7 @@ class _Source:
             return _paired_records(files, chunk_bytes)
         grouped = self.params.best is not None
         names = self.query_index, self.target_index
-        return read_candidates(files.candidates, chunk_bytes, grouped, *names, self._far)
+        return read_candidates(files.candidates, chunk_bytes, grouped, *names, self._remote)
 
     @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:
@@ -165,7 +165,7 @@ def _whole_stage(source: _Source) -> Stage[Step, Lines]:
     def on_device(step: Step, run: Run) -> Lines:
         batch = source.batch(step)
         pairs = planned(batch.pairs)
-        return write_lines(source.params, batch, run(lambda lend: staged(pairs, lend)))
+        return write_lines(source.params, batch, run(lambda allocate: staged(pairs, allocate)))
 
     return Stage(on_cpu, STAGE.make_kernel, on_device, slots=STAGE.slots)
 

@@ -50,8 +50,8 @@ def paths(tmp_path: Path) -> list[str]:
 
 def parts_of(paths: list[str], batch: int, threads: int = 1) -> Iterator[Reads]:
     with (
-        closing(ReadSource(paths[0], threads=threads, far=True)) as first,
-        closing(ReadSource(paths[1], threads=threads, far=True)) as second,
+        closing(ReadSource(paths[0], threads=threads, remote=True)) as first,
+        closing(ReadSource(paths[1], threads=threads, remote=True)) as second,
     ):
         for item in paired_parts(first, second, batch, threads=threads, unparsed=True):
             assert item.texts
@@ -211,7 +211,7 @@ def test_no_pair_of_one_file_is_cut(
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         items = list(interleaved_items(source, -(-chunk // 2)))
     found = [elsewhere(item).columns() for item in items]
     assert [batch.name(i) for batch in found for i in range(len(batch))] == [
@@ -228,14 +228,14 @@ def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
     text = named(names)
     half = text.index(b"@", len(text) // 2)
     path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         found = [item.columns() for item in interleaved_items(source, 500, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
 
 
 def test_a_file_of_one_name(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         found = [item.columns() for item in interleaved_items(source, 100, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
 
@@ -243,7 +243,7 @@ def test_a_file_of_one_name(tmp_path: Path) -> None:
 def test_a_file_that_is_not_interleaved(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named([f"r{i}" for i in range(400)]), 700)
     with (
-        closing(ReadSource(path, far=True, interleaved=True)) as source,
+        closing(ReadSource(path, remote=True, interleaved=True)) as source,
         pytest.raises(InputError, match="not interleaved"),
     ):
         list(interleaved_items(source, 500))

@@ -108,7 +108,7 @@ def test_an_open_file_is_not_sent(tmp_path: Path) -> None:
         chunk = next(read_chunks(Stored(file), 100_000))
         with pytest.raises(TypeError, match=r"reads\.fq is open in this process"):
             pack([chunk], number_of=lambda shared: 0)
-        texts = [chunk.data for chunk in read_file(file, 100_000, far=True)]
+        texts = [chunk.data for chunk in read_file(file, 100_000, remote=True)]
     assert pack(texts, number_of=lambda shared: 0).nbytes > 150_000
 
 
@@ -197,7 +197,7 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
     stage: Stage[int, Any] = Stage(
         lambda item: ("all", item),
         _Doubler,  # type: ignore[arg-type]
-        lambda item, run: (f"kept {item}", run(lambda lend: item + 1)),
+        lambda item, run: (f"kept {item}", run(lambda allocate: item + 1)),
     )
     shard = pack(stage)
     with ThreadPoolExecutor(4) as pool:
