@@ -69,7 +69,7 @@ def loads(function: str) -> Patch:
 
     def patch(folder: Path) -> None:
         head = f"#if defined(__CUDA_ARCH__)\n#define FETCH(x) {function}(&(x))\n#else\n#define FETCH(x) (x)\n#endif\n"
-        dna, minimizer = folder / "algo" / "dna.hpp", folder / "algo" / "minimizer.hpp"
+        dna, minimizer = folder / "algo" / "common" / "dna.hpp", folder / "algo" / "index" / "minimizer.hpp"
         replace(
             dna,
             ("constexpr uint8_t kNoBase", head + "constexpr uint8_t kNoBase"),
@@ -83,7 +83,7 @@ def loads(function: str) -> Patch:
             ("entries[begin] <", "FETCH(entries[begin]) <"),
         )
         replace(
-            folder / "device" / "mem_tile.cuh",
+            folder / "device" / "mems" / "tile.cuh",
             (
                 "task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])]",
                 "FETCH(task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])])",
@@ -96,7 +96,7 @@ def loads(function: str) -> Patch:
 def stage_text(folder: Path) -> None:
     """The tile's packed text in shared memory before its k-mers are taken."""
     replace(
-        folder / "device" / "mem_tile.cuh",
+        folder / "device" / "mems" / "tile.cuh",
         (
             "    uint64_t hash[TILE];\n",
             "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MAX_WINDOW / 32 + 4];\n",
@@ -170,7 +170,7 @@ def strand_first(index: MinimizerIndex) -> MinimizerIndex:
 
 def find_strand_first(folder: Path) -> None:
     replace(
-        folder / "algo" / "minimizer.hpp",
+        folder / "algo" / "index" / "minimizer.hpp",
         ("return uint32_t(entry >> 1); }", "return uint32_t(entry); }"),
         ("return entry & 1; }", "return entry >> 32 & 1; }"),
         ("void find(uint64_t hash, uint32_t& first", "void find(uint64_t hash, bool reverse, uint32_t& first"),
@@ -185,7 +185,7 @@ def find_strand_first(folder: Path) -> None:
         ),
     )
     replace(
-        folder / "device" / "mem_tile.cuh",
+        folder / "device" / "mems" / "tile.cuh",
         ("hash[from + lane], first, last)", "hash[from + lane], on_reverse, first, last)"),
     )
 

@@ -38,13 +38,13 @@ SIZE = Size()
 
 
 def shown_size(size: int) -> str:
-    """Bytes as :class:`Size` takes them."""
+    """A size in the notation of :class:`Size`."""
     unit = next(unit for unit in reversed(_UNITS) if size % _UNITS[unit] == 0)
     return f"{size // _UNITS[unit]}{unit}"
 
 
 def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> Callable[[F], F]:
-    """An option that shows the default of a params class's ``field``; without it, of the one that the option names."""
+    """An option whose default is that of a params class's ``field``, or else of the field with the option's name."""
     given = [name for name in names if name.isidentifier()]
     named = given[0] if given else max(names, key=len).lstrip("-").replace("-", "_")
     default = default_of(params, field or named)
@@ -54,7 +54,7 @@ def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> C
 
 
 def size_option(params: type[Any], *names: str, help: str) -> Callable[[F], F]:
-    """As :func:`option_of`, of bytes or bases, which take K, M or G."""
+    """An option like :func:`option_of` for a number of bytes or bases with K, M or G."""
     default = default_of(params, max(names, key=len).lstrip("-").replace("-", "_"))
     text = f"{help}  [default: {shown_size(default)}]"
     return click.option(*names, type=SIZE, default=default, metavar="SIZE", help=text)
@@ -87,7 +87,7 @@ seed_options = together(
 
 
 def default_of(params: type[Any], name: str) -> Any:
-    """The default of a dataclass field, so that it is written down once."""
+    """The default of a dataclass field."""
     for field in dataclasses.fields(params):
         if field.name == name:
             return field.default
@@ -104,7 +104,7 @@ run_options = together(
         "--threads",
         type=click.IntRange(min=1),
         metavar="INT",
-        help="CPU threads; they do not change the output.  [default: all cores]",
+        help="CPU threads; the output does not depend on them.  [default: all cores]",
     ),
     option_of(
         RunOptions,
@@ -116,20 +116,20 @@ run_options = together(
         "--max-gpu-mem",
         type=SIZE,
         metavar="SIZE",
-        help="Limit of GPU memory, with K, M or G.  [default: what is free]",
+        help="GPU memory to use at most, with K, M or G.  [default: the free memory]",
     ),
     size_option(
         RunOptions,
         "--batch-size",
-        help="Bases per batch; a larger one takes more memory and does not change the output.",
+        help="Bases per batch; larger batches take more memory, and the output is the same.",
     ),
     click.option(
         "--cluster",
         metavar="WHERE",
         help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
     ),
-    click.option("--no-progress", is_flag=True, help="No progress bar (it is only shown on a terminal)."),
-    click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
+    click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
     click.option("--json", metavar="FILE", help="Write a run report as JSON."),
     click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
 )
@@ -140,7 +140,7 @@ table_option = click.option(
     "--output-format",
     "table_format",
     type=click.Choice(TABLE_FORMATS),
-    help="Format of the table; Parquet and Arrow hold what TSV holds.  [default: by the output's name: .parquet or "
+    help="Format of the table; Parquet and Arrow have the content of TSV.  [default: by the output's name: .parquet or "
     ".arrow, else tsv]",
 )
 
@@ -167,10 +167,10 @@ _TABLE_NAMES = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}
 
 
 def _table_format(given: str | None, output: str | None) -> str:
-    """What the option or the name says.
+    """The table format by the option, else by the output's name.
 
     Raises:
-        UsageError: they contradict each other, or the library for it is missing.
+        UsageError: they contradict each other, or pyarrow is missing.
     """
     parts = (output or "").lower().split(".")[1:]
     named = _TABLE_NAMES.get(parts[-1]) if parts else None

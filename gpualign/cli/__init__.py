@@ -1,7 +1,7 @@
-"""The command line: a lazy click group and the one error boundary.
+"""The command line: a lazy click group and the error boundary.
 
-Importing this module imports click and nothing heavier, so that ``--help`` and ``--version`` are instant; a
-command's module is imported when the command is named.
+This module imports nothing heavier than click, so that ``--help`` and ``--version`` are instant. A command's module is
+imported when the command is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpualign.cli.usage import short_usage
 from gpualign.errors import GpualignError
 from gpualign.version import __version__
 
-#: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
+#: command name -> (module, one-line help), so that listing the commands imports none of them
 COMMANDS: dict[str, tuple[str, str]] = {
     "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference and write SAM, BAM, CRAM or PAF."),
     "mem": ("gpualign.map.mem_command", "Map reads with the options and tags of bwa mem: a drop-in."),
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         for parameter in command.params:
             if parameter.type is click.STRING and _names_file(parameter):
-                parameter.type = click.Path(readable=False)  # for completion; each command says itself what is wrong
+                parameter.type = click.Path(readable=False)  # for completion only; commands check files themselves
         return command
 
     def resolve_command(
@@ -93,8 +93,8 @@ def cli() -> None:
 
 
 def _open_closed_streams() -> None:
-    """If the calling process closed a standard stream, Python has None for it, and the next file that is opened
-    replaces it. What is opened here instead cannot be read or written, as it was; messages are lost."""
+    """Replace standard streams that the calling process closed by ones that fail, else the next opened file would get
+    their descriptor."""
     for name, flags, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode))
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _explain(prefix: str, error: Exception) -> int:
-    """Say what an exception means that is none of ours; returns the exit code."""
+    """Explain an unexpected exception; returns the exit code."""
     if _ran_out_of_memory(error):
         complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
         return 5
@@ -162,14 +162,13 @@ def _explain(prefix: str, error: Exception) -> int:
 
 
 def _without_dashes(arguments: list[str]) -> list[str]:
-    """`help`, `help COMMAND` and `version`, which other programs have for commands, as the options that they are."""
+    """Turn `help`, `help COMMAND` and `version`, commands of other programs, into options."""
     first, rest = arguments[0], arguments[1:]
     return {"help": [*rest, "--help"], "version": ["--version", *rest]}.get(first, arguments)
 
 
 def _ran_out_of_memory(error: BaseException | None) -> bool:
-    """Lack of memory may come as a system call's error, or be followed by one of another kind while a library tidies
-    up."""
+    """Whether an error or one of its causes is a lack of memory, also as a system call's error."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
@@ -178,8 +177,8 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _exit(code: int) -> NoReturn:
-    """Leave after an error. Where standard output cannot be written, Python must not try again: it would complain with
-    a traceback and its own exit code."""
+    """Exit after an error. If standard output cannot be flushed, Python must not try again: it would print a traceback
+    and set its own exit code."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -188,7 +187,7 @@ def _exit(code: int) -> NoReturn:
 
 
 def _exit_at_once(code: int) -> NoReturn:
-    """Leave without flushing standard output again: its reader may be gone."""
+    """Exit without flushing standard output, whose reader may be gone."""
     with contextlib.suppress(OSError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())

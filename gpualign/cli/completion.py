@@ -1,4 +1,4 @@
-"""``gpualign completion``: scripts with which a shell completes commands, options and file names."""
+"""``gpualign completion``: shell scripts that complete commands, options and file names."""
 
 from __future__ import annotations
 

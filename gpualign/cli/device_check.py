@@ -1,4 +1,4 @@
-"""Whether GPUs compute the same as the CPU."""
+"""``gpualign devices --check``: compares the GPUs' results with the CPU's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SELF_TESTS: dict[str, str] = {
 
 
 def run_devices(check: bool = False, as_json: bool = False) -> dict[str, Any]:
-    """Print what :func:`describe` finds; with ``check`` a line for each self-test of each device and a verdict.
+    """Print the facts of :func:`describe`; with ``check`` also each device's self-tests and a verdict.
 
     Raises:
         DeviceError: with ``check``, no device, a kernel that does not compile, or results that differ from the CPU's.
@@ -75,7 +75,7 @@ def _check_device(device: Device, checks: list[dict[str, Any]], quiet: bool) -> 
 
 
 def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
-    """The outcome of each step and its seconds: all kernels that the tests need are loaded at once, then they run."""
+    """Yield (step, outcome, seconds): load all modules, then run each test."""
     wanted = tested_modules()
     steps: list[tuple[str, Callable[[], object]]] = [
         (f"load {len(wanted)} modules", lambda: device.call(device.prepare, wanted).result())

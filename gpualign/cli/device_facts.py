@@ -18,7 +18,7 @@ from gpualign.params import available_cores
 
 #: PyCUDA is compiled when it is installed, with the toolkit whose nvcc comes first on PATH
 _PYCUDA = "pip install 'pycuda>=2024.1'"
-#: program that installs a system's packages -> what installs the driver, the toolkit, what PyCUDA is compiled with
+#: package manager -> commands that install the driver and the toolkit, and the packages to compile PyCUDA
 _PACKAGES = {
     "ubuntu-drivers": ("ubuntu-drivers install", "apt-get install nvidia-cuda-toolkit", "g++ python3-dev"),
     "apt-get": ("apt-get install nvidia-driver", "apt-get install nvidia-cuda-toolkit", "g++ python3-dev"),
@@ -27,12 +27,12 @@ _PACKAGES = {
     "pacman": ("pacman -S nvidia", "pacman -S cuda", "gcc"),
 }
 PCI_DEVICES = Path("/sys/bus/pci/devices")
-#: NVIDIA's number among makers of PCI devices, and the class of what draws or computes
+#: NVIDIA's PCI vendor ID, and the class of display controllers
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
 
 def describe() -> dict[str, Any]:
-    """Everything a bug report about a GPU needs; "missing" has what is to be done, as (what, command) pairs."""
+    """Facts for a bug report about a GPU; "missing" lists (what, command that installs it)."""
     nvcc = compiler.find_nvcc()
     facts: dict[str, Any] = {
         "cpu": {"cores": available_cores(), "isa": _native.isa},
@@ -63,7 +63,7 @@ def describe() -> dict[str, Any]:
 
 
 def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[tuple[str, str | None]]:
-    """Why gpualign cannot use the GPU, and the command that mends it, if there is one."""
+    """What gpualign lacks to use the GPU, and the commands that fix it, if any."""
     if facts["devices"]:
         return _kernels(facts, nvcc)
     pycuda: list[tuple[str, str | None]] = [] if facts["pycuda"] else [("PyCUDA", _pycuda_command(nvcc))]
@@ -89,7 +89,7 @@ def card_is_there() -> bool:
 
 
 def _system_command(which: int) -> str:
-    """Installs the driver (0) or the toolkit (1), as the administrator."""
+    """The command that installs the driver (0) or the toolkit (1), with sudo if need be."""
     manager = _manager()
     sudo = "" if os.geteuid() == 0 else "sudo "
     return sudo + _PACKAGES[manager][which]
@@ -108,14 +108,14 @@ def _pycuda_command(nvcc: str | None) -> str:
 
 
 def _toolkit(nvcc: str | None) -> str | None:
-    """The folder of the toolkit that an nvcc belongs to; an nvcc alone, without headers, is none."""
+    """The toolkit's folder, with headers; None if there is none."""
     found = None if nvcc is None else os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
     candidates = (found, os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
     return next((root for root in candidates if root and os.path.exists(f"{root}/include/cuda.h")), None)
 
 
 def _kernels(facts: dict[str, Any], nvcc: str | None) -> list[tuple[str, str | None]]:
-    """Without a compiler the prebuilt kernels have to do."""
+    """What is missing if there is no compiler and the prebuilt kernels cannot be used."""
     if nvcc is not None:
         return []
     if not facts["kernels_prebuilt"]:
@@ -133,7 +133,7 @@ def _number(release: str) -> tuple[int, ...]:
 
 
 def table(facts: dict[str, Any]) -> str:
-    """For people; what is missing comes last."""
+    """The facts as text; what is missing comes last."""
     nvcc = facts["nvcc"] or ("not found, and not needed" if facts["kernels_prebuilt"] else "not found")
     by = f", by CUDA {facts['prebuilt_by']}" if facts["kernels_prebuilt"] and facts["prebuilt_by"] else ""
     lines = [

@@ -1,4 +1,4 @@
-"""Standard error as the command line uses it."""
+"""Messages on standard error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 class _Lossy(io.FileIO):
-    """Characters that cannot be encoded are dropped."""
+    """A file whose failed writes are dropped."""
 
     def write(self, text: object) -> int:
         try:
@@ -18,9 +18,7 @@ class _Lossy(io.FileIO):
 
 
 def lose_messages_rather_than_results() -> None:
-    """A full disk under standard error, or a reader of it that has gone, does not end a run: its output is whole, and
-    so is its exit code. Programs in C do the same, as they do not look whether a message was written.
-    """
+    """Ignore failed writes to standard error (a full disk, a closed pipe), like C programs that do not check."""
     before = sys.__stderr__
     if before is None or sys.stderr is not before:
         return
@@ -29,6 +27,6 @@ def lose_messages_rather_than_results() -> None:
 
 
 def complain(prefix: str, message: str) -> None:
-    """An error, as one line."""
+    """Print an error on one line."""
     with contextlib.suppress(OSError, ValueError):
         print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)

@@ -33,9 +33,9 @@ def variants() -> list[compiler.Variant]:
 
 
 def main() -> None:
-    """Compile every module and variant that is not there yet, as many at once as there are cores (minutes)."""
+    """Compile all missing modules and variants, one per core at a time (takes minutes)."""
     parser = argparse.ArgumentParser(prog="make kernels", description=__doc__)
-    parser.add_argument("--wheel", type=Path, help="take from it what fits these sources, and compile nothing")
+    parser.add_argument("--wheel", type=Path, help="copy the kernels that fit these sources, and compile nothing")
     wheel = parser.parse_args().wheel
     wanted = variants()
     kept = {compiler.prebuilt_path(source, compiler.source_key(source, macros)) for source, macros in wanted}
@@ -66,7 +66,7 @@ def compile_all(wanted: list[compiler.Variant], folder: Path) -> None:
 
 
 def unpack(wheel: Path, kept: set[Path]) -> int:
-    """Take kernels out of a wheel: their names say which sources they are from. Returns how many of ``kept`` it has.
+    """Copy kernels out of a wheel; their names identify their sources. Returns how many of ``kept`` it has.
 
     Raises:
         DeviceError: it cannot be read.

@@ -1,5 +1,5 @@
-"""SIGINT, SIGTERM and SIGHUP: an exception where the main thread runs Python, so that all is tidied up on the way out;
-and the end of the process soon after, whatever its threads compute."""
+"""SIGINT, SIGTERM and SIGHUP: an exception in the main thread, so that cleanup runs, and a forced exit soon after, as
+threads in native code may run on."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from types import FrameType
 from gpualign.cli.messages import complain
 from gpualign.ending import undo_all
 
-#: for the main thread to tidy up by itself
+#: time for the main thread to clean up
 _GRACE_SECONDS = 0.5
-#: taken by the thread that says why the command ends
+#: acquired by the thread that prints the last message
 _last_words = threading.Lock()
 
 
@@ -32,7 +32,7 @@ def handle_signals() -> None:
     global _last_words
     _last_words = threading.Lock()
     signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not in what a shell runs in the background
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell ignores it in background jobs
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, _terminate)
@@ -41,9 +41,9 @@ def handle_signals() -> None:
 
 
 def end_soon_after_signals(prefix: str) -> None:
-    """End the process half a second after a signal, where the main thread has not: native code sees none, and Python
-    waits for threads that compute. ``prefix`` is that of the last message."""
-    with contextlib.suppress(OSError, RuntimeError):  # without it a signal ends the command when its work is done
+    """Force the exit half a second after a signal, as native code does not handle signals and Python waits for its
+    threads. ``prefix``: of the last message."""
+    with contextlib.suppress(OSError, RuntimeError):  # without it the command ends when its work is done
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
         threading.Thread(target=_watch, args=(reader, prefix), daemon=True, name="gpualign-signals").start()
@@ -51,7 +51,7 @@ def end_soon_after_signals(prefix: str) -> None:
 
 
 def say_why(prefix: str, number: int) -> None:
-    """The command's last message, once."""
+    """Print the command's last message, once."""
     if _last_words.acquire(blocking=False):
         complain(prefix, "interrupted" if number == signal.SIGINT else "terminated")
 
@@ -77,15 +77,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _stop_work() -> None:
-    """Threads in native code see no signal, and the command's end waits for them."""
+    """Stop threads in native code, for which the exit would wait."""
     native = sys.modules.get("gpualign._native")
     if native is not None and (module := vars(native).get("_module")) is not None:  # it may be half imported
         module.stop_all_work()
 
 
 def _raise_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """A signal may come while a finalizer runs, where Python drops what its handler raises: raise it once more, in a
-    moment."""
+    """Raise a signal's exception again a moment later, if it was raised in a finalizer, where Python drops it."""
     error = unraisable.exc_value
     if not isinstance(error, (Terminated, KeyboardInterrupt)):
         sys.__unraisablehook__(unraisable)

@@ -1,4 +1,4 @@
-"""The message of a command without arguments: its usage, and one example."""
+"""The message for a command without arguments: usage and an example."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 def short_usage(name: str, command: click.Command) -> str:
-    """One paragraph: purpose, usage, the first example of the help, and where there is more."""
+    """Purpose, usage and the first example of a command's help, and how to get more."""
     text = command.help or ""
     purpose = " ".join(text.split("\n\n")[0].split())
     with click.Context(command, info_name=f"gpualign {name}") as context:

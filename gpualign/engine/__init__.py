@@ -1,1 +1,1 @@
-"""What a stage is, and where stages run: CPU threads, GPUs, a cluster. No command is known here."""
+"""Stages, and the backends that run them: CPU threads, GPUs, a cluster. Knows no command."""

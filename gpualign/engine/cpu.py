@@ -14,7 +14,7 @@ class CpuBackend:
     """Runs stages with ``threads`` host threads.
 
     Attributes:
-        reason: why the CPU, for the report.
+        reason: why the CPU is used, for the report.
     """
 
     name = "cpu"

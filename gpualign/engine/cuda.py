@@ -1,4 +1,4 @@
-"""The CUDA backend: one or several devices, and on request the CPU next to them, with one queue."""
+"""The CUDA backend: one or several devices, and the CPU next to them if asked for, with one queue."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
@@ -17,25 +18,22 @@ from gpualign.engine.gpu.runner import DevicePool, waiting_threads
 from gpualign.engine.stage import Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
-from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.priority_semaphore import PrioritySemaphore
 from gpualign.streaming.timeline import STEPS
 
-#: batches of a device that are staged before it can begin them
-_STAGED_AHEAD = 2
 
+def pinned_allocator(devices: Sequence[Device]) -> Allocate:
+    """Allocates pinned memory of the first device that has some: the other devices can copy from it as well."""
 
-def lender_of(devices: Sequence[Device]) -> Lend:
-    """Lends pinned memory of any device: the others can copy from it as well; none where there are no devices."""
-
-    def lend(nbytes: int) -> NDArray[np.uint8] | None:
+    def allocate(nbytes: int) -> NDArray[np.uint8] | None:
         for device in devices:
-            if device.is_open and (memory := device.host_memory.lend(nbytes)) is not None:
+            if device.is_open and (memory := device.pinned_pool.allocate(nbytes)) is not None:
                 return memory
         return None
 
-    return lend
+    return allocate
 
 
 class CudaBackend:
@@ -44,12 +42,12 @@ class CudaBackend:
     Args:
         infos: devices to use.
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
-        cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
+        cpu_threads: cores that take items as well if that makes a run shorter; 0: none.
         host_threads: threads for the host's part of stages.
-        without: told why a device but the first cannot be used and is left out; None: that ends the run.
+        without: called with the reason why a device other than the first is left out; None: the run fails instead.
 
     Attributes:
-        reason: why GPUs, for the report.
+        reason: why GPUs are used, for the report.
     """
 
     on_gpu = True
@@ -65,8 +63,8 @@ class CudaBackend:
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
-        self._lend = lender_of(self.devices)
-        self._codec = DeviceCodec(self.devices, self._lend, host_threads)
+        self._allocate = pinned_allocator(self.devices)
+        self._codec = DeviceCodec(self.devices, self._allocate, host_threads)
         self._without = without
         self._shares: list[CpuShare] = []
         try:
@@ -84,14 +82,14 @@ class CudaBackend:
 
     @property
     def codec(self) -> BgzfCodec:
-        """Devices, where the CPU does not take its own share of everything."""
+        """The devices', unless CPU threads take items as well."""
         return CPU_CODEC if self.cpu_threads else self._codec
 
     def opened(self) -> None:
         """Wait until all devices are open; one may compute while others open.
 
         Raises:
-            DeviceError: one cannot be used, and is not left out.
+            DeviceError: a device cannot be used and may not be left out.
         """
         for device in tuple(self.devices):
             try:
@@ -104,7 +102,7 @@ class CudaBackend:
                 device.close()
 
     def prepare(self, modules: Iterable[Variant]) -> None:
-        """Begin to load what will be needed, compiled where it must be. What fails here fails again when it is used."""
+        """Start loading modules in the background, compiled if need be. Errors are raised when a module is used."""
         if wanted := tuple(modules):
             for device in self.devices:
                 device.call(device.prepare, wanted)
@@ -115,30 +113,30 @@ class CudaBackend:
         )
         threads = waiting_threads(self.devices, stage.slots)
         if stage.on_device is not as_it_is or self.cpu_threads:
-            threads += self.host_threads  # which compute, too
+            threads += self.host_threads  # these compute, too
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(pool))
             stack.enter_context(self._codec.by(pool))
             yield from run_ordered(items, self.work(stage, pool), threads)
             pool.finish()
-            self.opened()  # else nobody would know of one that could not be
+            self.opened()  # reports a device that failed to open
 
     def work(self, stage: Stage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
-        """item -> result in a thread of the host, where ``pool`` computes what the stage asks for.
+        """item -> result in a host thread; ``pool`` computes what the stage asks for.
 
-        Pinned memory is slow to get, so few batches are staged at a time: those that devices have in flight, and the
-        next ones. What goes on with a batch comes before a new one: it holds memory until it is done.
+        Pinned memory is slow to allocate, so only the batches in flight and the next few are staged. A batch that has
+        begun comes before new ones, as it holds memory until it is done.
         """
-        semaphore = PrioritySemaphore((stage.slots + _STAGED_AHEAD) * len(self.devices))
+        semaphore = PrioritySemaphore((stage.slots + tuning.STAGED_AHEAD) * len(self.devices))
 
         def on_device(item: Item) -> Result:
             begun = False
 
-            def run(make: Callable[[Lend], Any]) -> Any:
+            def run(make: Callable[[Allocate], Any]) -> Any:
                 nonlocal begun
                 with semaphore.taken(ahead=begun):
                     begun = True
-                    return pool.run(make(self._lend))
+                    return pool.run(make(self._allocate))
 
             with STEPS.at("stage"):
                 return stage.on_device(item, run)

@@ -1,26 +1,25 @@
-"""How a process that makes and drops large buffers all the time gets its memory."""
+"""malloc settings for a process that allocates and frees large buffers all the time."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 
-#: parameters of glibc's mallopt (malloc.h), and their values: the largest block that is cut from a heap rather than
-#: mapped by itself (the most that glibc takes), and what a heap keeps at its end, bytes; how many heaps there are
+#: parameters of glibc's mallopt (malloc.h), and values: the largest block taken from a heap rather than mapped by
+#: itself (glibc's maximum), and the free bytes kept at the top of a heap
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MAX_FROM_HEAP, _KEPT = 32 << 20, 256 << 20
 
 
 def reuse_memory(one_heap: bool = False) -> None:
-    """Use the memory of one task's buffers for the next one's.
+    """Keep freed buffers in the heap for the next task; without glibc, do nothing.
 
-    By default, large ones go back to the system, and the next task's are new pages, each of which costs a fault and
-    is cleared: two to three per cent of the time of a cluster's worker, eight of that of threads that print matches.
-    Where there is no glibc nothing is changed.
+    By default glibc unmaps large buffers, and the next task faults in new pages, which the kernel clears. That takes 2
+    to 3 % of a cluster worker's time, and 8 % of the threads that print matches (machine not recorded).
 
     Args:
-        one_heap: of all threads, before they begin: their own ones are of 64 MiB, and go back when they are empty. For
-            threads that ask for much at a time, and seldom.
+        one_heap: all threads share one heap, if called before they start. Per-thread heaps are 64 MiB each and are
+            unmapped when empty. For threads that allocate seldom and much at a time.
     """
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt

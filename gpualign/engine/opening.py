@@ -1,8 +1,7 @@
-"""From ``--device`` and ``--cluster`` to a backend, which may open while the input is read."""
+"""From ``--device`` and ``--cluster`` to a backend, opened in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from gpualign.engine.cluster import open_cluster
@@ -15,24 +14,19 @@ from gpualign.params import RunOptions
 class Opening:
     """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
 
-    Use it in a ``with`` block, which closes the backend at its end. Arguments as of :func:`open_backend`.
+    Use it in a ``with`` block, which closes the backend at its end. Takes the arguments of :func:`open_backend`.
 
     Attributes:
-        far: what runs the stages may be on other machines.
-        workers_see: whether what runs the stages reads the file at a path itself: threads do, and workers of a cluster
-            where they can.
+        remote: stages may run on other machines.
     """
 
     def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
-        self.far = options.cluster is not None
-        self.workers_see: Callable[[str], bool] = lambda path: True
+        self.remote = options.cluster is not None
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
-        if self.far:
-            cluster = open_cluster(options, command)
-            self.workers_see = cluster.sees
-            self._future.set_result(cluster)
+        if self.remote:
+            self._future.set_result(open_cluster(options, command))
         elif request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
             self._future = thread.submit(open_backend, options, command, work)
@@ -49,7 +43,7 @@ class Opening:
         return self._future.result()
 
     def on_gpu(self) -> bool:
-        """Whether a GPU will take items, at once where the request says so."""
+        """Whether a GPU will take items; waits for the backend only if the device is "auto"."""
         return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
 
     def __enter__(self) -> Opening:

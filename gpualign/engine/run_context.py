@@ -1,4 +1,4 @@
-"""What every command's run has around it: checked paths, a report, a backend, an output, progress, a summary."""
+"""The frame of every command's run: checked paths, report, backend, output, progress and summary."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ class RunContext:
     """One run of a command; its clock starts here.
 
     Args:
-        command: as the user calls it.
+        command: its name, for messages.
         inputs: paths that are read; None: not given.
         outputs: paths that are written besides ``options.output`` and ``options.json``.
         formats: extensions of the formats that ``options.output`` can have besides plain text.
 
     Attributes:
-        report: the run's.
-        device: the backend's name, once it has ended.
+        device: the backend's name, once it is closed.
 
     Raises:
         UsageError, GpualignError: as :func:`check_paths`.
@@ -48,7 +47,7 @@ class RunContext:
 
     @contextmanager
     def opening(self, work: Work | None) -> Iterator[Opening]:
-        """The backend, which opens while the input is read. It is closed at the end, and its facts are reported."""
+        """The backend, opened while the input is read. At the end it is closed, and its facts go into the report."""
         self.begin_timeline(STEPS_OF_RUN)
         with told_to(self.warn), Opening(self.options, self.command, work) as opening:
             yield opening
@@ -59,15 +58,15 @@ class RunContext:
             self.device = backend.name
 
     def begin_timeline(self, steps: StepNames) -> None:
-        """The report's timeline, of these steps, begins now."""
+        """Start the report's timeline, with these steps."""
         self._steps, self._span = steps, Span()
 
     def output(self) -> AbstractContextManager[OutputFile]:
-        """What ``options.output`` names; use it in a ``with`` block."""
+        """Open ``options.output``; use it in a ``with`` block."""
         return open_output(self.options.output, self.options.threads)
 
     def table(self, columns: Mapping[str, Kind], header: bool = True) -> AbstractContextManager[TableSink]:
-        """The same for a table; arguments as of :func:`open_table`."""
+        """Open ``options.output`` for a table; takes the arguments of :func:`open_table`."""
         return open_table(self.options, columns, header)
 
     def progress(self, unit: str, total: int | None = None) -> Progress:
@@ -75,17 +74,17 @@ class RunContext:
         return Progress(self.options, unit, total)
 
     def warn(self, message: str) -> None:
-        """A warning, unless the run is to be quiet."""
+        """Print a warning, unless ``--quiet`` is given."""
         if not self.options.quiet:
             warn(self.command, message)
 
     def note(self, message: str) -> None:
-        """What a user may want to know meanwhile, unless the run is to be quiet."""
+        """Print a message about progress, unless ``--quiet`` is given."""
         if not self.options.quiet:
             tell(self.command, message)
 
     def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
-        """Print the summary and write the JSON report; returns the report's fields, to which these are added."""
+        """Print the summary and write the JSON report; returns its fields, ``fields`` among them."""
         self.report |= fields
         self.report.finish(summary)
         return self.report.fields

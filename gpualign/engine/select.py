@@ -18,7 +18,7 @@ from gpualign.report import warn
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """``--device`` taken apart.
+    """A parsed ``--device``.
 
     Attributes:
         cuda: GPUs are wanted.
@@ -56,7 +56,7 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
     """The backend of this machine that ``options.device`` asks for; use it in a ``with`` block.
 
     Args:
-        work: with device "auto", what decides whether a GPU is worth its start; None: it is.
+        work: with device "auto", the work that decides whether a GPU pays for its start; None: it does.
 
     Raises:
         UsageError: an unknown device.
@@ -71,7 +71,7 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
 
 
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
-    """A GPU where there is one and the work is worth it. Only a GPU that is there and cannot be used is a warning."""
+    """A GPU if there is one and the work is worth it. Warns only if there is a GPU that cannot be used."""
     reason = "work of unknown size"
 
     def without(error: DeviceError) -> None:
@@ -102,7 +102,7 @@ def _compiled(kernels: Kernels) -> bool:
 
 
 def _check_compiler(source: str) -> None:
-    """Whether kernels that are not at hand can be compiled.
+    """Check that missing kernels can be compiled.
 
     Raises:
         DeviceError: there is no compiler.

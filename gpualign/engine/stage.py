@@ -1,4 +1,4 @@
-"""What a command hands to a backend, and what a backend is."""
+"""The interface between commands and backends."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Generic, Protocol, TypeVar
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import Kernel
 from gpualign.io.bgzf import BgzfCodec
-from gpualign.streaming.lent import Lend
+from gpualign.streaming.pinned import Allocate
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Self = TypeVar("Self")
 
 
-#: (pinned memory's lender -> a kernel's item) -> what a device made of that item, for which the calling thread waits
-Run = Callable[[Callable[[Lend], Any]], Any]
+#: (pinned allocator -> a kernel's item) -> the kernel's result; the calling thread waits for it
+Run = Callable[[Callable[[Allocate], Any]], Any]
 
 
 def as_it_is(item: Any, run: Run) -> Any:
-    """The stage of an item that is the kernel's own."""
+    """``on_device`` of a stage whose items are what the kernel takes."""
     return run(lambda _: item)
 
 
@@ -32,8 +32,8 @@ class Stage(Generic[Item, Result]):
     Attributes:
         on_cpu: item -> result, in one thread; releases the GIL in native code.
         make_kernel: device -> kernel object, called once in each device's thread.
-        on_device: (item, run) -> result, in a thread of the host. ``run`` has a device compute what a kernel takes,
-            as often as that is needed.
+        on_device: (item, run) -> result, in a host thread. Each call of ``run`` lets a device compute one item of the
+            kernel.
         slots: batches in flight on a device.
     """
 
@@ -48,7 +48,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """What the summary and the report call it: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu"."""
+        """Its name in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu"."""
 
     @property
     def on_gpu(self) -> bool:
@@ -60,10 +60,10 @@ class Backend(Protocol):
 
     @property
     def codec(self) -> BgzfCodec:
-        """What inflates and deflates files next to this machine's threads."""
+        """Inflates and deflates BGZF next to this machine's threads."""
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
+        """Yield the stage's result for each item, in order. Close an unfinished generator before the backend."""
 
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""

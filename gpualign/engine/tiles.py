@@ -1,7 +1,7 @@
-"""Finished tiles of a long run, kept as files, so that an interrupted run goes on where it was.
+"""Checkpoints: the finished tiles of a long run, kept as files so that an interrupted run can resume.
 
-A folder holds the tiles of one run: ``run.json`` says which, by a digest of everything that decides a tile's content.
-Each tile is a file of its own that appears whole or not at all and carries a checksum.
+A folder holds the tiles of one run. ``run.json`` identifies the run by a digest of everything that determines a tile's
+content. Each tile is a file with a checksum, written whole or not at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAGIC = b"gpualign tile 1 "
 
 
 def digest(*parts: Any) -> str:
-    """Hexadecimal digest of dataclasses, arrays, sequences and plain values, by content."""
+    """A hexadecimal digest of dataclasses, arrays, sequences and plain values, by content."""
     state = hashlib.sha256()
     _feed(state, parts)
     return state.hexdigest()
@@ -41,13 +41,13 @@ class Tiles(Generic[Result]):
     """A folder of tiles.
 
     Args:
-        folder: made where it is missing.
-        run: digest of what is computed and of how it is cut.
+        folder: created if missing.
+        run: digest of what is computed and how it is divided into tiles.
         make: the results' type, a dataclass whose fields are arrays or None.
 
     Raises:
-        UsageError: the folder holds another run's tiles, or is one that cannot be one.
-        GpualignError: the folder cannot be made.
+        UsageError: the folder holds another run's tiles, or other files.
+        GpualignError: the folder cannot be created.
     """
 
     def __init__(self, folder: str, run: str, make: Callable[..., Result], command: str) -> None:
@@ -67,7 +67,7 @@ class Tiles(Generic[Result]):
                 out.write(json.dumps({"run": self._run, "version": __version__}).encode() + b"\n")
 
     def run(self, items: Iterable[Item], compute: Callable[[Iterator[Item]], Iterator[Result]]) -> Iterator[Result]:
-        """The result of every item in order: kept, or computed and then kept.
+        """Yield the result of every item in order: loaded, or computed and saved.
 
         Args:
             compute: items -> their results in order.
@@ -80,7 +80,7 @@ class Tiles(Generic[Result]):
             yield kept
         else:
             return
-        # tiles are kept in order, so hardly any is left now: where one was damaged, others lie after it
+        # tiles are saved in order; there are more after the first missing one only if that one was damaged
         order: deque[tuple[int, Result | None]] = deque([(first[0], None)])
 
         def missing() -> Iterator[Item]:
@@ -143,7 +143,7 @@ class Tiles(Generic[Result]):
 
 
 def _leading(order: deque[tuple[int, Result | None]]) -> Iterator[Result]:
-    """Take the kept results from the front."""
+    """Pop and yield the loaded results at the front."""
     while order and order[0][1] is not None:
         result = order.popleft()[1]
         assert result is not None
@@ -151,7 +151,7 @@ def _leading(order: deque[tuple[int, Result | None]]) -> Iterator[Result]:
 
 
 def _feed(state: Any, value: Any) -> None:
-    """Lengths and types go in as well, so that different values never feed the same bytes."""
+    """Lengths and types are hashed as well, so that different values never feed the same bytes."""
     if isinstance(value, np.ndarray):
         state.update(f"array {value.dtype.str} {value.shape} ".encode())
         state.update(np.ascontiguousarray(value).data)

@@ -1,4 +1,4 @@
-"""How much a run has to compute, guessed from its input before that is read, and whether a GPU is worth its start."""
+"""An estimate of a run's work, made before its input is read, and whether a GPU pays for its start."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.sequences.encoded import EncodedSequences
 
-#: seconds from asking for a GPU to its first result with machine code at hand: the driver's start, a context, buffers
-#: and the reference
+#: seconds to a GPU's first result if its kernels are compiled: driver start, context, buffers, the reference
 GPU_START_S = 0.6
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """What a command's kernels are, and how its work on one core compares.
+    """A command's kernels, and its speed on one core.
 
     Attributes:
         source: their main module, ``cuda/<source>.cu``.
-        core_rate: bases or cells that one core does a second without reading and printing, from docs/benchmarks.md
-            (AVX-512; half of it with AVX2).
-        compile_s: seconds that the compiler takes for the usual ones, those of a batch side by side.
-        variants: what ``make kernels`` compiles besides the modules without macros.
+        core_rate: bases or cells per second of one core without input and output, from docs/benchmarks.md (AVX-512;
+            half as much with AVX2).
+        compile_s: seconds to compile the usual modules in parallel.
+        variants: the modules with macros that ``make kernels`` compiles.
     """
 
     source: str
@@ -32,11 +31,11 @@ class Kernels:
 
     @property
     def macros(self) -> list[Mapping[str, str]]:
-        """Of the main module's variants."""
+        """Macros of each variant of the main module."""
         return [macros for module, macros in self.variants if module == self.source]
 
     def start_seconds(self, cold: bool) -> float:
-        """What a GPU takes before its first result; ``cold``: its kernels are to be compiled."""
+        """Seconds before a GPU's first result; ``cold``: its kernels must be compiled."""
         return GPU_START_S + (self.compile_s if cold else 0.0)
 
 
@@ -45,9 +44,9 @@ class Work:
     """What a run has to compute.
 
     Attributes:
-        kernels: that compute it on a GPU.
-        core_seconds: that it takes one core, within a factor of a few; None: unknown, as of a pipe.
-        modules: that it is known to need: they can be compiled while the input is read.
+        kernels: the kernels that compute it on a GPU.
+        core_seconds: time on one core, within a small factor; None: unknown, as for a pipe.
+        modules: modules that it will need, to be compiled while the input is read.
     """
 
     kernels: Kernels
@@ -56,17 +55,17 @@ class Work:
 
     @classmethod
     def of(cls, kernels: Kernels, amount: float | None, rate: float | None = None) -> Work:
-        """``amount``: bases or cells; ``rate``: of one core, where that of ``kernels`` does not hold."""
+        """``amount``: bases or cells; ``rate``: of one core, if it differs from that of ``kernels``."""
         return cls(kernels, None if amount is None else amount / (rate or kernels.core_rate))
 
 
 def worth_a_gpu(work: Work, cold: bool, threads: int) -> bool:
-    """Whether so many cores would take longer than a GPU takes to start. Work of unknown size is: at most a start is
-    lost, where the rest of a long run could be.
+    """Whether ``threads`` cores would take longer than a GPU takes to start. Work of unknown size counts as worth it:
+    a needless start costs less than a long run on the CPU.
     """
     return work.core_seconds is None or work.core_seconds / threads > work.kernels.start_seconds(cold)
 
 
 def mean_cells(queries: EncodedSequences, targets: EncodedSequences) -> float:
-    """Cells of a pair of sequences that are as long as the others."""
+    """Cells of a pair of sequences of mean length."""
     return len(queries.codes) / max(1, len(queries)) * len(targets.codes) / max(1, len(targets))

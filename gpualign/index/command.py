@@ -19,9 +19,9 @@ from gpualign.params import RunOptions
     "--threads",
     type=click.IntRange(min=1),
     metavar="INT",
-    help="CPU threads; they do not change the output.  [default: all cores]",
+    help="CPU threads; the output does not depend on them.  [default: all cores]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
     """Build the minimizer index of a reference and save it for `map` and `mems`.

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900
-#: tags that tell how a read was aligned, as programs' documentation has them; an input's own are dropped, those among
-#: them that are ours, too. With a type where another program means something of the read by the name.
-_OF_ALIGNMENT = (
+#: tags that describe an alignment, from the programs' documentation; they are dropped from the input. With a type where
+#: another program uses the name for a property of the read.
+_ALIGNMENT_TAGS = (
     "NM MD AS SA MC MQ UQ AM BQ CC CG CM CP H0 H1 H2 HI IH NH OA OC OP PG PQ SM TS "  # SAM's
     "XS XA XB XR HN pa:f X0 X1 XE:i XF:i XG:i XM:i XN:i XO:i XT:A "  # bwa
     "YF:Z YS:i YT:Z ZS:i Zs:Z "  # Bowtie 2, HISAT2
@@ -36,8 +36,8 @@ _OF_ALIGNMENT = (
     "ct dc do dt mc ZQ DI:i DS:i DT "  # samtools, biobambam, Picard
     "ed"
 )
-#: modified bases, counted from the first of a read, as :func:`dropped_tags` has names
-_OF_WHOLE_READS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
+#: tags of modified bases, which count from a read's first base, in the form of :func:`dropped_tags`
+_MODIFICATION_TAGS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: contig names by the SAM specification, section 1.2.1, and with bytes beyond ASCII, which htslib passes on
@@ -47,17 +47,17 @@ _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 
 
 def dropped_tags(keep_read_groups: bool) -> str:
-    """The tags of an input that are left out: name and type of each, ``*`` for any type, one after another."""
-    tags = _OF_ALIGNMENT if keep_read_groups else _OF_ALIGNMENT + " RG"
+    """The tags to drop from an input, three characters each: name and type, ``*`` for any type."""
+    tags = _ALIGNMENT_TAGS if keep_read_groups else _ALIGNMENT_TAGS + " RG"
     return "".join(tag[:2] + (tag[3:] or "*") for tag in tags.split())
 
 
 class AlignmentReads:
-    """The reads of a SAM file, or of what else htslib reads, as they came from the sequencer: secondary and
-    supplementary records left out, reverse-strand records turned back, tags and flags kept.
+    """The original reads of a SAM file (or another format of htslib): without secondary and supplementary records, in
+    the sequencer's orientation, with tags and flags.
 
     Args:
-        file: the input; a file is opened again by htslib, standard input is handed on through a pipe.
+        file: the input; htslib opens a file again, and gets standard input through a pipe.
         keep_read_groups: keep RG tags and @RG lines (False where the user names a read group).
 
     Attributes:
@@ -79,7 +79,7 @@ class AlignmentReads:
             self._input = HtslibInput(file)
             with contextlib.closing(self._input):
                 self._file = pysam.AlignmentFile(self._input.source, "r", check_sq=False)
-            # which may refuse what htslib takes, and text that is not UTF-8
+            # pysam may refuse what htslib accepts, and text that is not UTF-8
             self.header: dict[str, Any] = self._file.header.to_dict()
         except (OSError, ValueError, AssertionError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
@@ -121,7 +121,7 @@ class AlignmentReads:
             yield _batch(rows)
 
     def _malformed(self, records: int, reads: int, error: Exception) -> InputError:
-        """What is wrong with the line after so many records, of which so many are reads."""
+        """The error of the line after ``records`` records, ``reads`` of them primary."""
         line = sum(map(bool, str(self._file.header).split("\n"))) + records + 1
         what = what_is_wrong(self.path, line, self._file.references) if self._regular else None
         if what is not None:
@@ -136,7 +136,7 @@ class AlignmentReads:
             sequence, quality = "", ""
         if "=" in sequence:
             raise InputError(f"record '{fields[0]}' {BASES_AS_EQUAL}", self.path)
-        dropped = self._dropped | _OF_WHOLE_READS if "H" in fields[5] else self._dropped
+        dropped = self._dropped | _MODIFICATION_TAGS if "H" in fields[5] else self._dropped
         tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & dropped)
         if record.flag & _REVERSE:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
@@ -154,7 +154,7 @@ def _batch(rows: list[_Row]) -> SequenceBatch:
     bases, base_offsets = join_bytes([row[1] for row in rows])
     qualities = None
     if any(row[2] is not None for row in rows):
-        # SAM has no way to give some reads of a batch no qualities; '!' (0) is what tools write then
+        # a batch has qualities for all reads or none; tools write '!' (0) for reads without
         qualities, _ = join_bytes([b"!" * len(row[1]) if row[2] is None else row[2] for row in rows])
     tags, tag_offsets = join_bytes([row[3] for row in rows])
     flags = np.array([row[4] for row in rows], np.uint16)
@@ -195,15 +195,15 @@ def sam_header(
     """The header of our output.
 
     Args:
-        command_line: for @PG CL; anything but printable ASCII becomes a space.
+        command_line: for @PG CL; characters other than printable ASCII become spaces.
         read_group: an @RG line, or None to keep those of ``source``.
         source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
-        by_coordinate: the records' order; otherwise that of the reads.
-        sequence_tags: what is put after each @SQ line.
-        path: of the reference, for messages.
+        by_coordinate: records are sorted by coordinate; False: in the order of the reads.
+        sequence_tags: further fields of each @SQ line.
+        path: the reference's path, for messages.
 
     Raises:
-        InputError: a contig's name is not one in SAM.
+        InputError: SAM does not allow a contig's name.
     """
     if bad := next((name for name in reference.names if not _CONTIG_NAME.fullmatch(name)), None):
         raise InputError(
@@ -232,15 +232,15 @@ def sam_header(
 
 
 def in_ascii(text: str) -> str:
-    """What a header can hold of a command line: a space for each other character."""
+    """``text`` with a space for each character other than printable ASCII."""
     return "".join(character if " " <= character <= "~" else " " for character in text)
 
 
 def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
-    """A header with lines of the user's before its @PG; @HD and @SQ in place of ours.
+    """A header with the user's lines before @PG; the user's @HD and @SQ replace ours.
 
     Raises:
-        UsageError: no line of a header, or @SQ lines of other contigs than ours.
+        UsageError: a line is malformed, or @SQ lines name other contigs.
     """
     if not lines:
         return header

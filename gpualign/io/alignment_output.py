@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
+from gpualign.io import tuning
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.contigs import Contigs
@@ -26,10 +27,8 @@ from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, op
 from gpualign.io.record_sorter import RecordOrder, Records, RecordSorter, usual_memory
 
 FORMATS = ("sam", "bam", "cram", "paf")
-#: what an index's name adds to that of its file
+#: extensions of indexes
 _INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
-#: batches' records that may wait to be written
-_TEXTS = 4
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class AlignmentLayout:
             :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
         compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM, htslib's default for CRAM.
-        hold: records are written when all of them are known, sorted or not; so duplicates can be marked.
+        hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
 
     format: str | None = None
@@ -65,10 +64,10 @@ class AlignmentLayout:
             raise UsageError(f"memory for sorting must be at least 1M, not {self.sort_memory}")
 
     def of(self, path: str | None) -> AlignmentLayout:
-        """This layout with its format decided for an output path, None or "-" for standard output.
+        """This layout with the format for an output path; None and "-" are standard output.
 
         Raises:
-            UsageError: an index of an output that cannot have one, or a name that says another form.
+            UsageError: the output cannot have an index, or its name contradicts the format.
         """
         named = _format_of(path or "")
         layout = replace(self, format=self.format or named or "sam")
@@ -93,7 +92,7 @@ class AlignmentLayout:
         return layout
 
     def indexes(self, path: str | None) -> tuple[str, ...]:
-        """Paths of an index next to the output ``path``: the lengths of the contigs say which of them is written."""
+        """Paths that the index of the output ``path`` may have; the contigs' lengths decide which one is written."""
         return tuple(f"{path}{ending}" for ending in _INDEXES[str(self.format)]) if self.write_index else ()
 
     @property
@@ -108,27 +107,27 @@ class AlignmentLayout:
 
     @property
     def deflates_batches(self) -> bool:
-        """Whether each batch's records may be compressed by themselves, as BGZF blocks."""
+        """Whether each batch's records may be compressed to BGZF blocks of their own."""
         return self.format == "bam" and not self.held and self.bgzf_level is None
 
     @property
     def bgzf_level(self) -> int | None:
-        """The level of :func:`bgzf_writer`, where levels 1 and 2 are what is fast."""
+        """The level for :func:`bgzf_writer`; levels 1 and 2 are its fast default."""
         return None if self.compression_level in (1, 2) else self.compression_level
 
     @property
     def records(self) -> str:
-        """How records are handed over: "paf" or "sam", lines of text, or "bam", their binary form."""
+        """The form in which records are passed on: "paf" and "sam" are lines of text, "bam" is binary."""
         return "bam" if self.held else self.written
 
     @property
     def written(self) -> str:
-        """How header and records go into the output: "paf", "sam" or "bam"; samtools makes CRAM of that."""
+        """The form of header and records in the output: "paf", "sam" or "bam", which samtools converts to CRAM."""
         return "bam" if self.format == "cram" else str(self.format)
 
 
 def _format_of(path: str) -> str | None:
-    """What the name's extension says, after which one of compression may stand."""
+    """The format of a name's extension, which one of compression may follow."""
     stem = os.path.splitext(path)[0] if is_packed(path) else path
     extension = os.path.splitext(stem)[1][1:].lower().replace("ubam", "bam")
     return extension if extension in FORMATS else None
@@ -143,8 +142,8 @@ def open_alignments(
     observer: Observer | None = None,
     codec: BgzfCodec = CPU_CODEC,
 ) -> Iterator[Sink | HeldRecords]:
-    """Open ``path`` for a header in the form ``layout.written`` and records in the form ``layout.records``, batches of
-    them where they are held; whole or absent.
+    """Open ``path`` for a header in the form ``layout.written`` and records in the form ``layout.records``, or batches
+    of them if they are held. The file is whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
@@ -173,9 +172,9 @@ def open_alignments(
                     if isinstance(sink, BgzfWriter):
                         _write_bam(held, sink, index, layout.bgzf_level, codec)
                     else:
-                        _write_as(held, sink, _form(layout, contigs))
+                        _write_as(held, sink, layout, contigs)
     for made in (index, crai):
-        if path is not None and made is not None:  # no earlier: an index that is older than its file is taken for stale
+        if path is not None and made is not None:  # written last: readers take an index older than its file for stale
             _remove_former_indexes(path, _INDEXES[str(layout.format)], made.save(path))
 
 
@@ -188,7 +187,7 @@ def open_held(*arguments: Any) -> Iterator[HeldRecords]:
 
 
 def _remove_former_indexes(path: str, endings: Sequence[str], kept: str) -> None:
-    """Those of an earlier run that readers may prefer to ours: of the other kind, or x.bai instead of x.bam.bai.
+    """Remove an earlier run's indexes that readers may prefer: of the other kind, or x.bai instead of x.bam.bai.
 
     Raises:
         GpualignError: one cannot be removed.
@@ -210,18 +209,18 @@ def _writer(
     threads: int,
     crai: CramIndex | None = None,
 ) -> AbstractContextManager[Sink]:
-    """What takes header and records of the output in order."""
+    """Open the sink for the output's header and records."""
     if layout.format == "cram":
         return cram_writer(write, path, contigs, crai, layout.compression_level)
     if layout.format == "bam":
         return bgzf_writer(write, threads, is_file(path), layout.bgzf_level)
-    return part_writer(write, _TEXTS, in_thread=threads > 1 and is_file(path))
+    return part_writer(write, tuning.QUEUED_BATCHES, in_thread=threads > 1 and is_file(path))
 
 
 def _write_bam(
     held: HeldRecords, sink: BgzfWriter, index: BamIndex | None, level: int | None, codec: BgzfCodec
 ) -> None:
-    """The records after the header; the threads that merge them compress and index them, too."""
+    """Write the records after the header; the threads that merge them also compress and index them."""
     header = len(held.header)
     if index is not None:
         index.start(header)
@@ -236,14 +235,9 @@ def _write_bam(
             sink.write_cut(cut)
 
 
-def _write_as(held: HeldRecords, sink: Sink, form: Callable[[Records], Records]) -> None:
-    for text in held.written(lambda records, _: form(records)):
+def _write_as(held: HeldRecords, sink: Sink, layout: AlignmentLayout, contigs: Contigs) -> None:
+    """Write the records after the header, as lines of SAM or as BAM for samtools."""
+    names, binary = contigs.shown_name_bytes, layout.written == "bam"
+    for text in held.written(lambda records, _: records.copy() if binary else _native.sam_lines(records, *names)):
         if len(text):
             sink.write(text.data)
-
-
-def _form(layout: AlignmentLayout, contigs: Contigs) -> Callable[[Records], Records]:
-    """What makes of BAM records what is written."""
-    if layout.written == "bam":
-        return np.copy
-    return lambda records: _native.sam_lines(records, *contigs.shown_name_bytes)

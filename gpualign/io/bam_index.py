@@ -31,19 +31,19 @@ class BamIndex:
         self._builder: _native.BamIndexBuilder
 
     def start(self, header_bytes: int) -> None:
-        """Before the first records: they begin after so many bytes of header."""
+        """Call before the first records, which follow ``header_bytes`` bytes of header."""
         self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
 
     def spans(self, records: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """What is to be known of records, by coordinate; from any thread, once it has been started."""
+        """What the index needs of records sorted by coordinate; from any thread, after :meth:`start`."""
         return self._builder.spans(records)
 
     def add(self, spans: NDArray[np.uint64]) -> None:
-        """Those of the next records."""
+        """Add the spans of the next records."""
         self._builder.add(spans)
 
     def write(self, data: bytes | memoryview) -> None:
-        """The next blocks of the file, whole ones."""
+        """Write the next whole blocks of the file."""
         self._places.append(_native.bgzf_virtual_offsets(np.frombuffer(data, np.uint8), self._size))
         self._size += len(data)
         self._write(data)

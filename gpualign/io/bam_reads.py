@@ -1,4 +1,4 @@
-"""The reads of BAM and CRAM: cut at the borders of records by one reader, and parsed where they are wanted."""
+"""The reads of BAM and CRAM: one reader cuts chunks at record borders, and any thread parses them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpualign.io.sources import Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
-#: bytes that are read at once, at most, as all of a file may be asked for
+#: limit of a chunk's bytes, as a caller may ask for a whole file
 _MAX_BYTES = 1 << 30
 #: bytes of records per base, about
 _BYTES_PER_BASE = 2
@@ -31,9 +31,9 @@ class BamChunk:
 
     Attributes:
         data: their bytes.
-        path: of the file, for messages.
-        before: reads before them.
-        dropped: names of tags that are left out, two characters each.
+        path: the file's path, for messages.
+        before: number of reads before them.
+        dropped: tags to drop (:func:`dropped_tags`).
     """
 
     data: NDArray[np.uint8]
@@ -58,7 +58,7 @@ class BamChunk:
 
 
 class BamStream(Protocol):
-    """The part of :class:`InputFile` that is read here; CRAM has it as well, once it is decoded."""
+    """A stream of BAM: :class:`InputFile`, or decoded CRAM."""
 
     path: str
 
@@ -68,21 +68,19 @@ class BamStream(Protocol):
 
 
 class BamReads:
-    """The records of a BAM file or of what comes as one.
+    """The records of a BAM stream.
 
     Args:
         file: :class:`InputFile`, or CRAM that samtools turns into BAM.
-        dropped: as for :class:`BamChunk`.
+        dropped: see :class:`BamChunk`.
 
     Attributes:
-        header: as pysam's dictionary.
+        header: pysam's dictionary.
         paired: the first record is one of a pair.
 
     Raises:
         InputError: its header is damaged.
     """
-
-    plain = False
 
     def __init__(self, file: BamStream, dropped: str) -> None:
         import pysam  # slow to import
@@ -97,7 +95,7 @@ class BamReads:
         self.paired = len(first) == _FLAG.size and bool(_FLAG.unpack(first)[0] & _PAIRED)
 
     def items(self, batch_bases: int) -> Iterator[BamChunk]:
-        """Chunks of about so many bases.
+        """Chunks of about ``batch_bases`` bases.
 
         Raises:
             InputError: a truncated or damaged file.
@@ -117,7 +115,7 @@ class BamReads:
         return self._whole(text)[0] if from_record else 0
 
     def _whole(self, text: NDArray[np.uint8]) -> tuple[int, int]:
-        """Bytes of whole records, and how many these are."""
+        """Bytes of whole records, and their number."""
         try:
             size, reads = _native.whole_bam_records(text)
         except ValueError as error:
@@ -131,7 +129,7 @@ class BamReads:
             raise damaged(self.path, self._count, error.what) from None
 
     def _header_text(self) -> str:
-        """Reads what is before the records."""
+        """Read the header, up to the first record."""
         _, length = struct.unpack("<4si", self._exactly(8))
         text = self._exactly(length)
         (contigs,) = struct.unpack("<i", self._exactly(4))
@@ -147,5 +145,5 @@ class BamReads:
 
 
 def damaged(path: str, reads: int, why: str) -> InputError:
-    """What is wrong with a file that ends, or is damaged, after so many reads."""
+    """The error of a file that is truncated or damaged after ``reads`` reads."""
     return InputError(f"truncated or damaged after {counted(reads, 'read')}: {why}", path)

@@ -1,8 +1,8 @@
-"""BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), by ISA-L and by several threads.
+"""BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), with ISA-L and several threads.
 
-htslib compresses with zlib unless it was built with libdeflate, and zlib takes longer over a BAM file than the mapper.
-Here it is done 20 times as fast as by zlib's default, for files that are 10 to 20 % larger; zlib-ng makes smaller ones,
-where a level is asked for.
+htslib compresses with zlib unless it was built with libdeflate, and zlib takes longer for a BAM file than the mapper.
+ISA-L is 20 times as fast as zlib's default and makes files 10 to 20 % larger. zlib-ng makes smaller ones, if a level
+is asked for.
 """
 
 from __future__ import annotations
@@ -20,24 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.io import tuning
 from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
 from gpualign.io.blocks import Pieces
 from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
-from gpualign.io.prefixed_stream import Rewound
-from gpualign.streaming.lent import Lend
+from gpualign.io.prefixed_stream import PrefixedStream
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
-_GROUP_BYTES = 1 << 20
-#: of content that a device deflates at a time, about
-DEVICE_CONTENT = 16 << 20
-#: text that is handed on at a time of such a group
-_PIECE_BYTES = 8 << 20
-#: of the blocks that one thread compresses at a time
+#: content that a thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
-#: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
-_MAX_THREADS = 8
 
 
 class Inflated(NamedTuple):
@@ -53,15 +47,15 @@ class Inflated(NamedTuple):
 
 
 class BgzfCodec:
-    """What inflates and deflates in place of the CPU's threads: nothing. Devices' own is
-    ``gpualign/engine/gpu/compression.py``; each method may be called from any thread.
+    """Inflates and deflates in place of the CPU's threads. This one does nothing; ``gpualign.engine.gpu.compression``
+    has that of devices. Methods may be called from any thread.
 
     Attributes:
-        group_bytes: of blocks that are inflated at a time, about.
-        waiting: threads that may wait for it to deflate.
+        group_bytes: about how many bytes of blocks are inflated at a time.
+        waiting: number of threads that may wait for it to deflate.
     """
 
-    group_bytes = _GROUP_BYTES
+    group_bytes = tuning.GROUP_BYTES
     waiting = 0
 
     def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
@@ -73,11 +67,11 @@ class BgzfCodec:
         return None
 
     def deflates_at(self, before: int) -> bool:
-        """Whether what stands after so many bytes of a text is to be deflated: places alone say which share is."""
+        """Whether to deflate the content that follows ``before`` bytes of a text; depends on the offset alone."""
         return False
 
     def alone(self) -> contextlib.AbstractContextManager[None]:
-        """Meanwhile a file is written, and there may be nothing else to do for devices."""
+        """A context in which a file is written while no stage runs."""
         return contextlib.nullcontext()
 
 
@@ -92,16 +86,16 @@ class BgzfReader(io.RawIOBase):
         open_rest: opens what follows the blocks, given a stream of it.
 
     Attributes:
-        codec: inflates groups of blocks from now on, where it can.
+        codec: inflates groups of blocks from now on, if it can.
 
-    Reading raises EOFError where the file is cut short and zlib.error where it is damaged.
+    Reading raises EOFError if the file is truncated, and zlib.error if it is damaged.
     """
 
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
         self.codec = CPU_CODEC
-        self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, _MAX_THREADS))
+        self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, tuning.MAX_BGZF_THREADS))
         self._texts = chain.from_iterable(self._inflated)
         self._text = Pieces(inflated.text for inflated in self._texts)
 
@@ -114,9 +108,9 @@ class BgzfReader(io.RawIOBase):
         return count
 
     def pieces(self) -> Iterator[Inflated]:
-        """The whole text as it was inflated, instead of :meth:`readinto`."""
+        """The whole text in inflated pieces; use this or :meth:`readinto`."""
         yield from self._texts
-        while self._rest is not None and (text := self._rest.read(_GROUP_BYTES)):
+        while self._rest is not None and (text := self._rest.read(tuning.GROUP_BYTES)):
             yield Inflated.of(text)
 
     def close(self) -> None:
@@ -125,20 +119,20 @@ class BgzfReader(io.RawIOBase):
 
     @STEPS.at("read")
     def _read(self, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """``rest`` and what follows it, read in place: to copy it would take the interpreter from all other threads."""
+        """``rest`` and what follows it, read in place: a copy of bytes would hold the GIL."""
         data = np.empty(len(rest) + self.codec.group_bytes, np.uint8)
         data[: len(rest)] = rest
         count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
         return data[: len(rest) + count]
 
     def _after_zeros(self, rest: bytes) -> bytes:
-        """``rest`` without zeros, which may stand after members of gzip."""
+        """``rest`` without leading zeros, which may follow gzip members."""
         while rest and not (begin := rest.lstrip(b"\0")):
-            rest = self._stream.read(_GROUP_BYTES)
+            rest = self._stream.read(tuning.GROUP_BYTES)
         return begin if rest else b""
 
     def _groups(self) -> Iterator[NDArray[np.uint8]]:
-        """Whole blocks, about a MiB at a time, to the end or to the first member that is not a block."""
+        """Groups of whole blocks, up to the end or to the first gzip member that is not a block."""
         rest = np.zeros(0, np.uint8)
         while len(data := self._read(rest)) > len(rest):
             end, other = _native.whole_bgzf_blocks(data)
@@ -147,24 +141,27 @@ class BgzfReader(io.RawIOBase):
                 yield data[:end]
             if other:
                 if begin := self._after_zeros(rest.tobytes()):
-                    self._rest = self._open_rest(Rewound(begin, self._stream))
+                    self._rest = self._open_rest(PrefixedStream(begin, self._stream))
                 return
         if rest.any():
             raise EOFError("a block is cut short")
 
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
-        """The text of whole blocks; from a device in page-locked memory, from which it can take it again."""
+        """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
         if (text := self.codec.inflate(group)) is None:
             return [_inflated(part) for part in _parts_of(group)]
         with STEPS.at("parse"):
-            counts = _native.newlines_of_pieces(text, _PIECE_BYTES)
-        return [Inflated(text[i * _PIECE_BYTES :][:_PIECE_BYTES], newlines) for i, newlines in enumerate(counts)]
+            counts = _native.newlines_of_pieces(text, tuning.PIECE_BYTES)
+        return [
+            Inflated(text[i * tuning.PIECE_BYTES :][: tuning.PIECE_BYTES], newlines)
+            for i, newlines in enumerate(counts)
+        ]
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    """A device's group in parts about as large as the CPU's: a piece of text is held until all of it has been used."""
-    while len(group) > 2 * _GROUP_BYTES:
-        end = _native.whole_bgzf_blocks(group[: max(_GROUP_BYTES, LARGEST_BLOCK)])[0]
+    """A device's group in parts of the CPU's size: a piece of text is held until all of it has been used."""
+    while len(group) > 2 * tuning.GROUP_BYTES:
+        end = _native.whole_bgzf_blocks(group[: max(tuning.GROUP_BYTES, LARGEST_BLOCK)])[0]
         yield group[:end]
         group = group[end:]
     yield group
@@ -178,20 +175,14 @@ def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
         raise zlib.error(str(error)) from None
 
 
-def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-    """The text of whole blocks, by the CPU.
-
-    Args:
-        lend: memory of so many bytes, if there is any.
-
-    Returns:
-        It in that memory; None where there is none.
+def inflated_in(allocate: Allocate, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+    """The text of whole blocks, inflated by the CPU into allocated memory; None if none is available.
 
     Raises:
-        ValueError: they are damaged.
+        ValueError: the blocks are damaged.
     """
     _, nbytes = _native.count_bgzf_blocks(blocks)
-    if (memory := lend(nbytes + 1)) is not None:
+    if (memory := allocate(nbytes + 1)) is not None:
         with STEPS.at("inflate"):
             isal().inflate_into(blocks, memory)
         memory = memory[:nbytes]
@@ -199,9 +190,9 @@ def inflated_in(lend: Lend, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | No
 
 
 def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCodec = CPU_CODEC) -> bytes | memoryview:
-    """Whole blocks of contents of these sizes, one after the other; only of a device's has one some of two."""
+    """Deflate contents of these sizes to whole blocks. A device's blocks may span two contents."""
     if len(contents) and (made := codec.deflate(contents)) is not None:
-        with STEPS.at("copy"):  # the memory is the device's
+        with STEPS.at("copy"):  # out of the device's pinned memory
             return memoryview(made.copy())
     with STEPS.at("deflate"):
         return memoryview(isal().compress_all(contents, sizes))
@@ -217,10 +208,10 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
 
 
 def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODEC) -> NDArray[np.uint8]:
-    """The content of whole blocks at places of files, one after the other.
+    """The joined content of whole blocks in files.
 
     Args:
-        places: descriptor, offset and bytes of each.
+        places: (descriptor, offset, bytes) of each.
 
     Raises:
         OSError: they cannot be read.
@@ -236,7 +227,7 @@ def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODE
 
 
 class CutBlocks(NamedTuple):
-    """A piece of a text with its whole blocks compressed, and what is left of it before them and after them."""
+    """A piece of a text: its whole blocks, compressed, and the bytes before and after them."""
 
     head: bytes
     blocks: bytes | memoryview
@@ -246,12 +237,12 @@ class CutBlocks(NamedTuple):
     def of(
         cls, content: NDArray[np.uint8], before: int, level: int | None = None, codec: BgzfCodec = CPU_CODEC
     ) -> CutBlocks:
-        """From any thread; ``content`` may change afterwards.
+        """Cut and compress ``content``, which may change afterwards; from any thread.
 
         Args:
-            before: bytes of the text that stand before it.
-            level: as for :func:`bgzf_writer`.
-            codec: has its share of contents, without a level.
+            before: bytes of the text before it.
+            level: see :func:`bgzf_writer`.
+            codec: deflates a share of the contents, if there is no level.
         """
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
@@ -266,13 +257,13 @@ class CutBlocks(NamedTuple):
 
 
 class BgzfWriter:
-    """Bytes as BGZF, compressed by threads; the blocks are cut by length, so they depend neither on the pieces in which
-    the bytes come nor on the threads. Use :func:`bgzf_writer`.
+    """Writes BGZF, compressed by threads. Blocks are cut by length, so they depend neither on the pieces that are
+    written nor on the threads. Use :func:`bgzf_writer`.
 
     Args:
-        out: takes the blocks.
-        pool: compresses them; None: whoever writes does.
-        level: as for :func:`bgzf_writer`.
+        out: writes the blocks.
+        pool: compresses them; None: the calling thread does.
+        level: see :func:`bgzf_writer`.
     """
 
     def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None, level: int | None) -> None:
@@ -295,7 +286,7 @@ class BgzfWriter:
         return len(data)
 
     def write_cut(self, cut: CutBlocks) -> None:
-        """Hand on a piece whose ``before`` is the sum of all bytes before."""
+        """Write a piece whose ``before`` is the number of bytes written so far."""
         self._rest += cut.head
         if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
             self._out.write(_blocks(self._rest[:whole], self._level))  # seldom more than one
@@ -305,14 +296,14 @@ class BgzfWriter:
         self._rest += cut.tail
 
     def write_blocks(self, blocks: bytes | memoryview) -> None:
-        """Hand on whole blocks as they are."""
+        """Write whole blocks unchanged."""
         if self._rest:
             self._submit(self._rest)
             self._rest = b""
         self._out.write(blocks)
 
     def finish(self) -> None:
-        """Hand on what is left and the empty block that marks the end."""
+        """Write the rest, and the empty block that marks the end."""
         self._submit(self._rest)
         self._out.write(BGZF_END)
 
@@ -325,12 +316,12 @@ class BgzfWriter:
 def bgzf_writer(
     write: Callable[[bytes | memoryview], object], threads: int, in_thread: bool = False, level: int | None = None
 ) -> Iterator[BgzfWriter]:
-    """What is written comes out of ``write`` as one BGZF file, unless the block ends with an exception.
+    """Open a BGZF writer that passes its output to ``write``. It is finished unless the context ends with an exception.
 
     Args:
-        threads: that compress, at most; 1: the calling one.
-        in_thread: as for :func:`part_writer`.
-        level: of zlib-ng, from 0, not compressed, to 9; None: by ISA-L, or by a device, which are faster.
+        threads: limit of the threads that compress; 1: the calling one.
+        in_thread: see :func:`part_writer`.
+        level: zlib-ng's, from 0 (not compressed) to 9; None: ISA-L or a device, which are faster.
     """
     if threads == 1:
         with part_writer(write, 0, in_thread=False) as out:
@@ -338,7 +329,7 @@ def bgzf_writer(
             yield writer
             writer.finish()
         return
-    threads = min(threads, _MAX_THREADS)
+    threads = min(threads, tuning.MAX_BGZF_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
         with part_writer(write, 2 * threads, in_thread) as out:

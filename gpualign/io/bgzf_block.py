@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: bytes of a block, and of its content
 LARGEST_BLOCK = 1 << 16
-#: content of every block but the last, as htslib cuts it: it fits a block even where it cannot be compressed
+#: content of every block but the last, as htslib cuts it: it fits a block even if it cannot be compressed
 BLOCK_CONTENT = 0xFF00
 #: the empty block that marks the end of a file
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -14,17 +14,17 @@ _HEADER_BYTES = len(_HEADER) + 2
 #: wbits of a gzip member: its checksum is made in the same call
 _GZIP = 31
 _GZIP_HEADER_BYTES = 10
-#: of those that fit a block; zlib-ng's fast levels make some larger than what they are given
+#: largest gzip member that fits a block; zlib-ng's fast levels may expand their input
 _LARGEST_MEMBER = LARGEST_BLOCK - _HEADER_BYTES + _GZIP_HEADER_BYTES
 
 
 def is_bgzf(head: bytes) -> bool:
-    """Whether a file that begins so is BGZF."""
+    """Whether a file with this beginning is BGZF."""
     return head[:4] == _HEADER[:4] and head[len(_HEADER) - 6 : len(_HEADER)] == _HEADER[-6:]
 
 
 def made_block(content: bytes | memoryview, level: int) -> bytes:
-    """The block of up to BLOCK_CONTENT bytes; ``level`` as for ``bgzf_writer``."""
+    """The block of up to BLOCK_CONTENT bytes; ``level``: see ``bgzf_writer``."""
     from zlib_ng import zlib_ng  # few outputs need it
 
     made = zlib_ng.compress(content, level, _GZIP)

@@ -11,21 +11,16 @@ from numpy.typing import NDArray
 
 
 class TextStream(Protocol):
-    """What text is read from, such as an InputFile.
-
-    Attributes:
-        plain: bytes of it can be read again, from the file.
-    """
+    """A source of text, such as an InputFile."""
 
     path: str
-    plain: bool
 
     def readinto(self, view: memoryview, /) -> int:
-        """Fill ``view``; returns how many bytes, fewer only at the end."""
+        """Fill ``view``; returns the number of bytes, fewer only at the end."""
 
 
 class Pieces(io.RawIOBase):
-    """A text that comes in pieces, as a stream; a piece is done with when the next one is asked for."""
+    """A stream over pieces of text; a piece is released when the next one is requested."""
 
     def __init__(self, pieces: Iterable[NDArray[np.uint8]]) -> None:
         self._pieces, self._piece = iter(pieces), np.empty(0, np.uint8)
@@ -40,13 +35,13 @@ class Pieces(io.RawIOBase):
                 return 0
             self._piece = piece
         count = min(len(buffer), len(self._piece))
-        np.frombuffer(buffer, np.uint8)[:count] = self._piece[:count]  # without the interpreter's lock
+        np.frombuffer(buffer, np.uint8)[:count] = self._piece[:count]  # releases the GIL
         self._piece = self._piece[count:]
         return count
 
 
 def fill(stream: Any, view: memoryview) -> int:
-    """Read into ``view``; how many bytes, fewer than it has only at the end: a stream gives what it has so far."""
+    """Fill ``view`` by repeated reads, as a stream returns what it has; fewer bytes only at the end."""
     filled = 0
     while filled < len(view) and (count := stream.readinto(view[filled:])):
         filled += count
@@ -54,9 +49,7 @@ def fill(stream: Any, view: memoryview) -> int:
 
 
 class TextOfPieces:
-    """The text of a file, which comes in pieces, as a :class:`TextStream`."""
-
-    plain = False
+    """Pieces of a file's text as a :class:`TextStream`."""
 
     def __init__(self, path: str, pieces: Iterable[NDArray[np.uint8]]) -> None:
         self.path, self._text = path, Pieces(pieces)
@@ -66,6 +59,6 @@ class TextOfPieces:
 
 
 def is_blank(text: NDArray[np.uint8]) -> bool:
-    """Nothing but white space (or nothing)."""
+    """Whether text is empty or white space."""
     head = text[:64].tobytes()
     return not head.strip() and not text.tobytes().strip()

@@ -1,8 +1,8 @@
-"""Files cut into chunks of whole records: a source of text, a rule that finds where records end, and how large chunks
-are: as asked for, and twice as large again and again where a record is larger.
+"""Cuts files into chunks of whole records, from a source of text, a rule that finds record borders, and a chunk size,
+which doubles until a longer record fits.
 
-One reader cuts, in order, and looks at the ends of chunks alone; workers parse. FASTA sequences may run over any number
-of lines. FASTQ has four lines a record; where the first records have more, the reader looks at every line.
+One reader cuts in order and inspects only the ends of chunks; workers parse. FASTA sequences may have any number of
+lines. FASTQ has four lines per record; if the first records have more, the reader inspects every line.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from gpualign.io.sources import Source, Stored, Streamed
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
-#: bytes of the end of a chunk in which its last border is looked for first, and how many times more next
+#: bytes at the end of a chunk that are searched for the last border first, and their growth
 _WINDOW, _WIDER = 1 << 16, 8
 
-#: (text, whether it begins where a record does) -> bytes of whole records that it begins with; 0: none are known
+#: (text, whether it begins at a record) -> bytes of the whole records at its beginning; 0: none found
 Border = Callable[[NDArray[np.uint8], bool], int]
 
 
 def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
-    """Bytes of the next chunk, which is to be taken before the next one is asked for.
+    """Yield the size of each chunk; the caller takes it before it asks for the next one.
 
     Args:
-        long_records: 0 where no record ends within a chunk, instead of a larger one.
+        long_records: yield 0 if no record ends within a chunk, instead of a larger chunk.
     """
     want = chunk_bytes
     while not source.broken and (size := source.hold(want)) and not source.broken:
@@ -45,12 +45,12 @@ def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = 
             yield cut
         elif long_records:
             yield 0
-        else:  # to stay linear in the record's length
+        else:  # doubling keeps the time linear in the record's length
             want = 2 * max(want, size)
 
 
 def _last_border(source: Source, border: Border, end: int) -> int:
-    """Of the last record that begins in the first ``end`` bytes that are held; 0 where there is none."""
+    """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
     window = _WINDOW
     while True:
         begin = max(0, end - window)
@@ -75,7 +75,7 @@ def read_chunks(
     """FASTA or FASTQ in chunks of about ``chunk_bytes``.
 
     Args:
-        long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
+        long_records: yield a FASTA record that does not fit a chunk as a :class:`LongRecord`.
 
     Raises:
         InputError: damaged compression, or an unknown format.
@@ -96,17 +96,17 @@ def read_chunks(
                     yield record
                     whole.after(record)
                     continue
-                blank, line, offset = _is_blank(source, cut), source.line, source.offset
+                blank, line = _is_blank(source, cut), source.line
                 data = source.take(cut)
                 if not blank:
-                    yield Chunk(data, kind, source.path, line, paired=source.paired, offset=offset, wrapped=wrapped)
+                    yield Chunk(data, kind, source.path, line, paired=source.paired, wrapped=wrapped)
             if not source.broken:
                 return
             source = source.streamed(stack)
 
 
 def _head(source: Source, want: int, stack: contextlib.ExitStack) -> tuple[Source, NDArray[np.uint8]]:
-    """What can be read of a source, and the beginning of its text: more than white space, if there is any."""
+    """The source, or a stream if it is broken, and the beginning of its text with more than white space."""
     while True:
         size = source.hold(want)
         if source.broken:
@@ -131,12 +131,15 @@ def _border(kind: FastxFormat, wrapped: bool) -> Border:
 
 
 def _pair_border(kind: FastxFormat) -> Border:
-    """As :func:`_border`, or that before its last record where this is the first one of its name: of neighbours of one
-    name the first two are a pair, then the next two."""
+    """The rule for interleaved pairs: :func:`_border`, or the one before it if the last record is the first of its
+    name. Of neighbours with one name the first two are a pair, then the next two."""
     border = _border(kind, wrapped=False)
 
     def found(text: NDArray[np.uint8], from_pair: bool) -> int:
-        borders, of_one_name = [border(text, from_pair)], 0  # backwards, and the records between the first of them
+        borders, of_one_name = (
+            [border(text, from_pair)],
+            0,
+        )  # from the end backwards; and records of the last one's name
         while borders[-1]:
             borders.append(border(text[: borders[-1] - 1], from_pair))
             if borders[-1] == 0 and not from_pair:
@@ -150,7 +153,7 @@ def _pair_border(kind: FastxFormat) -> Border:
 
 
 def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
-    """Whether they may be mates. What is wrong with them is said where all are parsed."""
+    """Whether two records may be mates. Malformed ones are reported when they are parsed."""
     try:
         batch = SequenceBatch(*_native.parse_fastx(two_records, kind == "fastq", False, False))
     except ValueError:
@@ -166,7 +169,7 @@ def read_batches(
     comments: bool = False,
     opened: Any = None,
 ) -> Iterator[SequenceBatch]:
-    """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: as for :class:`InputFile`."""
+    """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: see :class:`InputFile`."""
     with InputFile(path, opened=opened) as file:
         for chunk in read_chunks(Streamed(file), chunk_bytes):
             yield parse(chunk, alphabet, comments)

@@ -1,4 +1,4 @@
-"""CRAM, written by samtools with the reference at hand."""
+"""CRAM output, written by samtools."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gpualign.sequences.reference import Reference
 
 _COPY_BYTES = 1 << 20
 _BASES_AT_ONCE = 1 << 24
-#: without @PG lines of its own; one thread, as with more htslib's trials of how to compress depend on which is first;
-#: CRAM 3.1 is not yet read by all (Picard 2)
+#: no @PG line of its own; one thread, as with more the result of htslib's compression trials depends on timing;
+#: CRAM 3.0, as some programs cannot read 3.1 (Picard 2)
 _ARGUMENTS = ("view", "--no-PG", "-@", "0", "-O", "cram,version=3.0")
 _INDEX = "index.crai"
 
 
 class CramIndex:
-    """A .crai, which samtools makes while it writes the file."""
+    """A .crai, which samtools writes with the file."""
 
     def __init__(self) -> None:
         self._content = b""
 
     def take(self, folder: str) -> None:
-        """What samtools has written in its folder.
+        """Read what samtools has written in its folder.
 
         Raises:
             GpualignError: it cannot be read.
@@ -61,7 +61,7 @@ def cram_writer(
     index: CramIndex | None,
     level: int | None = None,
 ) -> Iterator[Sink]:
-    """What is written as BAM comes out of ``write`` as CRAM.
+    """Open a sink for BAM that passes CRAM to ``write``.
 
     Args:
         path: of the output; the reference's copy for samtools lies next to it.
@@ -96,23 +96,20 @@ def cram_writer(
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:
-    """What @SQ lines of a CRAM file say besides name and length: M5, and where the reference is if ``path`` is a FASTA
-    file that readers can use."""
+    """Further fields of a CRAM file's @SQ lines: M5, and UR if ``path`` is a FASTA file that readers can use."""
     uri = ""
-    if os.path.isfile(path):  # a pipe has been read already
+    if os.path.isfile(path):  # a pipe cannot be read again
         with contextlib.suppress(OSError), open(path, "rb") as file:
             if file.read(1) == b">":
                 named = os.path.abspath(path)
-                uri = (
-                    f"\tUR:{named}" if named.isprintable() else ""
-                )  # a header holds neither tabs nor what is not UTF-8
+                uri = f"\tUR:{named}" if named.isprintable() else ""  # a header holds neither tabs nor invalid UTF-8
     return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
-    """A folder for temporary files next to the output, where there is space; removed at the end."""
-    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    """A folder for temporary files next to the output, removed at the end."""
+    # named before it exists, so that an interrupt right after its creation finds what to remove
     folder = os.path.join(folder_next_to(path), f".gpualign.{os.urandom(8).hex()}.tmp")
     with undone_at_the_end(lambda: _remove(folder)):
         try:
@@ -126,7 +123,7 @@ def _private_folder(path: str | None) -> Iterator[str]:
 
 
 def _remove(folder: str) -> None:
-    """Two threads may, and another may still write into it: renamed, it gets no more files."""
+    """Remove the folder, renamed first so that threads that still write put no more files into it."""
     renamed = f"{folder}.old"
     with contextlib.suppress(OSError):
         os.rename(folder, renamed)
@@ -134,7 +131,7 @@ def _remove(folder: str) -> None:
 
 
 def _digests(reference: Reference) -> list[str]:
-    """MD5 of every contig's upper-case bases, by which the readers of a CRAM file know its reference."""
+    """MD5 of every contig's upper-case bases, by which readers of CRAM identify the reference."""
     digests = []
     for parts in _contigs(reference):
         state = hashlib.md5(usedforsecurity=False)
@@ -147,7 +144,7 @@ def _digests(reference: Reference) -> list[str]:
 def _write_reference(reference: Reference, folder: str) -> None:
     """The reference as htslib looks it up: a file of bases for each contig, named by their MD5.
 
-    The reference itself may be in any format that we read; htslib would want a FASTA with an index next to it.
+    The reference itself may be in any format that we read; htslib would need FASTA with an index next to it.
     """
     try:
         for digest, parts in zip(_digests(reference), _contigs(reference), strict=True):

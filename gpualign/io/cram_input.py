@@ -1,4 +1,4 @@
-"""CRAM as a stream of BAM: samtools decodes it in a process of its own, and what reads BAM reads it."""
+"""CRAM as a stream of BAM, decoded by samtools in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import subprocess
 import tempfile
 
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
-from gpualign.io.samtools import PIPE_BYTES, reason, words
+from gpualign.io.samtools import reason, words
 
-#: not compressed, no @PG line of its own, and no tags that are not in the file
+#: uncompressed, no @PG line of its own, and no tags that are not in the file
 _ARGUMENTS = ("view", "-u", "--no-PG", "--input-fmt-option", "decode_md=0", "-o", "-")
 
 
 class CramInput:
-    """The part of :class:`InputFile` that :class:`BamReads` uses.
+    """A :class:`BamStream` of a CRAM file.
 
     Args:
-        reference_path: FASTA that the file was made with; None: htslib finds it.
-        threads: that decode.
+        reference_path: FASTA of the reference; None: htslib finds it.
+        threads: threads that decode.
     """
 
     def __init__(self, file: InputFile, reference_path: str | None, threads: int) -> None:
@@ -32,13 +33,13 @@ class CramInput:
             source = self._input.source
             by_name = isinstance(source, str)
             self._messages = tempfile.TemporaryFile()
-            # it ends by itself where nobody reads what it writes
+            # it ends by itself when its output is closed
             self._process = subprocess.Popen(
                 words(*_ARGUMENTS, *reference, "-@", str(threads - 1), os.path.abspath(file.path) if by_name else "-"),
                 stdin=subprocess.DEVNULL if isinstance(source, str) else source,
                 stdout=subprocess.PIPE,
                 stderr=self._messages,
-                pipesize=PIPE_BYTES,
+                pipesize=tuning.PIPE_BYTES,
             )
         assert self._process.stdout is not None
         self._decoded = InputFile(f"/dev/fd/{self._process.stdout.fileno()}")
@@ -55,7 +56,7 @@ class CramInput:
         return count
 
     def marked_end(self) -> bool:
-        """Whether the file has CRAM's last container."""
+        """Whether the file has CRAM's end-of-file container."""
         return self._input.marked_end()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""FASTQ as text whose records are counted but not read: for devices, which find, check and pack them."""
+"""FASTQ text whose records are counted but not parsed, for devices, which find, check and pack them."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
-from gpualign.io.text import HeldText, between
+from gpualign.io.text import between
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
 _NEWLINE = ord("\n")
-#: bytes of a text beyond which its records are parsed here: devices have 32 bits for them
+#: texts beyond this size are parsed on the host: kernels index them with 32 bits
 _MAX_BYTES = 1 << 31
-#: of the head of a chunk
+#: bytes of a chunk's head
 _HEAD = 1 << 16
 
 
 @dataclass(frozen=True)
 class FastqText:
-    """Records of a chunk in which every four lines are one, if it is FASTQ at all: no line is blank.
+    """Some records of a chunk with four lines per record and no blank line. Whether it is FASTQ is not checked here.
 
     Attributes:
-        lines_before: uint32 (n,): newlines before each of the chunk's tiles of ``_native.FASTQ_TILE`` bytes, the last
-            of which may hold nothing but the newline that the text lacks.
-        of_chunk: records of the chunk.
-        records: which of them these are.
+        lines_before: uint32 (n,): newlines before each tile of ``_native.FASTQ_TILE`` bytes of the chunk; the last tile
+            may hold only the newline that the text lacks.
+        chunk_records: number of records in the chunk.
+        records: indices of these records.
     """
 
     chunk: Chunk
     lines_before: NDArray[np.uint32]
-    of_chunk: int
+    chunk_records: int
     records: range
 
     def __len__(self) -> int:
         return len(self.records)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To another process go these records alone, as a chunk."""
+        """Pickle only these records, as a chunk."""
         return replace, (self._alone(),)
 
     @classmethod
     def of(cls, chunk: Chunk) -> FastqText | None:
-        """Count the lines of a chunk; None of one that is to be parsed here.
+        """Count the lines of a chunk; None if it must be parsed on the host.
 
         Raises:
             InputError: it cannot be read (any more).
@@ -66,7 +66,7 @@ class FastqText:
 
     @property
     def tiles(self) -> range:
-        """The tiles that hold the records, and the end of the line before."""
+        """The tiles that hold the records and the end of the line before them."""
         first = max(0, self._tiles_until(4 * self.records.start) - 1)
         return range(first, self._tiles_until(4 * self.records.stop))
 
@@ -77,14 +77,14 @@ class FastqText:
         return int(end - self.tiles.start * _native.FASTQ_TILE)
 
     def read_into(self, memory: NDArray[np.uint8]) -> None:
-        """Write the tiles' text, which is still in its file; nobody else reads it on the host."""
+        """Read the tiles' text from its file."""
         begin = self.tiles.start * _native.FASTQ_TILE
         size = min(len(memory), len(self.chunk.data) - begin)
         self.chunk.data.read_into(memory[:size], begin)
         memory[size:] = _NEWLINE
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
-        """The tiles' text as it lies in memory."""
+        """The tiles' text, in pieces in memory."""
         begin = self.tiles.start * _native.FASTQ_TILE
         end = begin + self.nbytes
         yield from between(self.chunk.data.pieces(self.chunk.path), begin, end)
@@ -92,33 +92,32 @@ class FastqText:
             yield np.array([_NEWLINE], np.uint8)
 
     def columns(self) -> SequenceBatch:
-        """The records, parsed here.
+        """The records, parsed on the host.
 
         Raises:
             InputError: one is malformed.
         """
         try:
             return self._alone().columns()
-        except InputError:  # which the whole chunk has, and what is before it
+        except InputError:  # report the first error of the whole chunk
             self.chunk.columns()
             raise
 
     def _alone(self) -> Chunk:
         """The records as a chunk of their own."""
-        if len(self) == self.of_chunk:
+        if len(self) == self.chunk_records:
             return self.chunk
         chunk, begin, end = self.chunk, self._begin_of(self.records.start), self._begin_of(self.records.stop)
         line = None if chunk.line is None else chunk.line + 4 * self.records.start
-        offset = None if chunk.offset is None else chunk.offset + begin
-        return replace(chunk, data=chunk.data.part(begin, end), line=line, offset=offset)
+        return replace(chunk, data=chunk.data.part(begin, end), line=line)
 
     def _tiles_until(self, line: int) -> int:
-        """Tiles that begin before a line does."""
+        """Number of tiles that begin before a line."""
         return int(np.searchsorted(self.lines_before, np.uint32(line), "left"))
 
     def _begin_of(self, record: int) -> int:
         """Bytes of the chunk before a record."""
-        if record == self.of_chunk:
+        if record == self.chunk_records:
             return len(self.chunk.data)
         tile = self._tiles_until(4 * record) - 1
         if tile < 0:
@@ -134,11 +133,11 @@ def head_of(chunk: Chunk) -> Chunk:
         return chunk
     text = chunk.data.part(0, _HEAD).joined(chunk.path)
     cut = _native.last_record_border(text, chunk.kind == "fastq")
-    return replace(chunk, data=HeldText((text[:cut],))) if cut else chunk
+    return replace(chunk, data=chunk.data.part(0, int(cut))) if cut else chunk
 
 
 def to_text(chunk: Chunk) -> FastqText | SequenceBatch:
-    """A chunk's records counted, or parsed where that is not enough to cut it."""
+    """A chunk as text with counted records, or parsed if it must be."""
     with STEPS.at("parse"):
         text = FastqText.of(chunk)
     return chunk.columns() if text is None else text

@@ -29,13 +29,11 @@ class Chunk:
         data: text that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
-        line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
-        comments: what follows the names is wanted.
+        line: 1-based number of the first line; None: count it on demand.
+        comments: keep what follows the names.
         alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
-        paired: neighbours of one name are mates, and none of them is in another chunk.
+        paired: neighbours of one name are mates, and no pair is split between chunks.
         wrapped: it is FASTQ with sequences and qualities of several lines.
-        offset: where the text begins in a file that can be read there again; None: it cannot.
-        stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
     data: Text
@@ -45,12 +43,10 @@ class Chunk:
     comments: bool = False
     alphabet: SequenceAlphabet = "nucleotide"
     paired: bool = False
-    offset: int | None = None
-    stored_at: str | None = None
     wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8]:
-        """The text, read or joined now where it is not at hand.
+        """The text in one array, read or joined if need be.
 
         Raises:
             InputError: it cannot be read (any more).
@@ -74,21 +70,21 @@ class Chunk:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        return self.data.first_line(self.stored_at or self.path, self.offset or 0)
+        return self.data.first_line(self.path)
 
     def error(self, what: str, lines: int) -> InputError:
-        """What is wrong after so many lines of it."""
+        """An error in the line after ``lines`` lines of the chunk."""
         if self.data.uncounted is not None:
             return UncountedLine(what, self.path, lines, self.data.uncounted)
         return InputError(what, self.path, self.first_line() + lines)
 
 
 class UncountedLine(InputError):
-    """As its base, said on a machine that does not have the file.
+    """An error of a machine that lacks the file and so cannot count the line.
 
     Args:
-        lines: before it, of a text
-        before: that begins after so many bytes of the file's.
+        lines: lines before it in the text.
+        before: bytes of the file's text before that text.
     """
 
     def __init__(self, what: str, path: str, lines: int, before: int) -> None:
@@ -99,21 +95,21 @@ class UncountedLine(InputError):
         return UncountedLine, (self.what, self.path, self.lines, self.before)
 
     def counted(self) -> InputError:
-        """With the number of the line, where the file is."""
+        """The error with its line number, on a machine that has the file."""
         assert self.path is not None
         with InputFile(self.path) as file:
             return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
 
 
 class LongRecord:
-    """A FASTA record too long to be held: read its parts to the end before the reader goes on. They are read in place,
-    as each copy would hold the interpreter while others parse.
+    """A FASTA record too long to be held: read all its parts before the reader continues. Parts are read in place, as
+    each copy of bytes would hold the GIL.
 
     Attributes:
         path, line: where the record begins.
         rest: text after the record, once its parts have been read.
-        at_end: whether that is all there is.
-        lines_read: of the record so far.
+        at_end: there is no more text after ``rest``.
+        lines_read: lines of the record that have been read.
     """
 
     def __init__(self, file: TextStream, data: bytes, line: int) -> None:
@@ -127,7 +123,7 @@ class LongRecord:
         return map(parse, self.chunks(part_bytes))
 
     def chunks(self, part_bytes: int) -> Iterator[Chunk]:
-        """The same, each still to be parsed."""
+        """The parts as unparsed chunks of one record each, all with its header."""
         header = np.zeros(0, np.uint8)
         while not (len(header) and self.rest.startswith(b">")):
             held, border = self.rest, _next_header(self.rest)
@@ -144,7 +140,7 @@ class LongRecord:
             self._read(part_bytes)
 
     def _read(self, size: int) -> None:
-        """Put so many bytes behind the rest."""
+        """Append ``size`` bytes to the rest."""
         block = bytearray(len(self.rest) + size)
         block[: len(self.rest)] = self.rest
         with memoryview(block)[len(self.rest) :] as view:
@@ -153,8 +149,8 @@ class LongRecord:
         self.rest, self.at_end = block, count < size
 
     def _last_cut(self) -> int:
-        """After the last line; or within a line of sequence that fills the part, where what follows does not look like
-        a line of another kind.
+        """Where to cut: after the last line, or within a line of sequence that fills the part, so that the next part
+        does not begin like a header or comment.
         """
         after_line = self.rest.rfind(b"\n") + 1
         if after_line or self.rest.startswith((b">", b";")):
@@ -163,7 +159,7 @@ class LongRecord:
 
 
 def _next_header(text: bytes | bytearray) -> int:
-    """Where a line after the first begins with '>'; 0: nowhere. A single byte is found faster than two."""
+    """Offset of the next line that begins with '>', 0 if there is none. Searching one byte is faster than two."""
     at = text.find(b">", 1)
     while at > 0 and text[at - 1] != ord("\n"):
         at = text.find(b">", at + 1)
@@ -172,7 +168,7 @@ def _next_header(text: bytes | bytearray) -> int:
 
 @STEPS.at("parse")
 def parse(chunk: Chunk, alphabet: SequenceAlphabet = "nucleotide", comments: bool = False) -> SequenceBatch:
-    """Parse a chunk, whatever it says of its alphabet and comments.
+    """Parse a chunk; its own ``alphabet`` and ``comments`` are ignored.
 
     Raises:
         InputError: the first malformed record, with file and line.

@@ -1,4 +1,4 @@
-"""Which of FASTA and FASTQ a text is, and what it is instead."""
+"""Tells FASTA from FASTQ, and recognizes other files given by mistake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpualign.errors import InputError
 
 FastxFormat = Literal["fasta", "fastq"]
 
-#: what is given by mistake: a mark, where it stands, and what to do
+#: files given by mistake: magic bytes, their offset, and what to do
 _OTHER_FILES = (
     (b"BAM\1", 0, "BAM (samtools fasta or samtools fastq converts it)"),
     (b"CRAM", 0, "CRAM (samtools fasta or samtools fastq converts it)"),

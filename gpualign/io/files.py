@@ -1,4 +1,4 @@
-"""Opening inputs: ``-``, and compression by content."""
+"""Opens inputs: files and standard input (``-``), with compression recognized by content."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
 from gpualign.io.bgzf_block import BGZF_END, is_bgzf
 from gpualign.io.blocks import fill
-from gpualign.io.gzip_parts import PART_BYTES, inflated_parts
+from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.isal_package import open_gzip
 from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
-from gpualign.io.pipe_ahead import PipeAhead
-from gpualign.io.prefixed_stream import Rewound
+from gpualign.io.prefetched_pipe import PrefetchedPipe
+from gpualign.io.prefixed_stream import PrefixedStream
 from gpualign.streaming.timeline import STEPS
 
 Argument = TypeVar("Argument")
@@ -38,35 +39,33 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, cast("type[Exception]", isal_zlib.IsalError))
-#: of zstd, which refuses it as well without an option
+#: the message for a zstd window that zstd itself refuses without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
-_READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
-#: bytes of a pipe that are read ahead, until more is allowed
-_AHEAD = 1 << 22
-#: bytes of a gzip file that is worth several threads
-_LARGE_STREAM = 8 * PART_BYTES
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, int]:
-    """What changes when a file is written to: its size, and the time of its last change in nanoseconds."""
+    """A file's size and modification time (ns), to detect changes."""
     return status.st_size, status.st_mtime_ns
 
 
 class StoredFile:
-    """A plain file that stays open as long as anybody has it.
+    """An open plain file, closed with its last reference.
 
     Attributes:
-        path, stamp: as of :class:`InputFile`.
-        descriptor: of the open file.
+        path: the file, for messages.
+        descriptor: the file descriptor.
     """
 
-    def __init__(self, descriptor: int, path: str, stamp: tuple[int, int] | None) -> None:
-        self.path, self.stamp = path, stamp
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.path = path
         self.descriptor = os.dup(descriptor)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self.path} is open in this process: send its text")
+
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
-        """Bytes of it, from any thread.
+        """Read bytes at an offset; from any thread.
 
         Raises:
             InputError: they are not there (any more).
@@ -74,11 +73,11 @@ class StoredFile:
         return _part(self.descriptor, self.path, offset, size)
 
     def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
-        """The same into an array, as many as it holds."""
+        """Fill ``memory`` with the bytes at an offset; from any thread."""
         _read_into(memory, self.descriptor, self.path, offset)
 
     def count_fastq_lines(self, offset: int, size: int, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Lines of a part, and whether one is blank; fills in those before each tile."""
+        """Number of lines of a part, and whether one is blank; fills in the lines before each tile."""
         counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
         lines, blank, missing, error = counted
         if error:
@@ -111,7 +110,7 @@ def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: in
 
 
 def open_input(path: str) -> Any:
-    """An input as it is stored, of which nothing is read yet.
+    """Open an input without reading or decompressing anything.
 
     Raises:
         InputError: it cannot be opened.
@@ -123,8 +122,8 @@ def open_input(path: str) -> Any:
 
 
 def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any]:
-    """Inputs that are read in turn. All are open before any is read, and pipes are read ahead: one writer may open
-    several and then write to them in turn.
+    """Open inputs that are read alternately. All are opened before any is read, and pipes are read ahead, as one
+    program may open several and write to them alternately.
 
     Raises:
         InputError: one cannot be opened.
@@ -136,7 +135,7 @@ def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any
             stack.callback(opened[-1].close)
     for number, path in enumerate(paths):
         if path != "-" and not stat.S_ISREG(os.fstat(opened[number].fileno()).st_mode):
-            opened[number] = PipeAhead(opened[number], _AHEAD)
+            opened[number] = PrefetchedPipe(opened[number], tuning.PIPE_READ_AHEAD)
             stack.callback(opened[number].close)
     return opened
 
@@ -144,22 +143,20 @@ def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
-    gzip, bgzf and several gzip members in one file, bzip2, xz and zstd are known by their first bytes, on standard
-    input too, so a file's name does not matter.
+    gzip (also BGZF and several members), bzip2, xz and zstd are recognized by their first bytes.
 
     Args:
-        threads: that inflate bgzf.
-        opened: by :func:`open_together`.
+        threads: threads that inflate BGZF.
+        opened: the open file of :func:`open_together`.
 
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
         regular: a file on disk, which can be opened again, unlike pipes and devices.
-        plain: one that is not compressed, so that its bytes can be read again elsewhere.
-        size: of a plain file, bytes; 0 of any other.
-        stamp: of the file when it was opened; None of standard input.
-        bgzf: gzip in blocks, as BAM is.
-        in_pieces: such a one that is inflated by threads: :meth:`pieces` can be used.
-        one_stream: any other gzip on disk that is large enough for :meth:`inflated`.
+        plain: an uncompressed regular file, whose bytes can be read in any order.
+        size: bytes of a plain file; else 0.
+        bgzf: gzip in blocks, like BAM.
+        in_pieces: BGZF inflated by threads; :meth:`pieces` can be used.
+        one_stream: other gzip on disk, large enough for :meth:`inflated`.
     """
 
     def __init__(self, path: str, threads: int = 1, opened: Any = None) -> None:
@@ -171,8 +168,8 @@ class InputFile:
         except OSError as error:
             raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
-        self._rewound = Rewound(head, self._file)
-        self._raw = io.BufferedReader(self._rewound, _READ_SIZE)
+        self._prefixed = PrefixedStream(head, self._file)
+        self._raw = io.BufferedReader(self._prefixed, tuning.READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
@@ -180,14 +177,15 @@ class InputFile:
         self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
-        self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
-            self.one_stream = not self.bgzf and status is not None and self.regular and status.st_size >= _LARGE_STREAM
-            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._rewound)
+            self.one_stream = (
+                not self.bgzf and status is not None and self.regular and status.st_size >= tuning.LARGE_GZIP
+            )
+            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._prefixed)
             self._stream = cast(BinaryIO, stream)
-            with contextlib.suppress(zlib.error):  # said when it is read
+            with contextlib.suppress(zlib.error):  # reported when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
         elif packed:
             self._stream = cast(BinaryIO, self._unpacked(head))
@@ -207,17 +205,17 @@ class InputFile:
         return MemberReader(self._raw, new)
 
     def read_ahead(self, size: int) -> None:
-        """Of a pipe that was opened together with another, about so many bytes."""
-        if isinstance(self._file, PipeAhead):
+        """Allow about ``size`` bytes of a pipe opened by :func:`open_together` to be read ahead."""
+        if isinstance(self._file, PrefetchedPipe):
             self._file.allow(size)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """From now on it inflates what is left of a bgzf file in pieces, where it can."""
+        """Let ``codec`` inflate the rest of a BGZF file, if that is inflated in pieces."""
         if self.in_pieces:
             cast("BgzfReader", self._stream).codec = codec
 
     def raw(self) -> BinaryIO:
-        """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
+        """The stored (compressed) stream from its first byte; instead of :meth:`read`."""
         return cast(BinaryIO, self._raw)
 
     def read(self, size: int) -> bytes:
@@ -225,32 +223,32 @@ class InputFile:
         return self._checked(read_fully, size)
 
     def readinto(self, view: memoryview) -> int:
-        """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
+        """Fill ``view``; returns the number of bytes, fewer only at the end of the input."""
         return self._checked(fill, view)
 
     def pieces(self) -> Iterator[Inflated]:
-        """The text of a bgzf file in the pieces in which threads inflate it; instead of :meth:`read`.
+        """The text of a BGZF file in the pieces that threads inflate; instead of :meth:`read`.
 
         Raises:
             InputError: damaged compression.
         """
         pieces = cast("BgzfReader", self._stream).pieces()
-        while (piece := self._checked(_next_piece, pieces)) is not None:
+        while (piece := self._checked(lambda _, each: next(each, None), pieces)) is not None:
             yield piece
 
     def marked_end(self) -> bool:
-        """Whether bgzf ends in the empty block that every BAM file ends in; True of what is no bgzf."""
+        """Whether BGZF ends with the empty block that marks the end of a BAM file; True for other files."""
         return not self.bgzf or self.tail(len(BGZF_END)) == BGZF_END
 
     def tail(self, size: int) -> bytes:
-        """The last bytes as they are stored, up to 64: of a file, or of a pipe that has been read to its end."""
+        """The last stored bytes, up to 64, of a file or of a pipe that has been read to its end."""
         if not self.regular:
-            return self._rewound.last[-size:]
+            return self._prefixed.last[-size:]
         descriptor = self._file.fileno()
         return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
-        """Bytes of a plain file, from any thread; :meth:`read` goes on where it was.
+        """Read bytes of a plain file at an offset, from any thread; does not affect :meth:`read`.
 
         Raises:
             InputError: they are not there (any more).
@@ -258,8 +256,8 @@ class InputFile:
         return _part(self._file.fileno(), self.path, offset, size)
 
     def stored(self) -> StoredFile:
-        """A plain file, to be read by whoever has parts of it, also when this is closed."""
-        return StoredFile(self._file.fileno(), self.path, self.stamp)
+        """The plain file as an object that stays open when this one is closed."""
+        return StoredFile(self._file.fileno(), self.path)
 
     def inflated(self, threads: int) -> Iterator[NDArray[np.uint8]]:
         """The text of a gzip file on disk in pieces, inflated by several threads; instead of :meth:`read`.
@@ -277,7 +275,7 @@ class InputFile:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """What is raised meanwhile as an error that names the file."""
+        """Turn errors into an :class:`InputError` that names the file."""
         try:
             yield
         except EOFError as error:
@@ -291,7 +289,7 @@ class InputFile:
             raise InputError(what, self.path) from error
 
     def _step(self) -> contextlib.AbstractContextManager[None]:
-        """What a thread does that reads: where others inflate they say so themselves."""
+        """The timeline step of reading; threads that inflate pieces record their own."""
         if self.in_pieces:
             return contextlib.nullcontext()
         return STEPS.at("read" if self._stream is self._raw else "inflate")
@@ -309,18 +307,13 @@ class InputFile:
         self.close()
 
 
-def _next_piece(_: Any, pieces: Iterator[Inflated]) -> Inflated | None:
-    return next(pieces, None)
-
-
 def _raw_standard_input() -> Any:
-    """Standard input one system call at a time: a buffered one loops in C, where a Ctrl-C between two calls is not seen
-    before more data comes."""
+    """Standard input, unbuffered: a buffered read loops in C, where a Ctrl-C has no effect before more data comes."""
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
 def read_fully(stream: Any, size: int) -> bytes:
-    """``size`` bytes, fewer only at the end: a pipe gives what its writer has written so far."""
+    """Read ``size`` bytes, fewer only at the end: a single read of a pipe returns what is there."""
     parts: list[bytes] = []
     missing = size
     while missing > 0 and (part := stream.read(missing)):

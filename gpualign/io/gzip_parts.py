@@ -1,5 +1,5 @@
-"""One stream of gzip inflated by several threads: each decodes a part of the file as far as it can without what comes
-before it, and fills in what it copies from there when that is known (``gpualign/native/gzip/part.hpp``).
+"""One gzip stream inflated by several threads. Each decodes a part of the file without its preceding window, and
+resolves the references into the window once that is known (``gpualign/native/gzip/part.hpp``).
 """
 
 from __future__ import annotations
@@ -14,52 +14,49 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.io import tuning
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
-#: compressed bytes of a part, and the text of one, at most, in times of them: more is decoded in order
-PART_BYTES, _MOST_TIMES = 1 << 20, 16
 _WINDOW_BYTES = 1 << 15
-#: a bit that no file has
+#: a bit offset beyond any file
 _NOWHERE = 2**64 - 1
-#: threads that decode for each one that fills in
-_DECODERS = 2
 
-#: a part and the text before it
+#: a part and its preceding window
 _Placed = tuple[Any, NDArray[np.uint8]]
 
 
 def inflated_parts(
-    descriptor: int, size: int, threads: int, part_bytes: int = PART_BYTES
+    descriptor: int, size: int, threads: int, part_bytes: int = tuning.GZIP_PART_BYTES
 ) -> Generator[NDArray[np.uint8], None, None]:
-    """The text of a gzip file of so many bytes in pieces, inflated by ``threads`` threads and half as many more.
+    """The text of a gzip file in pieces, decoded by ``threads`` threads and resolved by half as many more.
 
     Raises:
-        EOFError: the file ends early; after what is whole, as all others.
+        EOFError: the file is truncated. Errors are raised after the text before them.
         zlib.error: it is damaged.
         OSError: it cannot be read.
     """
     with (
         closing(_placed(descriptor, size, threads, part_bytes)) as placed,
-        closing(run_ordered(placed, _text, max(1, threads // _DECODERS))) as texts,
+        closing(run_ordered(placed, _text, max(1, threads // tuning.GZIP_DECODERS))) as texts,
     ):
         yield from _checked(texts)
 
 
 def _placed(descriptor: int, size: int, threads: int, part_bytes: int) -> Generator[_Placed, None, None]:
-    """The file's parts in order, each of which begins where the one before ends. A part that was decoded from something
-    that only looked like a block, or after blocks of other kinds, is decoded again.
+    """The file's parts in order, contiguous. A part that was decoded from a false block header, or that follows blocks
+    of other types, is decoded again.
     """
-    most = _MOST_TIMES * part_bytes
+    max_text = tuning.MAX_EXPANSION * part_bytes
     window, bit = np.zeros(_WINDOW_BYTES, np.uint8), 0
 
     def decode(begin: int) -> tuple[int, Any]:
         with STEPS.at("inflate"):
             end = min(begin + part_bytes, size)
-            return end, _native.gzip_part(descriptor, size, begin, end, most)
+            return end, _native.gzip_part(descriptor, size, begin, end, max_text)
 
     def placed(part: Any) -> Generator[_Placed, None, bool]:
-        """It, and what follows it up to the next part; True: to the end of all."""
+        """Yield the part and its continuations; returns whether the file ends there."""
         nonlocal window, bit
         while True:
             yield part, window
@@ -72,7 +69,7 @@ def _placed(descriptor: int, size: int, threads: int, part_bytes: int) -> Genera
 
     def between(stop: int) -> Generator[_Placed, None, bool]:
         with STEPS.at("inflate"):
-            part = _native.gzip_part_from_block(descriptor, size, bit, stop, window, most)
+            part = _native.gzip_part_from_block(descriptor, size, bit, stop, window, max_text)
         return (yield from placed(part))
 
     with closing(run_ordered(range(0, size, part_bytes), decode, threads)) as parts:
@@ -91,7 +88,7 @@ def _text(placed: _Placed) -> tuple[Any, NDArray[np.uint8]]:
 
 
 def _checked(texts: Generator[tuple[Any, NDArray[np.uint8]], None, None]) -> Generator[NDArray[np.uint8], None, None]:
-    """The texts, whose members have the checksums and sizes that they say."""
+    """The texts, with the members' checksums and sizes verified."""
     crc = length = 0
     for part, text in texts:
         begin = 0

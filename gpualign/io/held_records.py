@@ -1,4 +1,4 @@
-"""Records that are written when all of them are known: by coordinate, or with duplicates marked."""
+"""Records that are written when all of them are known: sorted, or with duplicates marked."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ Value = TypeVar("Value")
 
 
 class Observer(Protocol):
-    """What looks at held records, and says which of them are duplicates."""
+    """Counts coverage of held records, and finds duplicates."""
 
     def add(self, batch: RecordBatch) -> None:
-        """The next batch, in input order."""
+        """Take the next batch, in input order."""
 
     def marks(self) -> Marks | None:
-        """Of all templates, once all are there."""
+        """The marks of all templates, once all batches have been added."""
 
-    def look(self, records: Records) -> Any:
-        """What :meth:`see` takes of records as they are written; from any thread."""
+    def measure(self, records: Records) -> Any:
+        """Measure records as they are written, for :meth:`count`; from any thread."""
 
-    def see(self, looked: Any) -> None:
-        """Those of the next records, in the order in which they are written."""
+    def count(self, measured: Any) -> None:
+        """Count the next measured records, in output order."""
 
 
 class HeldRecords:
-    """A header and records on their way.
+    """A header and held records.
 
     Args:
-        sorter: holds them.
-        observer: looks at them; None: nobody does.
+        sorter: holds the records.
+        observer: None: there is none.
     """
 
     def __init__(self, sorter: RecordSorter, observer: Observer | None) -> None:
@@ -39,11 +39,11 @@ class HeldRecords:
         self.header = b""
 
     def write(self, header: bytes | memoryview) -> None:
-        """The header, in the form of the output, before any records."""
+        """Append to the header, in the form of the output."""
         self.header += header
 
     def add(self, batch: RecordBatch) -> None:
-        """The next records, in input order.
+        """Add the next records, in input order.
 
         Raises:
             GpualignError: as :meth:`RecordSorter.add`.
@@ -53,15 +53,15 @@ class HeldRecords:
             self._observer.add(batch)
 
     def written(self, form: Callable[[Records, int], Value]) -> Iterator[Value]:
-        """What ``form`` makes of records in order (see :meth:`RecordSorter.merged`)."""
+        """``form`` of all records in output order (see :meth:`RecordSorter.merged`)."""
         observer = self._observer
         if observer is None:
             yield from self._sorter.merged(form, None)
             return
 
         def formed(records: Records, before: int) -> tuple[Any, Value]:
-            return observer.look(records), form(records, before)
+            return observer.measure(records), form(records, before)
 
-        for looked, value in self._sorter.merged(formed, observer.marks()):
-            observer.see(looked)
+        for measured, value in self._sorter.merged(formed, observer.marks()):
+            observer.count(measured)
             yield value

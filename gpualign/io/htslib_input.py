@@ -1,4 +1,4 @@
-"""What htslib opens of an input whose first bytes have been read already."""
+"""Passes htslib an input whose first bytes have been read already."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import BinaryIO
 from gpualign.io.files import InputFile
 
 _PUMPED = 1 << 20
-#: what stands in CRAM's container without records, whose length differs by version; and the longest of them
+#: text in CRAM's end-of-file container, and the longest form of that container
 _CRAM_END, _LONGEST_END = b"EOF", 38
 
 
 class HtslibInput:
-    """A file's path, which htslib opens again, or a pipe that gives what can be read but once.
+    """A file's path, which htslib opens again, or a pipe if the input can be read only once.
 
     Attributes:
-        source: the path or the pipe; htslib takes a descriptor of its own.
+        source: the path or the pipe, whose descriptor htslib duplicates.
     """
 
     def __init__(self, file: InputFile) -> None:
@@ -37,7 +37,7 @@ class HtslibInput:
                 out.write(data)
 
     def marked_end(self) -> bool:
-        """After all has been read: whether there is the marker in which BAM and CRAM end; True of SAM."""
+        """Whether BAM or CRAM has its end-of-file marker; True for SAM. Call it when all has been read."""
         if self._thread is not None:
             self._thread.join()
         if self._file.magic.startswith(b"CRAM"):
@@ -45,7 +45,7 @@ class HtslibInput:
         return self._file.marked_end()
 
     def check_end(self) -> None:
-        """As :meth:`marked_end`.
+        """Check the end-of-file marker.
 
         Raises:
             OSError: it is missing.

@@ -1,4 +1,4 @@
-"""What the API takes for sequences, and how it runs."""
+"""Sequences as the Python API takes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpualign.sequences.reference import Reference
 Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
 Text = str | bytes | bytearray | memoryview
 
-#: bases of files read at a time; records of SAM, BAM and CRAM come all at once
+#: bases of a file to read at a time; SAM, BAM and CRAM are read as one batch
 _BATCH, _WHOLE = 1 << 23, 1 << 62
 _NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
 
@@ -37,7 +37,7 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
         alphabet: "nucleotide" checks the symbols, makes them upper case and writes U as T; "any" leaves them.
 
     Returns:
-        A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays that are described at
+        A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays of
         :class:`gpualign.sequences.batch.SequenceBatch`.
 
     Raises:
@@ -50,7 +50,7 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
 
 
 def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
-    """Sequences of any accepted form as a batch; those without a name get their number.
+    """Sequences of any accepted form as a batch; unnamed ones are named by their numbers.
 
     Raises:
         InputError: an unreadable file, or a character that is not a nucleotide code where nucleotides are wanted.
@@ -69,9 +69,9 @@ def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") ->
 
 
 def batches_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
-    """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
+    """Batches of about ``bases`` bases, named by number.
 
-    Nothing but the batch at hand is held of a file or an iterator.
+    Only the current batch of a file or an iterator is held.
     """
     first = 0
     for batch in parts_of(sequences, bases, alphabet):
@@ -81,7 +81,7 @@ def batches_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "n
 
 
 def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
-    """As :func:`batches_of`, with the names that they have; those without one are numbered in each batch."""
+    """Batches of about ``bases`` bases, with their own names; unnamed ones are numbered in each batch."""
     if is_path(sequences):
         with closing(ReadSource(os.fspath(sequences))) as source:
             source.alphabet = alphabet
@@ -108,7 +108,7 @@ def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nuc
 
 
 def symbols_in(*sequences: Sequences | None) -> float | None:
-    """About how many symbols there are; None where only reading them would tell."""
+    """Estimated number of symbols; None if only reading would tell."""
     known = [_symbols(some) for some in sequences if some is not None]
     return None if None in known else sum(symbols for symbols in known if symbols is not None)
 
@@ -118,11 +118,9 @@ def _symbols(sequences: Sequences) -> float | None:
         return symbols_in_files(os.fspath(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
-    return (
-        float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
-        if isinstance(sequences, list | tuple)
-        else None
-    )
+    if not isinstance(sequences, list | tuple):
+        return None
+    return float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
 
 
 def is_path(given: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -138,12 +136,12 @@ def is_text(given: object) -> bool:
 
 
 def bytes_of(text: Text) -> bytes:
-    """As files have it."""
+    """``text`` as bytes."""
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def checked_reads(reads: Any) -> Iterator[Any]:
-    """Each of them.
+    """An iterator over reads.
 
     Raises:
         UsageError: the input is not reads.
@@ -156,12 +154,12 @@ def checked_reads(reads: Any) -> Iterator[Any]:
 
 
 def not_text(text: object, number: int) -> UsageError:
-    """What is wrong with the sequence of this number."""
+    """The error of a sequence that is not text."""
     return UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
 
 
 def _checked(sequences: Any) -> Iterator[Any]:
-    """Each of them, found to be text."""
+    """An iterator over sequences that checks that they are text."""
     for number, text in enumerate(checked_reads(sequences)):
         if not is_text(text):
             raise not_text(text, number)
@@ -172,7 +170,7 @@ def packed(batch: SequenceBatch) -> Reference:
     """Sequences as a reference, two bits a base.
 
     Raises:
-        UsageError: they have more bases together than 32 bits count.
+        UsageError: more bases in total than 32 bits can count.
     """
     packer = _native.ReferencePacker()
     try:
@@ -182,8 +180,8 @@ def packed(batch: SequenceBatch) -> Reference:
     return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
 
 
-#: upper case, U as T, 0 for what is not a nucleotide code
-_CODES = bytes(
+#: translation to upper case, U to T, and 0 for other characters
+_NUCLEOTIDE_TABLE = bytes(
     0 if symbol not in _NUCLEOTIDES else ord("T") if symbol == ord("U") else symbol
     for symbol in (ord(chr(byte).upper()) if byte < 128 else 0 for byte in range(256))
 )
@@ -195,7 +193,7 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
     Raises:
         InputError: a character that is not a nucleotide code.
     """
-    text = symbols.tobytes().translate(_CODES)
+    text = symbols.tobytes().translate(_NUCLEOTIDE_TABLE)
     translated = np.frombuffer(text, np.uint8)
     if b"\0" in text:
         bad = np.flatnonzero(translated == 0)
@@ -206,15 +204,15 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
 
 
 def run_options(device: str, threads: int) -> RunOptions:
-    """How an API call runs: silently."""
+    """Options of an API call, which prints nothing."""
     return RunOptions(device=device, threads=threads, progress=False, quiet=True)
 
 
 def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
-    """int32 (n,) numbers of sequences.
+    """Indices of sequences as int32 (n,).
 
     Raises:
-        UsageError: a number below 0, or not below ``count``.
+        UsageError: an index is negative, or not below ``count``.
     """
     numbers = np.asarray(values, np.int64).reshape(-1)
     wrong = numbers[(numbers < 0) | (numbers >= count)]

@@ -1,9 +1,9 @@
-"""What is used of the isal package and is not promised by it: all of that, and nowhere else.
+"""The private parts of the isal package that gpualign uses, all in this module.
 
-ISA-L is written for an assembler that few machines have, so that gpualign cannot build it; libdeflate, which any
-compiler builds, deflates at about half its speed. Through the package's public functions each BGZF block would wait for
-the GIL, and gzip would be copied once more by the thread that inflates it. ``tests/io/test_isal_package.py`` fails
-where a version of the package no longer has what is used here.
+ISA-L needs an assembler that few machines have, so gpualign cannot build it; libdeflate, which any compiler builds,
+deflates at about half its speed. With the package's public functions each BGZF block would wait for the GIL, and the
+thread that inflates gzip would copy its text once more. ``tests/io/test_isal_package.py`` fails if a version of the
+package lacks what is used here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from isal import isal_zlib
 
 from gpualign import _native
 from gpualign.errors import GpualignError
+from gpualign.io import tuning
 
 _FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
-#: compressed bytes that ISA-L gets at a time, at most: after them it waits for the GIL, for milliseconds where other
-#: threads compute
-_READ_SIZE = 1 << 23
 
 
 @functools.cache
@@ -29,7 +27,7 @@ def isal() -> Any:
     """ISA-L's functions for native code, for whole groups of blocks.
 
     Raises:
-        GpualignError: the package does not show them.
+        GpualignError: the package does not export them.
     """
     try:
         library = ctypes.CDLL(isal_zlib.__file__)
@@ -40,6 +38,6 @@ def isal() -> Any:
 
 
 def open_gzip(stream: Any) -> Any:
-    """The text of a stream of gzip members, by what IGzipFile reads by: its own ``readinto`` copies before Python 3.12,
-    and holds the GIL."""
-    return io.BufferedReader(isal_zlib._GzipReader(stream, _READ_SIZE))
+    """The text of gzip members, through IGzipFile's inner reader: IGzipFile's own ``readinto`` copies and holds the GIL
+    before Python 3.12."""
+    return io.BufferedReader(isal_zlib._GzipReader(stream, tuning.GZIP_READ_SIZE))

@@ -1,4 +1,4 @@
-"""Plain text, one sequence a line: log lines, signatures, anything that is no FASTA."""
+"""Plain text with one sequence per line: log lines, signatures, anything other than FASTA."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ def after_last_line(text: NDArray[np.uint8], from_line: bool) -> int:
 
 
 def read_line_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line
+    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line, remote: bool = False
 ) -> Iterator[Chunk]:
     """Chunks of whole lines of about ``chunk_bytes`` (more when one line is longer).
 
     Args:
-        head: what has been read of the file.
+        head: bytes of the file that have been read.
+        remote: parsers are on other machines.
     """
-    source: Source = Stored(file) if file.size > MIN_READ else Streamed(file, head)
+    source: Source = Streamed(file, head) if remote or file.size <= MIN_READ else Stored(file)
     for cut in cuts(source, border, chunk_bytes):
-        line, offset = source.line, source.offset
-        yield Chunk(source.take(cut), "fasta", file.path, line, offset=offset)
+        line = source.line
+        yield Chunk(source.take(cut), "fasta", file.path, line)
 
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
-    """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
+    """A chunk's lines as sequences, bytes unchanged, named by ``prefix`` and the 1-based line number."""
     text = chunk.text()
     ends = np.flatnonzero(text == _NEWLINE)
     if len(text) and text[-1] != _NEWLINE:

@@ -1,4 +1,4 @@
-"""What names and flags say of mates: how they are numbered, whether they are neighbours, and which one is R1."""
+"""Mates by names and flags: how they are numbered, whether they are neighbours, and which one is R1."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpualign.errors import InputError
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
-#: reads after which a file without a pair is not taken for one of pairs
+#: reads without a pair after which a file is not interleaved
 _BEGINNING = 10_000
-#: reads or pairs whose names tell whether .1 and .2 number mates; few, as they are parsed twice
-LOOKED_AT = 50
+#: reads or pairs whose names decide whether .1 and .2 number mates; few, as they are parsed twice
+SAMPLED_NAMES = 50
 _DOTS = (b".1", b".2")
 #: SAM's flags
 _PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
@@ -28,30 +28,30 @@ Name = TypeVar("Name", bytes, NamePair)
 
 
 def names_of(batch: SequenceBatch, start: int, count: int) -> list[bytes]:
-    """Of up to so many reads."""
+    """Names of up to ``count`` reads."""
     ends = batch.name_offsets[start : start + count + 1].tolist()
     return [bytes(batch.names[begin:end]) for begin, end in itertools.pairwise(ends)]
 
 
 def first_names(items: Iterator[Item], names: Callable[[Item, int], list[Name]]) -> tuple[list[Name], Iterator[Item]]:
-    """The names of the first reads, or of one if that does not end in .1 or .2; and the items, those looked at again.
+    """Names of the first reads, or of one if that does not end in .1 or .2; and all items, from the first.
 
     Args:
-        names: those of up to so many reads of an item.
+        names: (item, count) -> names of its first reads.
     """
     held: list[Item] = []
     found: list[Name] = []
-    while len(found) < LOOKED_AT and (item := next(items, None)) is not None:
+    while len(found) < SAMPLED_NAMES and (item := next(items, None)) is not None:
         held.append(item)
-        found += names(item, LOOKED_AT - len(found))
+        found += names(item, SAMPLED_NAMES - len(found))
         if found and not (found[0] if isinstance(found[0], bytes) else found[0][0]).endswith(_DOTS):
             break
     return found, itertools.chain(held, items)
 
 
 def files_have_dots(names: Sequence[NamePair]) -> bool:
-    """Whether .1 and .2 number the mates in two files: all names of one file end in one of them, and it is not a single
-    pair of one name, which may be a spot's.
+    """Whether .1 and .2 number the mates in two files: all names of a file end alike, and there is more than a single
+    pair with one name, which may be a spot's.
     """
     ends = [{name[-2:] for name in side} for side in zip(*names, strict=True)]
     if not ends or any(len(end) != 1 or not end <= set(_DOTS) for end in ends):
@@ -60,12 +60,12 @@ def files_have_dots(names: Sequence[NamePair]) -> bool:
 
 
 def neighbours_have_dots(names: Sequence[bytes]) -> bool:
-    """The same of one file, where equal names of neighbours show that mates have no numbers."""
+    """Whether .1 and .2 number the mates in an interleaved file; equal neighbouring names show that they do not."""
     return all(name.endswith(_DOTS) for name in names) and all(a != b for a, b in itertools.pairwise(names))
 
 
 def warn_of_order(names: Sequence[NamePair], all_dots: bool, files: str) -> None:
-    """Say where the names of the first pair tell that its second mate comes first."""
+    """Print a notice if the names of a pair show that R2 comes before R1."""
     for first, second in names:
         if _native.compare_names(first, second, all_dots) == "second first":
             both = f"'{first.decode('latin-1')}' comes before '{second.decode('latin-1')}'"
@@ -73,10 +73,10 @@ def warn_of_order(names: Sequence[NamePair], all_dots: bool, files: str) -> None
 
 
 def pair_neighbours(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
-    """Neighbours of one name as pairs; where there are flags, these say which mate a read is.
+    """Pair neighbours of one name; flags, if any, tell which mate a read is.
 
     Raises:
-        InputError: two of one name are one mate.
+        InputError: both reads of a pair are the same mate.
     """
     try:
         arrays = _native.pair_neighbours(batch.native, all_dots, batch.flags is None)
@@ -86,21 +86,21 @@ def pair_neighbours(batch: SequenceBatch, path: str, all_dots: bool) -> Sequence
 
 
 def not_adjacent(name: str, path: str) -> InputError:
-    """What is wrong where the mate of ``name`` does not stand next to it."""
+    """The error of a read whose mate is not next to it."""
     return InputError(
         f"mates are not adjacent: '{name}' is not next to its mate (sort by name or run samtools collate)", path
     )
 
 
 def first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
-    """The batch with its pairs as their flags have them; reads of files without flags stay as they are."""
+    """The batch with R1 before R2 by their flags; unchanged if there are no flags."""
     if batch.flags is None:
         return batch
     assert batch.mates is not None
     firsts = np.flatnonzero(batch.mates == 1)
     ends = batch.flags & _WHICH_END
     alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
-    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # one end twice
+    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # the same mate twice
     if alone.any():
         raise not_adjacent(batch.name(int(np.argmax(alone))), path)
     turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
@@ -112,10 +112,10 @@ def first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
 
 
 class Beginning:
-    """The first reads of a file that should be interleaved, as many as :data:`_BEGINNING`.
+    """Checks that the first :data:`_BEGINNING` reads of a file are interleaved.
 
     Args:
-        trusted: it is.
+        trusted: skip the check.
     """
 
     def __init__(self, path: str, trusted: bool) -> None:
@@ -125,11 +125,11 @@ class Beginning:
 
     @property
     def seen(self) -> bool:
-        """Whether there is no more to look at."""
+        """Whether the check is complete."""
         return self._trusted or self._seen >= _BEGINNING
 
     def look_at(self, batch: SequenceBatch) -> None:
-        """Raise InputError where two reads of one template are not neighbours, or none are."""
+        """Raise InputError if two reads of one template are not neighbours, or there are no pairs."""
         if self.seen:
             return
         assert batch.mates is not None

@@ -1,4 +1,4 @@
-"""Read pairs as batches whose neighbours are mates: from two files, or from one with the mates in turn."""
+"""Read pairs, from two files or from an interleaved one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import contextlib
 import itertools
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 from gpualign.errors import InputError, counted, shown_input
+from gpualign.io import tuning
 from gpualign.io.fastq_text import FastqText, head_of, to_text
 from gpualign.io.fastx import Chunk
 from gpualign.io.mate_names import (
@@ -26,10 +28,8 @@ from gpualign.io.reads import Reads, ReadSource, Records
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.streaming.ordered import run_ordered
 
-#: pairs of the first item that is not parsed: those whose insert sizes are looked at
+#: pairs in the first unparsed item: those from which insert sizes are estimated
 _FIRST_PAIRS = 5_000
-#: how far one of two pipes may be read before the other, in batches: R1 and R2 differ in length
-_AHEAD = 4
 
 
 def paired_parts(
@@ -40,17 +40,17 @@ def paired_parts(
     threads: int = 1,
     unparsed: bool = False,
 ) -> Iterator[Reads]:
-    """Record i of one file with record i of the other; both files are parsed by ``threads`` threads.
+    """Pair the records of two files by their order; ``threads`` threads parse each file.
 
     Args:
-        unparsed: text that devices or other machines can parse comes as it is.
+        unparsed: leave text unparsed that devices or other machines can parse.
 
     Raises:
         InputError: the files differ in their number of records.
     """
     for source in (first, second):
-        source.read_ahead(_AHEAD * batch_bases)
-    with contextlib.ExitStack() as stack:  # the threads of both end here, whatever happens
+        source.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
+    with contextlib.ExitStack() as stack:  # ends the threads of both files
         sides = tuple(
             stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))
             for source in (first, second)
@@ -64,18 +64,14 @@ def paired_parts(
 def _records(
     source: ReadSource, batch_bases: int, threads: int, unparsed: bool
 ) -> Generator[FastqText | SequenceBatch, None, None]:
-    """A file's records, which can be cut; text that devices can parse as it is, if it is wanted ``unparsed``."""
+    """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
     if unparsed and source.header is None:
         return run_ordered(source.chunks(batch_bases), to_text, threads)
-    return run_ordered(source.reads(batch_bases), _columns, threads)
-
-
-def _columns(records: Records) -> SequenceBatch:
-    return records.columns()
+    return run_ordered(source.reads(batch_bases), methodcaller("columns"), threads)
 
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
-    """The same, which know whether .1 and .2 are mates' numbers."""
+    """Set ``all_dots`` of all items, by the names of the first pairs."""
     names, pairs = first_names(pairs, _names_of_pairs)
     all_dots = bool(names) and files_have_dots(names)
     warn_of_order(names[:1], all_dots, " and ".join(map(shown_input, paths)))
@@ -83,8 +79,8 @@ def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Rea
 
 
 def _names_of_pairs(pairs: Reads, count: int) -> list[NamePair]:
-    """Those of the first pairs."""
-    sides: tuple[Any, ...] = pairs.sides  # which :func:`_pairs` has cut
+    """Names of the first pairs."""
+    sides: tuple[Any, ...] = pairs.sides  # from :func:`_pairs`, so they can be cut
     heads = (side.part(0, min(count, len(side))).columns() for side in sides)
     return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
 
@@ -92,13 +88,14 @@ def _names_of_pairs(pairs: Reads, count: int) -> list[NamePair]:
 def _pairs(
     batches: tuple[Iterator[FastqText | SequenceBatch], ...], common: Reads, at_first: int | None
 ) -> Iterator[Reads]:
-    """As many of both as there are; ``at_first``: of the first item, at most.
+    """Cut both files' items at common records.
 
     Args:
-        common: what all pairs have in common.
+        common: the fields that all items share.
+        at_first: limit of the pairs in the first item.
     """
     held: list[FastqText | SequenceBatch | None] = [None, None]
-    used = [0, 0]  # of what is held
+    used = [0, 0]  # records of the held items that are used
     pairs = 0
     while True:
         for side in (0, 1):
@@ -129,30 +126,30 @@ def _pairs(
 
 
 def single_items(source: ReadSource, batch_bases: int) -> Iterator[Reads]:
-    """The reads of a file whose first one is not a mate of a pair."""
+    """The reads of a file of single reads."""
     return (Reads((records,), (source.path,), single=True) for records in source.reads(batch_bases))
 
 
 def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[Reads]:
-    """The reads of a FASTA or FASTQ file; text that devices can parse comes as it is."""
+    """The reads of a FASTA or FASTQ file; text that devices can parse is left unparsed."""
     return (Reads((records,), (source.path,)) for records in _records(source, batch_bases, threads, True))
 
 
 def interleaved_items(
     source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
 ) -> Iterator[Reads]:
-    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks whose pairs are whole come
-    as they are, but for the first ones, at which this looks.
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks that split no pair are left
+    unparsed, except the first ones, which are checked.
 
     Args:
-        with_pairs: a file without a pair is an error.
+        with_pairs: a file without pairs is an error.
 
     Raises:
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
     paths, beginning = (source.path,), Beginning(source.path, source.paired or not with_pairs)
-    if source.header is not None:  # in SAM, BAM and CRAM each record says what it is
+    if source.header is not None:  # SAM, BAM and CRAM have flags
         yield from _interleaved_batches(source.reads(batch_bases), source.path, threads, beginning, False)
         return
     names, chunks = first_names(source.chunks(batch_bases), _names_at_head)
@@ -172,16 +169,16 @@ def interleaved_items(
 
 
 def _names_at_head(chunk: Chunk, count: int) -> list[bytes]:
-    """Of the reads that a chunk begins with, which are parsed for that."""
+    """Names of the first reads of a chunk, which are parsed for this."""
     return names_of(head_of(chunk).columns(), 0, count)
 
 
 def _interleaved_batches(
     items: Iterator[Records], path: str, threads: int, beginning: Beginning, all_dots: bool
 ) -> Iterator[Reads]:
-    """A batch's last record is kept back for the next one: its mate may come first there."""
+    """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
     rest: SequenceBatch | None = None
-    for batch in run_ordered(items, _columns, threads):
+    for batch in run_ordered(items, methodcaller("columns"), threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = pair_neighbours(whole, path, all_dots)
         assert paired.mates is not None

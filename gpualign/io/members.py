@@ -1,5 +1,5 @@
-"""Streams of compressed members, one after the other: bzip2, xz, and Zstandard by Python's own module (3.14) or by the
-package zstandard."""
+"""Streams of concatenated compressed members: bzip2, xz, and Zstandard with Python's module (3.14) or the zstandard
+package."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-#: of frames that a reader skips, such as pzstd's first ones, after a byte from 0x50 to 0x5f
+#: magic of skippable frames, such as pzstd's, after a byte from 0x50 to 0x5f
 _SKIPPED_MAGIC = b"\x2a\x4d\x18"
-#: compressed bytes fed at once: little, as each may become 32,768
+#: compressed bytes to decompress at a time; few, as one may expand to 32,768
 _FED = 1 << 12
 
 
 def is_zstd(head: bytes) -> bool:
-    """Whether a file that begins so is compressed by zstd."""
+    """Whether a file with this beginning is compressed by zstd."""
     return head.startswith(_ZSTD_MAGIC) or (head[1:4] == _SKIPPED_MAGIC and head[0] >> 4 == 5)
 
 
 def zstd_decompressor() -> tuple[Callable[[], Any], type[Exception]]:
-    """What makes a decompressor of a frame, and what that raises on damage.
+    """A factory of decompressors, and the exception they raise on damage.
 
     Raises:
         ImportError: neither module is there.
@@ -35,13 +35,13 @@ def zstd_decompressor() -> tuple[Callable[[], Any], type[Exception]]:
 
 
 class MemberReader(io.RawIOBase):
-    """The text of a stream of any number of members, between and after which zeros may stand, as in files from tapes.
-    Reading raises EOFError where it is cut short, and what a decompressor raises where it is damaged: what follows a
-    member and is none, too.
+    """The text of any number of members; zero bytes may follow a member, as in files from tapes. Reading raises
+    EOFError if the stream is truncated, and the decompressor's exception if it is damaged or other bytes follow a
+    member.
 
     Args:
         stream: the compressed bytes.
-        new: makes a decompressor of a member.
+        new: factory of decompressors.
     """
 
     def __init__(self, stream: Any, new: Callable[[], Any]) -> None:

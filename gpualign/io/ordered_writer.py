@@ -1,5 +1,5 @@
-"""Writing parts in order, some of which are still being made; in a thread of its own where that is safe, so that the
-output does not hold up whoever reads and hands on."""
+"""Writes parts in order while some are still being computed; in a thread of its own where that is safe, so that output
+does not delay the caller."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Protocol
 
-#: what is written: bytes, or bytes to be
+#: bytes to write, or a future of them
 Part = bytes | memoryview | Future[bytes | memoryview]
 
 
 class PartWriter(Protocol):
-    """What takes parts in order."""
+    """Writes parts in order."""
 
     def write(self, part: Part, /) -> None:
-        """Hand on ``part``, which must not change any more; waits while too many are waiting.
+        """Write ``part``, which must not change any more; blocks while the queue is full.
 
         Raises:
-            whatever writing or making it, or an earlier one, raised.
+            what writing or computing this part or an earlier one raised.
         """
 
 
 class DirectWriter:
-    """Writes in the thread that hands on. Use :func:`part_writer`.
+    """Writes in the calling thread. Use :func:`part_writer`.
 
     Args:
-        write: takes the bytes.
-        maximum: parts that may be in the making.
+        write: writes bytes.
+        maximum: limit of the parts still being computed.
     """
 
     def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int) -> None:
@@ -53,7 +53,7 @@ class BackgroundWriter:
 
     Args:
         write: called in the thread.
-        maximum: parts that may wait.
+        maximum: limit of the queued parts.
     """
 
     def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int) -> None:
@@ -69,13 +69,13 @@ class BackgroundWriter:
         self._check()
 
     def finish(self) -> None:
-        """Wait until all is written; raises as :meth:`write`."""
+        """Wait until all is written; raises like :meth:`write`."""
         self._parts.put(None)
         self._thread.join()
         self._check()
 
     def abort(self) -> None:
-        """Write no more; the parts that wait are dropped."""
+        """Stop writing; queued parts are dropped."""
         self._given_up = True
         with contextlib.suppress(queue.Full):
             self._parts.put_nowait(None)
@@ -88,7 +88,7 @@ class BackgroundWriter:
     def _run(self) -> None:
         while (part := self._parts.get()) is not None and not self._given_up:
             if self._error is not None:
-                continue  # nobody shall wait for space
+                continue  # keep emptying the queue, so that no caller blocks
             try:
                 self._write(_made(part))
             except BaseException as error:
@@ -107,11 +107,11 @@ def _made(part: Part) -> bytes | memoryview:
 def part_writer(
     write: Callable[[bytes | memoryview], object], maximum: int, in_thread: bool
 ) -> Iterator[BackgroundWriter | DirectWriter]:
-    """All that is handed on is written when the block ends, unless it ends with an exception.
+    """A writer; all its parts are written at the end of the context, unless that ends with an exception.
 
     Args:
-        maximum: parts that may wait.
-        in_thread: write in a thread of its own. Not for pipes: where nobody reads, the thread could not be stopped.
+        maximum: limit of the queued parts.
+        in_thread: write in a thread. Not for pipes: a thread that writes to a pipe without a reader cannot be stopped.
     """
     if not in_thread:
         direct = DirectWriter(write, maximum)

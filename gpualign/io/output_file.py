@@ -1,4 +1,4 @@
-"""Opening outputs, which are either whole or absent."""
+"""Opens outputs, which are either whole or absent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason
 from gpualign.streaming.timeline import STEPS
 
-#: extensions of outputs that are compressed, as bgzf is gzip
+#: extensions of outputs to compress (BGZF is gzip)
 _PACKED_AS = (".gz", ".bgz")
 _BUFFER_SIZE = 1 << 18
 
 
 class Sink(Protocol):
-    """What takes bytes in order."""
+    """Takes bytes in order."""
 
     def write(self, data: bytes | memoryview, /) -> object: ...
 
@@ -36,7 +36,7 @@ class OutputFile:
     def write(self, data: bytes | memoryview) -> None:
         rest = memoryview(data).cast("B")
         with _writing(self.path), STEPS.at("write"):
-            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+            while rest:  # with PYTHONUNBUFFERED a write to standard output may be partial
                 rest = rest[self._stream.write(rest) :]
         self.bytes_written += len(data)
 
@@ -48,18 +48,18 @@ def is_packed(path: str | None) -> bool:
 
 @contextlib.contextmanager
 def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
-    """Open ``path`` (None or "-" is standard output) for writing; in bgzf where its name ends in .gz or .bgz.
+    """Open ``path`` (None and "-" are standard output) for writing, with BGZF if its name ends in .gz or .bgz.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
     interrupted run leaves no plausible file. It gets the permissions of the file that it replaces, if any. Devices and
     named pipes are written directly.
 
     Args:
-        threads: that compress; they do not change the output.
+        threads: threads that compress; they do not change the output.
 
     Raises:
-        GpualignError: the file cannot be created, written or closed (disk full shows at close), or what it would
-            replace may not be written.
+        GpualignError: the file cannot be created, written or closed (a full disk may show at close), or the file
+            that it would replace is not writable.
     """
     with _open_plain(path) as out:
         if not is_packed(path):
@@ -91,11 +91,11 @@ def _open_plain(path: str | None) -> Iterator[OutputFile]:
 
 @contextlib.contextmanager
 def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
-    target = os.path.realpath(path)  # a link keeps pointing at its file
+    target = os.path.realpath(path)  # replaces the file that a link points to
     if not may_replace(target):
         raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
     folder, name = os.path.split(target)
-    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    # named before it exists, so that an interrupt right after its creation finds what to remove
     temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
     with undone_at_the_end(lambda: os.unlink(temporary)), _renamed(temporary, target, path) as stream:
         yield stream
@@ -119,7 +119,7 @@ def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _writing(path: str) -> Iterator[None]:
-    """What the system refuses here is an error about that output; a reader that went away is not."""
+    """Turn OSErrors into errors that name the output; a closed pipe is passed on."""
     try:
         yield
     except BrokenPipeError:
@@ -130,7 +130,7 @@ def _writing(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
-    """Closed at the end, and whether that worked matters only where all went well before."""
+    """Close the stream at the end; errors of that are raised only if there was none before."""
     try:
         yield
     except BaseException:
@@ -142,7 +142,7 @@ def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
 
 
 def _created(temporary: str) -> BinaryIO:
-    """A new file that nobody else may read until it is whole."""
+    """Create a file that only its owner can read until it is whole."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     return os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
 
@@ -153,12 +153,12 @@ def _cut(name: str, maximum: int) -> str:
 
 
 def may_replace(path: str) -> bool:
-    """Whether no file is there, or one that may be written."""
+    """Whether there is no file, or a writable one."""
     return not os.path.lexists(path) or os.access(path, os.W_OK)
 
 
 def _permissions(path: str) -> int:
-    """Those of the file that is there, or of a new one."""
+    """Permissions of the existing file, or of a new one."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o777
     except FileNotFoundError:
@@ -172,7 +172,7 @@ def _umask() -> int:
 
 
 def is_regular(output: str | None) -> bool:
-    """Whether an output (None or "-": standard output) is a regular file, which takes bytes whoever waits for them."""
+    """Whether an output (None and "-" are standard output) is a regular file, so that writing never blocks."""
     if output is not None and output != "-":
         return not is_special(output)
     with contextlib.suppress(OSError, AttributeError):
@@ -186,7 +186,7 @@ def is_file(path: str | None) -> bool:
 
 
 def folder_next_to(path: str | None) -> str:
-    """The folder for temporary files of an output: its own where it is a file, as there is space there."""
+    """The folder for an output's temporary files: its own folder, or the system's if it is not a file."""
     if is_file(path):
         return os.path.dirname(os.path.realpath(str(path)))
     import tempfile  # few outputs need it

@@ -1,4 +1,4 @@
-"""Text of a bgzf file for workers on other machines, which inflate it; here only the blocks in which chunks end."""
+"""Text of a BGZF file for remote workers, which inflate it; here only the blocks in which chunks end are inflated."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ _READ_BYTES = 1 << 20
 
 
 class Packed:
-    """Text that stays in its blocks. What follows the blocks of a file, if anything does, is inflated here.
+    """A source of text in BGZF blocks. Other gzip members after the blocks are inflated here.
 
     Args:
-        paired: no neighbours of one name that are mates are to be cut apart.
+        paired: split no pair of an interleaved file.
 
     Raises:
-        InputError: the file is cut short.
+        InputError: the file is truncated.
     """
 
     line: int | None = None
-    offset: int | None = None
     at_end = broken = False
 
     def __init__(self, file: InputFile, paired: bool = False) -> None:
@@ -55,13 +54,13 @@ class Packed:
         return self._held.part(begin, end).joined(self.path)
 
     def take(self, size: int) -> PackedText:
-        """The block in which it ends is the next one's as well."""
+        """The text with its blocks; the next text begins with the block in which this one ends."""
         taken, self._held = self._held.part(0, size), self._held.part(size, len(self._held))
         return taken
 
     def streamed(self, stack: ExitStack) -> Streamed:
-        again = stack.enter_context(InputFile(self.path))
-        return Streamed(again, line=lines_before(again, self._held.before))
+        file = stack.enter_context(InputFile(self.path))
+        return Streamed(file, line=lines_before(file, self._held.before))
 
     def _text_bytes(self, blocks: NDArray[np.uint8]) -> int:
         try:
@@ -70,7 +69,7 @@ class Packed:
             raise InputError(f"compressed data is damaged: {error}", self.path) from None
 
     def _groups(self, file: InputFile) -> Iterator[NDArray[np.uint8]]:
-        """Whole blocks, about a MiB at a time, to the end or to a member of gzip of another kind."""
+        """Groups of whole blocks, up to the end or to the first gzip member that is not a block."""
         stream, rest = file.raw(), b""
         while True:
             with STEPS.at("read"):

@@ -1,4 +1,4 @@
-"""Text that is still in its blocks of bgzf, as it travels to another machine."""
+"""Text in BGZF blocks, for transfer to another machine."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class PackedText(Text):
         blocks: uint8.
         begin, size: of the part.
         before: bytes of the file's text before the part.
-        at_home: the file is where it was read, under its path.
-        content: the part's text where it has been inflated; it does not travel.
+        local: this is the machine that read the file.
+        content: the inflated text, if it is cached; not pickled.
     """
 
     blocks: NDArray[np.uint8] | bytes
     begin: int
     size: int
     before: int
-    at_home: bool = True
+    local: bool = True
     content: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return self.size
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process may be on another machine."""
+        """Unpickled text is not local."""
         return PackedText, (bytes(self.blocks), self.begin, self.size, self.before, False)
 
     @property
     def uncounted(self) -> int | None:  # type: ignore[override]
-        return None if self.at_home else self.before
+        return None if self.local else self.before
 
     @STEPS.at("inflate")
     def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
@@ -60,12 +60,12 @@ class PackedText(Text):
     def inflated(self, path: str) -> PackedText:
         return replace(self, content=self.joined(path))
 
-    def first_line(self, path: str, offset: int) -> int:
+    def first_line(self, path: str) -> int:
         with InputFile(path) as file:
             return lines_before(file, self.before)
 
     def part(self, begin: int, end: int) -> PackedText:
-        """In the blocks that hold it."""
+        """A part, with the blocks that hold it."""
         blocks = np.frombuffer(self.blocks, np.uint8)
         ends = np.append(0, _native.bgzf_block_ends(blocks, 0)).astype(np.int64)
         sizes = blocks[ends[1:, None] - np.arange(4, 0, -1)].view("<u4")[:, 0]  # a block's last four bytes
@@ -74,7 +74,7 @@ class PackedText(Text):
         first = int(np.searchsorted(text_ends, start, "right")) - 1
         last = int(np.searchsorted(text_ends, self.begin + end, "left"))
         held = blocks[ends[first] : ends[max(first, last)]]
-        return PackedText(held, start - int(text_ends[first]), end - begin, self.before + begin, self.at_home)
+        return PackedText(held, start - int(text_ends[first]), end - begin, self.before + begin, self.local)
 
 
 def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:

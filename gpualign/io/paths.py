@@ -1,4 +1,4 @@
-"""The names of files, before any is opened."""
+"""Checks of file names, before any file is opened."""
 
 from __future__ import annotations
 
@@ -11,32 +11,30 @@ from gpualign.errors import GpualignError, UsageError
 from gpualign.io.files import os_reason
 from gpualign.io.output_file import is_special, may_replace
 
-#: extensions that an output of ours cannot bear out
+#: extensions of formats that are never written
 _NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
-#: of formats that some outputs can have
+#: extensions of formats that some outputs can have
 ALIGNMENTS, TABLES = (".sam", ".bam", ".ubam", ".cram"), (".parquet", ".arrow", ".feather")
 
 
 def listed_files(text: str) -> tuple[str, ...]:
-    """The files that an argument names: one, or several with commas between them. A file with a comma in its name goes
-    before a list.
-    """
+    """The files that an argument names, separated by commas. An existing file with commas in its name is one file."""
     return (text,) if os.path.exists(text) else tuple(text.split(","))
 
 
 def check_paths(
     inputs: Sequence[str | None], outputs: Sequence[str | None], output: str | None = None, formats: Sequence[str] = ()
 ) -> None:
-    """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
+    """Refuse outputs that cannot be written, that are inputs, or that are the same file.
 
     Args:
         inputs, outputs: None and "-" are not files.
-        output: one more, which can be in other formats than plain text.
-        formats: their extensions.
+        output: the main output, which may be in other formats than plain text.
+        formats: extensions of these formats.
 
     Raises:
-        UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
-        GpualignError: there cannot be such an output.
+        UsageError: an output is an input or another output, or a name is empty or contradicts the format.
+        GpualignError: an output cannot be created.
     """
     if "" in (*inputs, output, *outputs):
         raise UsageError("a file's name is empty (is a variable of the shell unset?)")
@@ -59,7 +57,7 @@ def check_paths(
 
 
 def _check_folder(path: str) -> None:
-    """A file of that name can be, as far as its folder tells."""
+    """Check that a file of this name can be created in its folder."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:
@@ -73,7 +71,7 @@ def _check_folder(path: str) -> None:
 
 
 def are_same(one: str, other: str) -> bool:
-    """One file, whatever links lead to it; or one that is not there yet."""
+    """Whether two paths, after links, mean one file, which need not exist."""
     try:
         return os.path.samefile(one, other)
     except OSError:

@@ -1,4 +1,4 @@
-"""A stream whose first bytes have been read and are put back in front."""
+"""A stream with bytes that were read ahead put back in front."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from gpualign.streaming.timeline import STEPS
 
-#: bytes that are remembered: end-of-file markers are shorter
+#: length of ``last``: end-of-file markers are shorter
 _REMEMBERED = 64
 
 
-class Rewound(io.RawIOBase):
-    """``head``, then what ``rest`` has left.
+class PrefixedStream(io.RawIOBase):
+    """``head``, followed by the stream ``rest``.
 
     Attributes:
         last: the last bytes that were read.
@@ -30,7 +30,7 @@ class Rewound(io.RawIOBase):
             buffer[:count] = self._head[:count]
             self._head = self._head[count:]
         else:
-            with STEPS.at("read"):  # also of what is inflated
+            with STEPS.at("read"):  # also if the caller inflates
                 count = int(self._rest.readinto(buffer))
         self.last = (self.last + bytes(buffer[max(0, count - _REMEMBERED) : count]))[-_REMEMBERED:]
         return count

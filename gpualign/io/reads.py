@@ -1,4 +1,4 @@
-"""Reads of any accepted format, told apart by content: text or columns, to be parsed by whoever wants columns."""
+"""Reads of any accepted format, recognized by content: text or columns, parsed on demand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
+from gpualign.io import tuning
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
 from gpualign.io.bgzf import BgzfCodec
@@ -25,18 +26,14 @@ from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed_chunks import Packed
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
-#: FASTQ text bytes per base, about; batches are asked for in bases
+#: about how many bytes of FASTQ text a base has; batch sizes are in bases
 _BYTES_PER_BASE = 2
-#: bytes of a file up to which one reader reads it; not all files say their size (those of the kernel)
+#: largest file that the reader reads itself; files of the kernel report a size of 0
 _HELD = 1 << 16
-#: chunks that are cut before they are asked for: whoever reads two files takes several of one at a time
-_CHUNKS_AHEAD = 4
-#: parts that are inflated ahead of them, and bytes of a part: many, as the thread waits for the interpreter's lock then
-_PARTS_AHEAD, _PART_BYTES = 4, 1 << 23
 #: SAM's flag
 _PAIRED = 0x1
 #: what a decompressed stream begins with
@@ -48,50 +45,49 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 def read_file(
     file: InputFile,
     chunk_bytes: int,
-    by_parser: bool,
-    far: bool = False,
+    remote: bool = False,
     interleaved: bool = False,
     inflaters: int = 1,
-    lend: Lend = nothing_lent,
+    allocate: Allocate = no_pinned,
 ) -> Iterator[Chunk]:
-    """The chunks of a FASTA or FASTQ file; arguments as for :class:`ReadSource`."""
+    """The chunks of a FASTA or FASTQ file; arguments: see :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
-        yield from _inflated_ahead(file, chunk_bytes, inflaters, lend)
+        yield from _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
         return
     source: Source
-    if far and file.regular and file.bgzf:
+    if remote and file.regular and file.bgzf:
         source = Packed(file, interleaved)
-    elif by_parser and file.size > _HELD:
+    elif not remote and file.size > _HELD:
         source = Stored(file)
     else:
-        source = InPieces(file) if by_parser and file.in_pieces else Streamed(file, lend=lend)
+        source = InPieces(file) if file.in_pieces else Streamed(file, allocate=allocate)
     yield from read_chunks(source, chunk_bytes)
 
 
-def _inflated_ahead(file: InputFile, chunk_bytes: int, inflaters: int, lend: Lend) -> Iterator[Chunk]:
-    """The chunks of a compressed file. One thread, or several, do nothing but inflate it, and another cuts its text:
-    both files of pairs are read at the same time, each as fast as these inflate.
+def _prefetched_chunks(file: InputFile, chunk_bytes: int, inflaters: int, allocate: Allocate) -> Iterator[Chunk]:
+    """The chunks of a compressed file, inflated by one thread or several and cut by another, ahead of the reader. So
+    both files of pairs are read in parallel.
     """
     several = inflaters > 1 and file.one_stream
-    inflated = file.inflated(inflaters) if several else _parts(file, min(_PART_BYTES, chunk_bytes))
-    with contextlib.closing(Prefetch(inflated, _PARTS_AHEAD)) as parts:
-        chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), lend=lend), chunk_bytes)
-        with contextlib.closing(Prefetch(chunks, _CHUNKS_AHEAD)) as ahead:
+    inflated = file.inflated(inflaters) if several else _parts(file, min(tuning.PART_BYTES, chunk_bytes))
+    with contextlib.closing(Prefetch(inflated, tuning.PARTS_AHEAD)) as parts:
+        chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), allocate=allocate), chunk_bytes)
+        with contextlib.closing(Prefetch(chunks, tuning.CHUNKS_AHEAD)) as ahead:
             yield from ahead
 
 
 def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
-    """A file's text in parts of ``size``, in the same memory again and again: a part is read while those ahead of it
-    are made, and none after these before its reader asks for the next one.
+    """A file's text in parts of ``size`` bytes, in a ring of buffers with one for the reader and one for each part
+    ahead of it.
     """
-    for memory in itertools.cycle(np.empty((1 + _PARTS_AHEAD, size), np.uint8)):
+    for memory in itertools.cycle(np.empty((1 + tuning.PARTS_AHEAD, size), np.uint8)):
         if not (count := file.readinto(memory.data)):
             return
         yield memory[:count]
 
 
 class Records(Protocol):
-    """Records of one file: a chunk of them, or columns."""
+    """Records of one file: a chunk, or parsed columns."""
 
     def columns(self) -> SequenceBatch:
         """
@@ -107,11 +103,11 @@ class Reads:
     Attributes:
         sides: the records of each file.
         paths: of the files, for messages.
-        check_names: the two mates of a pair must have one name (but for /1 and /2).
-        all_dots: all names end in .1 or .2, which are mates' numbers.
-        neighbours: of one file: neighbours of one name are pairs.
-        single: of one file: none may be one of a pair.
-        read_group: ID of their own read group, if they have one.
+        check_names: the mates of a pair must have one name (but for /1 and /2).
+        all_dots: all names end in .1 or .2, the mates' numbers.
+        neighbours: in the one file, neighbours of one name are pairs.
+        single: no read of the one file may be one of a pair.
+        read_group: ID of their own read group, if any.
     """
 
     sides: tuple[Records, ...]
@@ -129,7 +125,7 @@ class Reads:
 
     @property
     def texts(self) -> tuple[FastqText, ...]:
-        """The sides where devices can parse them; none otherwise."""
+        """The sides if devices can parse all of them, else none."""
         texts = tuple(side for side in self.sides if isinstance(side, FastqText))
         return texts if len(texts) == len(self.sides) else ()
 
@@ -156,11 +152,11 @@ class Reads:
         return batch
 
     def parsed(self) -> Reads:
-        """The same as columns."""
+        """The reads as columns."""
         return Reads((self.columns(),), self.paths, read_group=self.read_group)
 
     def counted(self) -> Reads:
-        """Chunks as text whose records are counted, where devices can parse that."""
+        """The reads as text with counted records, if devices can parse it; else unchanged."""
         chunks = [] if self.neighbours else [side for side in self.sides if isinstance(side, Chunk)]
         with STEPS.at("parse"):
             found = (FastqText.of(replace(chunk, data=chunk.data.inflated(chunk.path))) for chunk in chunks)
@@ -184,19 +180,18 @@ class ReadSource:
 
     Args:
         reference_path: FASTA for CRAM.
-        keep_read_groups: as for :class:`AlignmentReads`.
+        keep_read_groups: see :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
-        threads: that inflate bgzf or decode CRAM.
-        by_parser: the text is read or joined where it is parsed.
-        far: which is on other machines: bgzf goes there as it is.
-        interleaved: where pairs are not cut apart.
-        opened: as for :class:`InputFile`.
+        threads: threads that inflate BGZF or decode CRAM.
+        remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
+        interleaved: split no pair of an interleaved file.
+        opened: see :class:`InputFile`.
 
     Attributes:
-        inflaters: threads that inflate one stream of gzip. One thread alone takes a third of the time that each of
-            several takes for as much: they pay where its text is waited for.
-        lend: memory for text that is neither stored nor in blocks.
-        alphabet: of the sequences of FASTA and FASTQ.
+        inflaters: threads that inflate one gzip stream. Several take three times as much CPU time as one thread, so
+            they pay only if the run waits for the text.
+        allocate: allocates memory for text that is neither stored nor in blocks.
+        alphabet: alphabet of FASTA and FASTQ sequences.
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
@@ -211,15 +206,14 @@ class ReadSource:
         keep_read_groups: bool = True,
         comments: bool = False,
         threads: int = 1,
-        by_parser: bool = False,
-        far: bool = False,
+        remote: bool = False,
         interleaved: bool = False,
         opened: Any = None,
     ) -> None:
-        self.path, self._comments, self._by_parser = path, comments, by_parser
-        self._far, self._interleaved = far, interleaved
+        self.path, self._comments = path, comments
+        self._remote, self._interleaved = remote, interleaved
         self.inflaters = 1
-        self.lend: Lend = nothing_lent
+        self.allocate: Allocate = no_pinned
         self.alphabet: SequenceAlphabet = "nucleotide"
         self.header: dict[str, Any] | None = None
         self.paired = False
@@ -242,7 +236,7 @@ class ReadSource:
         if self._file.magic.startswith(_BAM_MAGIC):
             return BamReads(self._file, dropped_tags(keep_read_groups))
         if self._file.magic.startswith(_CRAM_MAGIC):
-            from gpualign.io.cram_input import CramInput  # and what runs samtools
+            from gpualign.io.cram_input import CramInput  # imports what runs samtools
 
             cram = self._opened.enter_context(contextlib.closing(CramInput(self._file, reference_path, threads)))
             return BamReads(cram, dropped_tags(keep_read_groups))
@@ -250,36 +244,36 @@ class ReadSource:
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
-        how = self._by_parser, self._far, self._interleaved, self.inflaters, self.lend
+        how = self._remote, self._interleaved, self.inflaters, self.allocate
         for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
     def reads(self, batch_bases: int) -> Iterator[Records]:
-        """The records of a file in input order, most of them still to be parsed."""
+        """The records of a file in input order, most of them unparsed."""
         yield from self.chunks(batch_bases) if self._alignments is None else self._alignments.items(batch_bases)
 
     def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch | LongRecord]:
-        """As :meth:`reads`, for who has uses of a chunk besides parsing it. FASTA records that do not fit a batch come
-        as :class:`LongRecord`.
+        """The records of a file in input order, as chunks if it is FASTA or FASTQ. A FASTA record that does not fit a
+        batch is a :class:`LongRecord`.
         """
         size = batch_bases * _BYTES_PER_BASE
         if self._alignments is not None:
             yield from (records.columns() for records in self._alignments.items(batch_bases))
             return
         source: Source
-        if self._far and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
+        if self._remote and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
             source = Packed(self._file)  # no long records in FASTQ
         else:
-            stored = self._by_parser and self._file.size > _HELD
+            stored = not self._remote and self._file.size > _HELD
             source = Stored(self._file) if stored else Streamed(self._file)
         yield from read_chunks(source, size, long_records=True)
 
     def read_ahead(self, size: int) -> None:
-        """As :meth:`InputFile.read_ahead`."""
+        """See :meth:`InputFile.read_ahead`."""
         self._file.read_ahead(size)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """As :meth:`InputFile.inflate_by`."""
+        """See :meth:`InputFile.inflate_by`."""
         self._file.inflate_by(codec)
 
     def close(self) -> None:
@@ -293,14 +287,14 @@ class ReadSource:
 
 
 def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
-    """The header of files that are read one after the other: the first one's, with the read groups and programs that
-    it lacks; None of FASTA and FASTQ.
+    """The joint header of several files: the first one's, with the read groups and programs that it lacks; None for
+    FASTA and FASTQ.
 
     Args:
-        keep_read_groups: as for :class:`ReadSource`.
+        keep_read_groups: see :class:`ReadSource`.
 
     Raises:
-        InputError: they are of both kinds, or their read groups contradict each other.
+        InputError: some files have a header and some have none, or their read groups contradict each other.
     """
     first, *others = sources
     header = None if first.header is None else dict(first.header)

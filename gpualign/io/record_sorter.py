@@ -1,9 +1,9 @@
 """BAM records in an order, which may be that of the input, once all of them are known: in memory as far as it goes,
 the rest in temporary files, and one merge.
 
-Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill three quarters
-of the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. At the end all is
-cut into ranges of keys, each of which a thread takes from memory and from the blocks that reach into it.
+Batches of records are sorted by the threads that make them (:meth:`RecordBatch.of`). When they fill three quarters of
+the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. In the end threads
+merge ranges of keys, each from memory and from the blocks that overlap it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import RecordPile
 from gpualign.errors import GpualignError
-from gpualign.io.bgzf import CPU_CODEC, DEVICE_CONTENT, BgzfCodec, packed, unpacked
+from gpualign.io import tuning
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
 from gpualign.streaming.ordered import run_ordered
@@ -51,16 +52,16 @@ _FIRST, _BEYOND_LAST = (0, 0, b""), ((1 << 64) - 1, (1 << 64) - 1, b"")
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
-#: the part of the threads that write runs: the others are mapping meanwhile
+#: one in so many threads writes runs; the others map
 _PART_OF_THREADS = 2
 #: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
-_MEMORY_OF_THREAD, _PART_OF_FREE, _LEAST_MEMORY = 768 << 20, 4, 1 << 28
+_MEMORY_OF_THREAD, _PART_OF_FREE, _MIN_MEMORY = 768 << 20, 4, 1 << 28
 
 
 def usual_memory(threads: int) -> int:
-    """Bytes of records that so many threads hold where nothing else is asked for."""
+    """Default of the bytes of records to hold."""
     of_free = available_memory() // _PART_OF_FREE * threads // max(threads, available_cores())
-    return max(_LEAST_MEMORY, min(threads * _MEMORY_OF_THREAD, of_free))
+    return max(_MIN_MEMORY, min(threads * _MEMORY_OF_THREAD, of_free))
 
 
 class RecordBatch(NamedTuple):
@@ -113,7 +114,7 @@ class RecordBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """What is known of each template at the end.
+    """Marks of all templates.
 
     Attributes:
         of_templates: uint8, 1 for duplicates and 2 for optical ones.
@@ -177,8 +178,8 @@ class _Run:
         return firsts, lasts
 
     def between(self, low: Key, high: Key) -> tuple[tuple[int, int, int], NDArray[np.uint64]]:
-        """Of the blocks that hold records from ``low`` to before ``high``: descriptor, offset and bytes of all of them,
-        and bytes of keys and of all of each; what else is in there counts as blocks without keys.
+        """The blocks with records from ``low`` up to ``high``: (descriptor, offset, bytes) of all of them together, and
+        (bytes of keys, bytes) of each. Other content in between is given as blocks without keys.
         """
         firsts, lasts = self._bounds
         begin = bisect_left(lasts, low[:2])
@@ -193,7 +194,7 @@ class _Run:
 
 
 class _Turn(NamedTuple):
-    """A range of the merge, and how many bytes there are before it and up to its end, once that is known."""
+    """A range of the merge, with futures of the output bytes before it and up to its end."""
 
     bounds: tuple[Key, Key]
     before: Future[int]
@@ -201,14 +202,14 @@ class _Turn(NamedTuple):
 
 
 class _Buffers(threading.local):
-    """A thread's memory for ranges."""
+    """A thread's buffer for a range."""
 
     def __init__(self) -> None:
         self.range = _native.RangeBuffer()
 
 
 class RecordSorter:
-    """Takes records and gives them back in order. Use it in a ``with`` block.
+    """Sorts records. Use it in a ``with`` block.
 
     Args:
         folder: for temporary files.
@@ -248,7 +249,7 @@ class RecordSorter:
                 run.file.close()
 
     def add(self, batch: RecordBatch) -> None:
-        """The next batch, in input order.
+        """Add the next batch, in input order.
 
         Raises:
             GpualignError: a temporary file cannot be written.
@@ -265,8 +266,8 @@ class RecordSorter:
             self._spilling = self._spiller.submit(self._spill, self._piles.popleft())
 
     def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
-        """What ``form`` makes, in other threads, of arrays that hold all records in order, and of the bytes of records
-        before each; the array's memory is used again afterwards.
+        """Yield ``form(records, bytes before them)`` for arrays of all records in order. ``form`` runs in other
+        threads; the arrays' memory is reused afterwards.
 
         Raises:
             GpualignError: a temporary file cannot be read.
@@ -285,7 +286,7 @@ class RecordSorter:
         for part in self._piles:
             pile.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
-        size = self._range_bytes(max(DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
+        size = self._range_bytes(max(tuning.DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
         turns = _turns(self._ranges(pile, self._runs, size))
 
         def formed(turn: _Turn) -> Value:
@@ -311,7 +312,7 @@ class RecordSorter:
         return pile.merge(self._buffers.range, *bounds, blocks, sizes, None if marks is None else marks.native, numbers)
 
     def _spill(self, pile: RecordPile) -> None:
-        """Write what is in ``pile`` to a run."""
+        """Write the records of ``pile`` as a run."""
         try:
             file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
             run = _Run(file, _native.SortSamples(self._order), self._by_name)

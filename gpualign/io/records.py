@@ -1,4 +1,4 @@
-"""Reads as Python programs have them: text, (name, sequence, quality), records of Biopython, pysam or dnaio."""
+"""Reads as Python objects: text, (name, sequence, quality), records of Biopython, pysam or dnaio."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 #: text, or (name, sequence) or (name, sequence, quality), or an object of a known library
 Read = Any
-#: reads of the first batch, so that results come soon; each batch has twice as many, up to a limit of bases
+#: reads of the first batch, few for a quick first result; later batches double up to a limit of bases
 _FIRST_READS = 64
 #: name, sequence and quality of objects: Biopython's SeqRecord, pysam's AlignedSegment and FastxRecord, dnaio's
 _ATTRIBUTES = (
@@ -27,7 +27,7 @@ _ATTRIBUTES = (
 
 
 def batched(reads: Iterable[Read], bases: int) -> Iterator[list[Read]]:
-    """The same in lists, of few reads at first and of about ``bases`` in the end; nothing is read ahead.
+    """Reads in lists, short at first, later of about ``bases`` bases; nothing is read ahead.
 
     Raises:
         UsageError: the input is not reads.
@@ -39,19 +39,19 @@ def batched(reads: Iterable[Read], bases: int) -> Iterator[list[Read]]:
 
 
 def bases_of_reads(reads: Sequence[Read]) -> float:
-    """About how many bases they have."""
+    """Estimated number of bases."""
     some = reads[:16]
     return sum(len(fields_of(read, i)[1]) for i, read in enumerate(some)) * len(reads) / max(1, len(some))
 
 
 def batch_of(reads: Sequence[Read], first: int = 0, unnamed: bool = False) -> SequenceBatch:
-    """Reads as a batch; those without a name get their number, of which the first is ``first``.
+    """Reads as a batch; unnamed ones are named by number, counted from ``first``.
 
     Args:
-        unnamed: names are empty where none is given.
+        unnamed: leave all names empty if no read has one.
 
     Raises:
-        UsageError: one is not a read.
+        UsageError: an object is not a read.
         InputError: a character that is not a nucleotide code, or a quality of another length than its sequence.
     """
     names: Sequence[Any] | None = None
@@ -66,16 +66,16 @@ def batch_of(reads: Sequence[Read], first: int = 0, unnamed: bool = False) -> Se
         fields = (fields_of(read, first + i) for i, read in enumerate(reads))
         names, texts, qualities = zip(*fields, strict=True)
     symbols, offsets = _joined(texts, first)
-    codes = checked_nucleotides(symbols, offsets, first)
+    bases = checked_nucleotides(symbols, offsets, first)
     if unnamed and (names is None or not any(name is not None for name in names)):
         of_names: tuple[Any, Any] = np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
     else:
         of_names = _names(names, len(texts), first)
-    return SequenceBatch(*of_names, codes, offsets, _qualities(qualities, offsets, first))
+    return SequenceBatch(*of_names, bases, offsets, _qualities(qualities, offsets, first))
 
 
 def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:
-    """Name, sequence and quality (FASTQ's characters) of the read with this number; None for what it lacks."""
+    """Name, sequence and quality (FASTQ characters) of a read; None for missing ones."""
     if is_text(read):
         return None, read, None
     if isinstance(read, tuple) and len(read) in (2, 3):
@@ -100,7 +100,7 @@ def _of_object(read: Read, name: Any, symbols: Any, quality: str) -> tuple[Any, 
 
 
 def _names(names: Sequence[Any] | None, count: int, first: int) -> tuple[Any, Any]:
-    """Up to the first white space, as in files."""
+    """Names up to the first white space, as in files."""
     if names is None:
         return join_bytes([str(number).encode() for number in range(first, first + count)])
     parts = [str(first + i).encode() if name is None else bytes_of(name) for i, name in enumerate(names)]
@@ -114,7 +114,7 @@ def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
         whole = "".join(texts)
     except TypeError:
         whole = "\N{NO-BREAK SPACE}"
-    if not whole.isascii():  # characters of several bytes will be refused in order
+    if not whole.isascii():  # refused later, with the number of the read
         for number, text in enumerate(texts):
             if not is_text(text):
                 raise not_text(text, first + number)

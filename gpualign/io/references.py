@@ -1,4 +1,4 @@
-"""References from FASTA, GenBank or EMBL."""
+"""Reads references from FASTA, GenBank or EMBL."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io import tuning
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import LongRecord, parse
 from gpualign.io.files import InputFile
@@ -22,11 +23,8 @@ from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
-_CHUNK_BYTES = 1 << 20
-#: what RNAME and RNEXT say in place of a contig's name
+#: special values of RNAME and RNEXT
 _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
-#: threads that parse a long record, which one packs
-_PARSERS = 2
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 
@@ -35,11 +33,11 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
     """Read and pack a reference.
 
     Args:
-        shown: is told how many bases have been read since the last time.
+        shown: called with the number of bases read since the last call.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a name that stands for something else in SAM, a character
-            that is not a nucleotide code, damaged input.
+        InputError: no record, an empty or duplicate one, a name with a special meaning in SAM, a character that is
+            not a nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []
@@ -73,7 +71,7 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
 
 
 def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
-    """Names, and the bases of each record in parts, to be read before the next record is asked for."""
+    """Names, and the bases of each record in parts, to be read before the next record."""
     with InputFile(path) as file:
         head = file.read(1 << 16)
         flat_file = _flat_file_format(head)
@@ -81,9 +79,9 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             for name, sequence in _flat_file_records(file, head, flat_file):
                 yield name, (sequence,)
             return
-        for chunk in read_chunks(Streamed(file, head), _CHUNK_BYTES, long_records=True):
+        for chunk in read_chunks(Streamed(file, head), tuning.REFERENCE_CHUNK, long_records=True):
             if isinstance(chunk, LongRecord):
-                parts = run_ordered(chunk.chunks(_CHUNK_BYTES), parse, _PARSERS)
+                parts = run_ordered(chunk.chunks(tuning.REFERENCE_CHUNK), parse, tuning.REFERENCE_PARSERS)
                 first = next(parts)
                 yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
                 continue
@@ -104,7 +102,7 @@ def _flat_file_format(head: bytes) -> str | None:
 
 def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
     rest = [head]
-    while block := file.read(_CHUNK_BYTES):
+    while block := file.read(tuning.REFERENCE_CHUNK):
         rest.append(block)
     whole = b"".join(rest).decode("utf-8", "replace")
     if not whole.rstrip().endswith("\n//"):
@@ -122,7 +120,7 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
 
 
 def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
-    """Of its warnings only one is about the sequence: that there is less of it than the record says."""
+    """Parse with Biopython; only its warning that the sequence is too short becomes an error."""
     from Bio import BiopythonParserWarning, SeqIO
 
     with warnings.catch_warnings():
@@ -132,11 +130,11 @@ def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
 
 
 def _duplicate(path: str, name: str) -> str:
-    """The sentence for a duplicate name, with both line numbers where the file can be read again."""
+    """The message for a duplicate name, with both line numbers if the file can be read again."""
     lines: list[int] = []
-    if os.path.isfile(path):  # a pipe has been read
+    if os.path.isfile(path):  # a pipe cannot be read again
         with InputFile(path) as file:
-            for chunk in read_chunks(Streamed(file), _CHUNK_BYTES):
+            for chunk in read_chunks(Streamed(file), tuning.REFERENCE_CHUNK):
                 for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
                     if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
                         lines.append(chunk.first_line() + i)

@@ -1,4 +1,4 @@
-"""What is wrong with a line of SAM, of which htslib says no more than that it cannot read it."""
+"""Explains malformed lines of SAM, as htslib only says that it cannot read them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _READ_BYTES = 1 << 20
 _CIGAR = re.compile(r"\*|(\d+[MIDNSHP=X])+")
 _ON_READ = re.compile(r"(\d+)[MIS=X]")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]:[AifZHB]:.*")
-#: the largest values of columns that are numbers
+#: limits of numeric columns
 _NUMBERS = {1: ("FLAG", 2**16 - 1), 3: ("POS", 2**31 - 1), 4: ("MAPQ", 2**8 - 1), 7: ("PNEXT", 2**31 - 1)}
 
 
 def what_is_wrong(path: str, number: int, contigs: Collection[str]) -> str | None:
-    """Of the line with this number; None where nothing is seen."""
+    """What is wrong with line ``number``; None if nothing is found."""
     line, ended = _line(path, number)
     if not line:
         return None
@@ -47,7 +47,7 @@ def what_is_wrong(path: str, number: int, contigs: Collection[str]) -> str | Non
 
 
 def _line(path: str, number: int) -> tuple[str, bool]:
-    """A line, and whether it has an end."""
+    """A line, and whether it ends in a newline."""
     with InputFile(path) as file:
         rest, missing = b"", number
         while block := file.read(_READ_BYTES):

@@ -1,8 +1,7 @@
-"""samtools, as pysam brings it, in a process of its own: SAM text in, whatever it writes out.
+"""Runs pysam's samtools in a process of its own.
 
-A process rather than a call because samtools' ``main`` holds Python's lock, writes messages to standard error and keeps
-state between calls. Its files, the reference for CRAM and what does not fit in memory when it sorts, lie in a folder
-that the caller removes.
+A process rather than a call because samtools' ``main`` holds the GIL, writes messages to standard error and keeps state
+between calls. Its files are in a folder that the caller removes.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
+from gpualign.io import tuning
 
-#: What the process runs. A Ctrl-C reaches it too and is left to us, who end it.
+#: the process's program; it ignores Ctrl-C, as its parent ends it
 _PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -32,8 +32,6 @@ try:
 except pysam.SamtoolsError as error:
     sys.exit(str(error))
 """
-#: the kernel's default, 64 KiB, makes two processes wait for each other all the time
-PIPE_BYTES = 1 << 20
 _JOIN_SECONDS = 5.0
 
 
@@ -51,7 +49,7 @@ class Samtools:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            pipesize=PIPE_BYTES,
+            pipesize=tuning.PIPE_BYTES,
             cwd=folder,
             env={**os.environ, **environment},
         )
@@ -59,7 +57,7 @@ class Samtools:
         self._thread.start()
 
     def write(self, text: bytes | memoryview) -> None:
-        """Hand on SAM text or BAM bytes, header first.
+        """Write SAM text or BAM, header first.
 
         Raises:
             GpualignError: the command failed, or what ``drain`` raised.
@@ -67,7 +65,7 @@ class Samtools:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(text)
-        except BrokenPipeError:  # it ended: finish says why
+        except BrokenPipeError:  # the process ended; finish() raises its error
             self.finish()
             raise GpualignError(f"{self._name} ended before its input") from None
 
@@ -84,18 +82,18 @@ class Samtools:
         status = self._process.wait()
         if self._error is not None and status in (0, -signal.SIGKILL):
             raise self._error
-        if status != 0:  # then its output may well have ended in the middle of something
+        if status != 0:  # its output may be incomplete then
             raise GpualignError(f"{self._name} failed: {reason(self._messages, status)}")
 
     def kill(self) -> None:
-        """End it at once, from any thread."""
+        """Kill the process, from any thread."""
         self._process.kill()
 
     def abort(self) -> None:
-        """End it at once where it has not ended, and close its streams."""
+        """Kill the process if it still runs, and close its streams."""
         self._process.kill()
         self._process.wait()
-        self._thread.join(_JOIN_SECONDS)  # it ends by itself now, unless it is held up in writing
+        self._thread.join(_JOIN_SECONDS)  # it ends now, unless it is blocked in writing
         if not self._thread.is_alive():
             for stream in (self._process.stdin, self._process.stdout, self._messages):
                 with contextlib.suppress(OSError):
@@ -107,7 +105,7 @@ class Samtools:
             self._drain(self._process.stdout)
         except BaseException as error:
             self._error = error
-            self._process.kill()  # or it would wait for its reader, and we for it
+            self._process.kill()  # else it would block on its output
 
 
 @contextlib.contextmanager
@@ -125,7 +123,7 @@ def run_samtools(
         environment: variables of it.
 
     Raises:
-        GpualignError: the command failed. What ``drain`` raises is raised here as well.
+        GpualignError: the command failed. Exceptions of ``drain`` are raised here as well.
     """
     process = Samtools(arguments, drain, folder, environment)
     try:
@@ -142,7 +140,7 @@ def words(*arguments: str) -> list[str]:
 
 
 def reason(messages: IO[bytes], status: int) -> str:
-    """The last thing it said, without the tags that htslib puts in front."""
+    """The last message, without htslib's prefixes."""
     messages.seek(0)
     text = messages.read().decode("utf-8", "replace").replace("\\n", "\n")
     lines = [line.strip(" '\"") for line in text.splitlines()]

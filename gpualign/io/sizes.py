@@ -1,4 +1,4 @@
-"""How much there is in files, estimated before they are read: symbols, pairs, lengths."""
+"""Estimates of what files hold, before they are read: symbols, pairs, lengths."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from collections.abc import Iterable
 from gpualign.errors import GpualignError
 from gpualign.io.files import InputFile
 
-#: bytes of text from a byte of compressed files, by how their names end
+#: expansion of compressed files, by extension
 _EXPANDED = {".gz": 4.0, ".bgz": 4.0, ".bz2": 4.5, ".xz": 5.0, ".zst": 4.5, ".bam": 4.0, ".cram": 6.0}
-#: files with qualities, and the share of bases in their text
+#: extensions of files with qualities, and the share of bases in their text
 _QUALITIES, _QUALITIES_SHARE = (".fastq", ".fq", ".sam", ".bam", ".cram"), 0.45
-#: bytes that tell how long the records of a file are
+#: bytes to read for the lengths of records
 _HEAD = 1 << 16
-#: bytes of a line of candidates where that cannot be looked up
+#: bytes of a line of candidates, if the file cannot be read
 _LINE = 50.0
 
 
 def symbols_in_files(*paths: str | None) -> float | None:
-    """About how many symbols these files hold; None where one is a pipe whose writer is still there."""
+    """Estimated number of symbols; None if a file is a pipe that is still written to."""
     sizes = [_symbols(path) for path in paths if path is not None]
     return None if None in sizes else math.fsum(size for size in sizes if size is not None)
 
 
 def pairs_in(candidates: str) -> float | None:
-    """About how many lines a file of pairs or candidates has; BAM has as much text as SAM."""
+    """Estimated number of lines of pairs or candidates; BAM counts as SAM text."""
     size = _bytes_of(candidates)
     if size is None:
         return None
@@ -46,7 +46,7 @@ def _line_bytes(path: str) -> float:
 
 
 def mean_length(path: str) -> float | None:
-    """Symbols of a record of FASTA or FASTQ, estimated from the first ones; None where they cannot be read twice."""
+    """Mean length of FASTA or FASTQ records, from the first ones; None if the file cannot be read twice."""
     head = _head(path)
     if not head:
         return None
@@ -58,7 +58,7 @@ def mean_length(path: str) -> float | None:
 
 
 def longest_read(path: str) -> int:
-    """Of what a file begins with, where its records have their symbols on one line; 0: not known."""
+    """Longest of the first reads, if each has its bases on one line; 0: unknown."""
     head = _head(path)
     step = {b"@": 4, b">": 2}.get(head[:1])
     lines = head.split(b"\n")
@@ -68,7 +68,7 @@ def longest_read(path: str) -> int:
 
 
 def _head(path: str) -> bytes:
-    """The first bytes of a file's text; none of a pipe, or of a file that will be found to be damaged."""
+    """The first bytes of a file's text; empty for pipes and damaged files."""
     if os.path.isfile(path):
         with contextlib.suppress(GpualignError), InputFile(path) as file:
             return file.read(_HEAD)
@@ -76,7 +76,7 @@ def _head(path: str) -> bytes:
 
 
 def cells_of_pairs(queries: str, targets: str | None, pairs: str | None, one_to_one: bool) -> float | None:
-    """About the cells of what ``pairwise`` aligns: all against all, each with each, or the pairs of a list."""
+    """Estimated cells of ``pairwise``: all against all, one to one, or listed pairs."""
     if pairs is not None or one_to_one:
         lengths = mean_length(queries), mean_length(targets or queries)
         count = (
@@ -89,7 +89,7 @@ def cells_of_pairs(queries: str, targets: str | None, pairs: str | None, one_to_
 
 
 def product(amounts: Iterable[float | None]) -> float | None:
-    """None where one of them is unknown."""
+    """The product; None if one amount is unknown."""
     known = list(amounts)
     return None if None in known else math.prod(amount for amount in known if amount is not None)
 
@@ -101,12 +101,12 @@ def _symbols(path: str) -> float | None:
 
 def _factor(path: str) -> float:
     stem, end = os.path.splitext(path.lower())
-    named = stem if end in _EXPANDED and end not in _QUALITIES else stem + end  # without what says how it is compressed
+    named = stem if end in _EXPANDED and end not in _QUALITIES else stem + end  # without the extension of compression
     return _EXPANDED.get(end, 1.0) * (_QUALITIES_SHARE if named.endswith(_QUALITIES) else 1.0)
 
 
 def _bytes_of(path: str) -> float | None:
-    """Bytes of a file; None where that is not known, as of a pipe."""
+    """Bytes of a file; None if unknown, as for a pipe."""
     try:
         if path != "-":
             status = os.stat(path)
@@ -114,12 +114,12 @@ def _bytes_of(path: str) -> float | None:
         descriptor = sys.stdin.fileno()
         status = os.fstat(descriptor)
         return _waiting(descriptor) if stat.S_ISFIFO(status.st_mode) else float(status.st_size)
-    except (OSError, ValueError, AttributeError):  # also where standard input is an object of the caller's
+    except (OSError, ValueError, AttributeError):  # also if standard input is an object of the caller
         return None
 
 
 def _waiting(descriptor: int) -> float | None:
-    """Bytes of a pipe: known once its writer has written all of them and gone."""
+    """Bytes in a pipe whose writer has closed it; else None."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     if not any(events & select.POLLHUP for _, events in poll.poll(0)):

@@ -1,5 +1,5 @@
-"""Where the text of a file comes from before it is cut into chunks: a stream, a plain file in which it stays, or pieces
-that threads inflate (:class:`gpualign.io.packed_chunks.Packed`: blocks that are inflated elsewhere)."""
+"""Sources of text to cut into chunks: a stream, a plain file in which the text stays, or pieces that threads inflate
+(also :class:`gpualign.io.packed_chunks.Packed`: blocks that are inflated elsewhere)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gpualign.io.blocks import TextOfPieces, TextStream
 from gpualign.io.fastx import LongRecord
 from gpualign.io.files import InputFile
 from gpualign.io.text import HeldText, StoredText, Text, newlines
-from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
-#: bytes read at a time, at least
+#: smallest read in bytes
 MIN_READ = 1 << 16
-#: of a piece's rest: less is copied to where it keeps no more alive
+#: bytes up to which the rest of a piece is copied, so that it does not keep the piece alive
 _KEPT_WHOLE = 1 << 16
 
 
 class Source(Protocol):
-    """Text of which some is held, and is to be taken from its beginning.
+    """Text that is held in part, and taken from its beginning.
 
     Attributes:
         path: the file, for messages.
-        at_end: nothing is after what :meth:`hold` held last.
-        paired: mates are not cut apart.
-        broken: nothing more can be held: what is left must be had from :meth:`streamed`.
+        at_end: the last :meth:`hold` reached the end.
+        paired: split no pair.
+        broken: no more can be held; :meth:`streamed` has the rest.
     """
 
     path: str
@@ -41,46 +41,43 @@ class Source(Protocol):
 
     @property
     def line(self) -> int | None:
-        """Number of the first line that is held; None: to be counted where it is wanted."""
-
-    @property
-    def offset(self) -> int | None:
-        """Where what is held begins in a file that can be read there again; None: it cannot."""
+        """Number of the first line held; None: to be counted on demand."""
 
     def hold(self, size: int) -> int:
-        """Hold about so many bytes, fewer only at the end; returns how many."""
+        """Hold about ``size`` bytes, fewer only at the end; returns their number."""
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        """Some of what is held."""
+        """A part of the held text."""
 
     def take(self, size: int) -> Text:
-        """The first bytes of what is held, which is no longer held."""
+        """Remove and return the first ``size`` bytes held."""
 
     def streamed(self, stack: ExitStack) -> Streamed:
-        """All that is left, open as long as ``stack``."""
+        """The rest as a stream, open as long as ``stack``."""
 
 
 class Streamed:
-    """Text that is read in place, from a stream: each byte is copied once.
+    """Text read from a stream; each byte is copied once.
 
     Args:
         head: bytes that have been read already.
-        line: number of the first line; None: lines do not count.
-        lend: memory to read to, where there is some.
+        line: number of the first line; None: do not count lines.
+        allocate: allocates memory to read into.
     """
 
     paired = broken = False
 
-    def __init__(self, file: TextStream, head: bytes = b"", line: int | None = 1, lend: Lend = nothing_lent) -> None:
-        self.path, self.line, self._file, self._lend = file.path, line, file, lend
-        self.offset = 0 if file.plain else None
+    def __init__(
+        self, file: TextStream, head: bytes = b"", line: int | None = 1, allocate: Allocate = no_pinned
+    ) -> None:
+        self.path, self.line, self._file, self._allocate = file.path, line, file, allocate
         self.at_end = False
         self._held: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
 
     def hold(self, size: int) -> int:
         if not self.at_end and len(self._held) < size:
             more = max(size - len(self._held), MIN_READ)
-            block = lent_or_new(self._lend, len(self._held) + more)
+            block = pinned_or_pageable(self._allocate, len(self._held) + more)
             block[: len(self._held)] = self._held
             count = self._file.readinto(block[len(self._held) :].data)
             self.at_end = count < more
@@ -92,33 +89,31 @@ class Streamed:
 
     def take(self, size: int) -> HeldText:
         taken, rest = self._held[:size], self._held[size:]
-        self._held = rest.copy() if len(rest) <= size else rest  # little of it, to where it keeps no more alive
+        self._held = rest.copy() if len(rest) <= size else rest  # a small rest must not keep the block alive
         self.line = None if self.line is None else self.line + int(_native.count_newlines(taken))
-        self.offset = None if self.offset is None else self.offset + size
         return HeldText((taken,))
 
     def streamed(self, stack: ExitStack) -> Streamed:
         return self
 
     def long_record(self) -> LongRecord:
-        """The record with which what is held begins; go on :meth:`after` it."""
+        """The record at the beginning of the held text; continue :meth:`after` it."""
         return LongRecord(self._file, self._held.tobytes(), self.line or 1)
 
     def after(self, record: LongRecord) -> None:
         self._held, self.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-        self.line, self.offset = record.line + record.lines_read, None
+        self.line = record.line + record.lines_read
 
 
 class Stored:
-    """Text that stays in a plain file until it is parsed: the reader looks at borders alone."""
+    """Text that stays in a plain file until it is parsed; the reader inspects only borders."""
 
     line: int | None = None
-    plain = True
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:
         self.path, self.offset, self._file, self._stored = file.path, 0, file, file.stored()
-        self._line, self._counted = 1, 0  # of what is before that byte
+        self._line, self._counted = 1, 0  # line number, and the offset up to which lines are counted
 
     def hold(self, size: int) -> int:
         left = self._file.size - self.offset
@@ -142,7 +137,7 @@ class Stored:
         return len(text)
 
     def long_record(self) -> LongRecord:
-        """As :meth:`Streamed.long_record`."""
+        """See :meth:`Streamed.long_record`."""
         self._line += newlines(self._file, self._counted, self.offset)
         return LongRecord(self, b"", self._line)
 
@@ -152,9 +147,8 @@ class Stored:
 
 
 class InPieces:
-    """Text of a bgzf file in the pieces that threads inflate; whoever parses it joins them."""
+    """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them."""
 
-    offset: int | None = None
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:
@@ -180,9 +174,9 @@ class InPieces:
         while size:
             text, lines = self._held.pop(0)
             if len(text) > size:
-                text, rest, of_all = text[:size], text[size:], lines
+                text, rest, all_lines = text[:size], text[size:], lines
                 lines = int(_native.count_newlines(text))
-                self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), of_all - lines))
+                self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), all_lines - lines))
             taken.append(text)
             self.line, size = self.line + lines, size - len(text)
         return HeldText(tuple(taken))

@@ -1,4 +1,4 @@
-"""The line of a symbol that cannot be used, looked for in the file when it was met."""
+"""Finds the line of an unknown symbol, for the error message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK_BYTES = 1 << 20
 
 @contextlib.contextmanager
 def with_symbol_lines() -> Iterator[None]:
-    """What is raised about a symbol names its line, where the file can be read again."""
+    """Add the line to errors about symbols, if the file can be read again."""
     try:
         yield
     except UnknownSymbolError as error:

@@ -20,42 +20,42 @@ class Names:
         self._text, self._offsets = join_bytes([name.encode("latin-1") for name in names])
 
     def column(self, index: NDArray[Any], prefix: str = "") -> Column:
-        """The names that ``index`` (p,) points at."""
+        """A column of the names at the indices ``index`` (p,)."""
         return texts(self._text, self._offsets, index, prefix)
 
 
 def texts(text: NDArray[np.uint8], offsets: NDArray[np.int64], index: NDArray[Any], prefix: str = "") -> Column:
-    """Those that ``index`` (p,) points at, of several, joined."""
+    """A column of the texts at the indices ``index`` (p,) of joined texts."""
     return ("text", prefix, text, offsets, np.ascontiguousarray(index, np.int64))
 
 
 def integers(values: NDArray[Any], prefix: str = "") -> Column:
-    """Whole numbers (p,)."""
+    """A column of integers (p,)."""
     return ("integer", prefix, np.ascontiguousarray(values, np.int64))
 
 
 def constant(text: str, rows: int) -> Column:
-    """The same text in every row."""
+    """A column with one text in every row."""
     return Names([text]).column(np.zeros(rows, np.int64))
 
 
 def fixed(values: NDArray[Any], decimals: int, prefix: str = "") -> Column:
-    """Numbers (p,) with a fixed count of decimals, half rounded up."""
+    """A column of numbers (p,) with a fixed number of decimals, half rounded up."""
     return ("fixed", prefix, np.ascontiguousarray(values, np.float64), decimals)
 
 
 def percents(parts: NDArray[Any], wholes: NDArray[Any], prefix: str = "") -> Column:
-    """``parts`` of ``wholes`` (p,) with two decimals, as Python rounds them; ``*`` of nothing."""
+    """A column of ``parts`` in percent of ``wholes`` (p,), two decimals as Python rounds; ``*`` if the whole is 0."""
     return ("percent", prefix, *(np.ascontiguousarray(values, np.int64) for values in (parts, wholes)))
 
 
 def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:
-    """``-`` where ``minus`` (p,) holds, else ``+``."""
+    """A column of ``-`` where ``minus`` (p,) is true, else ``+``."""
     return ("character", prefix, np.where(minus, ord("-"), ord("+")).astype(np.uint8))
 
 
 def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: str = "") -> Column:
-    """CIGARs: BAM words, joined, and their offsets (p + 1,); ``*`` where there is none."""
+    """A column of CIGARs from joined BAM words and their offsets (p + 1,); ``*`` for empty ones."""
     return ("cigar", prefix, operations, offsets)
 
 

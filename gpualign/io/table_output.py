@@ -1,4 +1,4 @@
-"""Where the rows of a table go: text as it is, or Parquet and Arrow files that hold just what the text holds."""
+"""Writes tables as text, or as Parquet and Arrow files with the same content."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, Literal, Protocol
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.params import RunOptions
 
-#: of a column: text, whole numbers, or other numbers; ``*`` among numbers is "none"
+#: type of a column: text, integers, or other numbers; ``*`` among numbers is null
 Kind = Literal["text", "integer", "number"]
-#: bytes of text that become one row group, however they come: the output must not depend on batches
+#: bytes of text in a row group; fixed, as the output must not depend on batches
 GROUP_BYTES = 1 << 25
 _NONE = ("*", "")
 
 
 class TableSink(Protocol):
-    """What takes the lines of a table."""
+    """Takes the lines of a table."""
 
     @property
     def bytes_written(self) -> int: ...
 
     def write(self, lines: bytes | memoryview, /) -> object:
-        """Whole lines.
+        """Write whole lines.
 
         Raises:
             GpualignError: they cannot be written.
@@ -33,11 +33,11 @@ class TableSink(Protocol):
 
 @contextlib.contextmanager
 def open_table(options: RunOptions, columns: Mapping[str, Kind], header: bool = True) -> Iterator[TableSink]:
-    """A table in the form that ``options.output_format`` says, whole or absent at the end like every output.
+    """Open a table in the format ``options.output_format``; whole or absent like every output.
 
     Args:
-        columns: names, in order, and what they hold.
-        header: begin with a line of names, where it is text.
+        columns: names and types, in order.
+        header: begin text with a line of names.
 
     Raises:
         GpualignError: as :func:`gpualign.io.output_file.open_output`.
@@ -59,7 +59,7 @@ def open_table(options: RunOptions, columns: Mapping[str, Kind], header: bool = 
 
 @contextlib.contextmanager
 def _memory_errors() -> Iterator[None]:
-    """Lack of memory in Arrow's C++ as what it is."""
+    """Turn Arrow's bad_alloc into MemoryError."""
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -74,7 +74,7 @@ class _ArrowWriter:
     def __init__(self, out: OutputFile, columns: Mapping[str, Kind], form: str) -> None:
         self._arrow: Any = importlib.import_module("pyarrow")  # optional, and slow to import
         self._csv: Any = importlib.import_module("pyarrow.csv")
-        self._arrow.enable_signal_handlers(False)  # those of the command stay
+        self._arrow.enable_signal_handlers(False)  # keep the command's own
         kinds = {"text": self._arrow.string(), "integer": self._arrow.int64(), "number": self._arrow.float64()}
         self._schema = self._arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
         self._sink = _Sink(out)
@@ -108,18 +108,18 @@ class _ArrowWriter:
 
     @_memory_errors()
     def finish(self) -> None:
-        """Write what is left, and the end of the file."""
+        """Write the last rows and the end of the file."""
         if self._held:
             self._write_group(bytes(self._held))
         self._writer.close()
 
     def abandon(self) -> None:
-        """From now on nothing is written, whatever pyarrow's objects do when they go."""
+        """Ignore further writes, which pyarrow's finalizers may make."""
         self._sink.open = False
 
 
 class _Sink:
-    """An output as pyarrow wants it."""
+    """A file object for pyarrow."""
 
     closed = False
 
@@ -139,14 +139,14 @@ class _Sink:
         return self.written
 
     def flush(self) -> None:
-        """Done by the output."""
+        """Left to the output."""
 
     def close(self) -> None:
-        """Done by the output."""
+        """Left to the output."""
 
 
 def _as_utf8(lines: bytes) -> bytes:
-    r"""Bytes of a name that are no UTF-8 become ``\xe9`` and the like, as Arrow's texts are UTF-8."""
+    r"""Escape bytes that are not UTF-8, like ``\xe9``, as Arrow's text is UTF-8."""
     try:
         lines.decode()
     except UnicodeDecodeError:

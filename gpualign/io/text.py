@@ -1,4 +1,4 @@
-"""The text of records, wherever it is: in memory, in its file, or (:class:`PackedText`) in blocks of bgzf."""
+"""Text of records: in memory, in its file, or in BGZF blocks (:class:`PackedText`)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ class Text(ABC):
     """Consecutive bytes of a file, decompressed.
 
     Attributes:
-        stored: they are still in their file, and are read to where the caller wants them (:meth:`read_into`).
-        stamp: of that file.
-        uncounted: bytes of the file before them, where this machine cannot count their lines as it lacks the file.
+        stored: still in its file; :meth:`read_into` reads it into the caller's memory.
+        uncounted: bytes of the file before it, if this machine lacks the file and cannot count lines.
     """
 
     stored = False
-    stamp: tuple[int, int] | None = None
     uncounted: int | None = None
 
     @abstractmethod
@@ -34,10 +32,10 @@ class Text(ABC):
 
     @abstractmethod
     def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
-        """The bytes in turn, as they lie in memory.
+        """The bytes in pieces.
 
         Args:
-            path: of the file, for messages.
+            path: the file's path, for messages.
 
         Raises:
             InputError: they cannot be read (any more).
@@ -45,30 +43,29 @@ class Text(ABC):
 
     @abstractmethod
     def part(self, begin: int, end: int) -> Text:
-        """Some of the bytes."""
+        """A part of the bytes."""
 
     def joined(self, path: str) -> NDArray[np.uint8]:
-        """As :meth:`pieces`, in one piece."""
+        """The bytes in one array; raises like :meth:`pieces`."""
         pieces = self.pieces(path)
         return pieces[0] if len(pieces) == 1 else np.concatenate((_NOTHING, *pieces))
 
     def inflated(self, path: str) -> Text:
-        """The same, which is not inflated again."""
+        """The text with its inflated content cached."""
         return self
 
     def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
-        """Read stored bytes from ``begin`` on, as many as there is memory for."""
+        """Fill ``memory`` with stored bytes from offset ``begin`` on."""
         raise NotImplementedError
 
     def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Lines, and whether one is blank; fills in those before each tile of :class:`FastqText`."""
+        """Number of lines, and whether one is blank; fills in the lines before each tile of :class:`FastqText`."""
         lines, blank = _native.count_fastq_lines(self.pieces(path), lines_before)
         return lines, blank
 
-    def first_line(self, path: str, offset: int) -> int:
-        """Number of the first line of text that begins at this byte of a file, which is read up to there."""
-        with InputFile(path) as file:
-            return 1 + newlines(file, 0, offset)
+    def first_line(self, path: str) -> int:
+        """Number of the first line in the file; reads the file up to there."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -100,10 +97,6 @@ class StoredText(Text):
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def stamp(self) -> tuple[int, int] | None:  # type: ignore[override]
-        return self.file.stamp
-
     def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
         return (self.file.part(self.offset, self.size),)
 
@@ -113,12 +106,15 @@ class StoredText(Text):
     def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
         self.file.read_into(memory, self.offset + begin)
 
+    def first_line(self, path: str) -> int:
+        return 1 + newlines(self.file, 0, self.offset)
+
     def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
         return self.file.count_fastq_lines(self.offset, self.size, lines_before)
 
 
 def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
-    """What of pieces of a text lies between these bytes of it."""
+    """The pieces of a text from byte ``begin`` to ``end``."""
     at = 0
     for piece in pieces:
         if begin < at + len(piece) and at < end:
@@ -126,14 +122,14 @@ def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iter
         at += len(piece)
 
 
-def newlines(file: InputFile, begin: int, end: int) -> int:
-    """In a part of a plain file."""
+def newlines(file: InputFile | StoredFile, begin: int, end: int) -> int:
+    """Number of newlines in a part of a plain file."""
     starts = range(begin, end, _COUNTED_AT_ONCE)
     return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
 
 
 def lines_before(file: InputFile, size: int) -> int:
-    """The number of the line after the first ``size`` bytes of a file's text, which are read."""
+    """Number of the line after the first ``size`` bytes of a file's text; reads them."""
     line = 1
     while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
         line += int(_native.count_newlines(text))

@@ -304,16 +304,13 @@ def _items(
     """The parser of items, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
     factor = GPU_BATCH_FACTOR if opening.backend().on_gpu else 1
-    return read, _chunks(files, factor * options.batch_size, opening.workers_see, opening.far)
+    return read, _chunks(files, factor * options.batch_size, opening.remote)
 
 
-def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool], far: bool) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int, remote: bool) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            lines = files.lines
-            yield from (
-                read_line_chunks(file, chunk_bytes) if lines else read_file(file, chunk_bytes, by_parser(path), far)
-            )
+            yield from (read_line_chunks if files.lines else read_file)(file, chunk_bytes, remote=remote)
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.stage import Run, Stage
 from gpualign.lcs.cpu import ScoredBatch, Winners, score_on_cpu
 from gpualign.lcs.device.lengths import LcsKernel
@@ -54,6 +54,6 @@ def lcs_stage(
 
     def on_device(item: Any, run: Run) -> ScoredBatch:
         batch = read(item)
-        return kept(run(lambda lend: replace(batch, bases=in_lent_memory(batch.bases, lend))))
+        return kept(run(lambda allocate: replace(batch, bases=pinned_copy(batch.bases, allocate))))
 
     return Stage(on_cpu, make_kernel, on_device, slots=_SLOTS)

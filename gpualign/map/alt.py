@@ -1,7 +1,7 @@
-"""ALT contigs: which they are, and reads that are mapped with them in mind, as bwa mem does.
+"""ALT-aware mapping, as in bwa mem.
 
-A read is mapped to the primary assembly as if there were no other, so that its choice, its pairing and its quality are
-made there, and to the ALT contigs by itself; then the records are joined (cuda/algo/map/alt.hpp). Decoys are primary.
+A read is mapped to the primary assembly alone, which decides its locus, pairing and mapping quality, and separately to
+the ALT contigs; then the records are joined (cuda/algo/map/alt.hpp). Decoys count as primary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: names of ALT contigs where no file says which they are: of GRCh38 and of its HLA genes
+#: names of ALT contigs (GRCh38's and HLA genes), if no file lists them
 _ALT_NAME = re.compile(r".+_alt|HLA[-*:].+")
 _MAX_BYTES = 1 << 30
 
@@ -30,8 +30,8 @@ def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
     """uint8 (contigs,): 1 for ALT ones.
 
     Args:
-        path: bwa's ``.alt`` file: SAM with records named as the ALT contigs, or their names, one a line; None: the
-            contigs' own names say it.
+        path: bwa's ``.alt`` file: SAM whose records are named as the ALT contigs, or one name per line; None: decide
+            by the contigs' names.
 
     Raises:
         InputError: the file cannot be read, or names no contig of the reference.
@@ -48,7 +48,7 @@ def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
 
 
 def split_index(index: MinimizerIndex, path: str | None) -> MinimizerIndex:
-    """The index of the primary assembly, with that of the ALT contigs apart, where there are both."""
+    """The index split into primary assembly and ALT contigs, if it has both."""
     chosen = alt_contigs(index.reference.names, path)
     if not chosen.any() or chosen.all():
         return index
@@ -60,7 +60,7 @@ def split_index(index: MinimizerIndex, path: str | None) -> MinimizerIndex:
 
 
 def with_alt_records(index: MinimizerIndex, batch: SequenceBatch, found: Alignments, params: MapParams) -> Alignments:
-    """The records of reads that were mapped to the primary assembly, with those on ALT contigs."""
+    """Add the records on ALT contigs to those on the primary assembly."""
     assert index.alt is not None
     alone = map_batch(index.alt.index, batch, params)
     edit = params.scoring.match + params.scoring.mismatch

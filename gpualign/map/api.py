@@ -1,4 +1,4 @@
-"""``gpualign.Mapper``: reads onto a reference."""
+"""``gpualign.Mapper``: maps reads to a reference."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
+from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -43,15 +44,13 @@ if TYPE_CHECKING:
     import pysam
 
 R = TypeVar("R")
-#: fields of the parameters that have a shorter name here
+#: other names of parameters in Python
 _FIELDS = {
     "most_hits": "max_hits",
     "most_candidates": "max_candidates",
     "clip": "clip_penalty",
     "unpaired": "unpaired_penalty",
 }
-#: bases of reads that a thread takes at once, of files and for a GPU, and of reads in memory where threads share them
-_BATCH, _SMALL_BATCH = 1 << 22, 1 << 19
 _CLOSED = "the mapper is closed"
 
 
@@ -80,22 +79,22 @@ class Mapper:
     closed: call :meth:`close`, or use it in a ``with`` block.
 
     Args:
-        reference: nucleotide sequences, or a file of them or of a saved index.
+        reference: nucleotide sequences, a file of them, or a saved index.
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; reads that come alone are mapped on the CPU.
+        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; single reads are mapped on the CPU.
         threads: host threads; 0: all cores.
-        parameters: of :class:`gpualign.map.params.MapParams` and its groups, on top of the preset: ``error_rate``,
-            ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``,
-            ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``.
+        parameters: fields of :class:`gpualign.map.params.MapParams` and its groups, which override the preset:
+            ``error_rate``, ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``,
+            ``most_hits``, ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``.
 
     Attributes:
-        names: of the contigs.
-        lengths: int64 (contigs,), bases.
+        names: names of the contigs.
+        lengths: int64 (contigs,), bases of the contigs.
 
     Raises:
         UsageError: a parameter that breaks a rule.
         InputError: a character that is not a nucleotide code, a file that cannot be read.
-        DeviceError: when reads are mapped: a GPU was asked for and cannot be used.
+        DeviceError: a GPU was asked for and cannot be used (raised when reads are mapped).
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class Mapper:
 
     def _start(self) -> None:
         self._target = Target(self.names, self.lengths.tolist(), self._params.scoring)
-        self._idle: list[Backend] = []  # GPUs that no call uses at present
+        self._idle: list[Backend] = []  # open GPU backends that no call is using
         self._lock, self._process = threading.Lock(), os.getpid()
         self._closed = self._used_gpu = False
 
@@ -129,7 +128,7 @@ class Mapper:
         self.close()
 
     def close(self) -> None:
-        """Give back the GPUs; the mapper maps no more. Calls in progress end, and give back theirs."""
+        """Release the GPUs; no more reads can be mapped. Calls in progress finish first."""
         with self._lock:
             self._closed, idle, self._idle = True, self._idle, []
         if self._process == os.getpid():
@@ -143,20 +142,20 @@ class Mapper:
         *,
         progress: OnProgress | None = None,
     ) -> Table[Hit]:
-        """Map reads, or pairs where ``mates`` has R2, or a SAM, BAM or CRAM file says that they are pairs.
+        """Map reads, or pairs if ``mates`` has R2 or a SAM, BAM or CRAM file says that they are pairs.
 
         Args:
             reads: a file, a batch, or reads: text, (name, sequence), (name, sequence, quality), or records of
-                Biopython, pysam or dnaio. A text of nothing but nucleotide codes that is no file's name, and bytes,
-                are one read: the result has no row then if it is not mapped.
-            mates: the same of R2.
-            progress: called now and then with the number of reads that are mapped.
+                Biopython, pysam or dnaio. Bytes, or text of nucleotide codes that is not the name of a file, are one
+                read; then an unmapped read has no row.
+            mates: R2, in the same form.
+            progress: called from time to time with the number of mapped reads.
 
         Returns:
-            A table of :class:`Hit`: of each read, in order, the primary record, then any further ones: ``read`` (its
-            number; the mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (its number; -1 unmapped),
-            ``position`` (0-based), ``mapq``, ``score`` (affine, clips cost nothing), ``distance`` (edits of the whole
-            read; -1 where the record was not found by it), ``cigar`` (text; "*" unmapped).
+            A table of :class:`Hit`: for each read, in order, the primary record, then others: ``read`` (index; the
+            mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (index; -1: unmapped), ``position``
+            (0-based), ``mapq``, ``score`` (affine, without clip penalties), ``distance`` (edits of an end-to-end
+            alignment, else -1), ``cigar`` (text; "*": unmapped).
 
         Raises:
             UsageError: the input is not reads, or the mapper is closed.
@@ -176,7 +175,7 @@ class Mapper:
         *,
         progress: OnProgress | None = None,
     ) -> Iterator[Table[Hit]]:
-        """As :meth:`map`, batch by batch; of files and iterators only the batches in flight are held.
+        """Map reads batch by batch; only the batches in flight are held of files and iterators. Arguments: :meth:`map`.
 
         Yields:
             Parts of :meth:`map`'s result, in order.
@@ -194,15 +193,15 @@ class Mapper:
     def stream(
         self, reads: Iterable[Read], mates: Iterable[Read] | None = None, *, progress: OnProgress | None = None
     ) -> Iterator[tuple[Any, Any]]:
-        """Map reads one after the other, as they come; few are held.
+        """Map reads from an iterator; few are held at a time.
 
         Args:
             reads: an iterable of what :meth:`map` takes as a read.
-            mates: as many of R2.
-            progress: as for :meth:`map`.
+            mates: an iterable of R2, as long as ``reads``.
+            progress: see :meth:`map`.
 
         Yields:
-            Each read as it was given, and a list of its hits, the primary one first; empty where it is not mapped.
+            Each read as it was given, and a list of its hits, the primary one first; empty if it is unmapped.
             With ``mates``: both reads, and both lists.
 
         Raises:
@@ -222,7 +221,7 @@ class Mapper:
     def segments(
         self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
     ) -> Iterator[pysam.AlignedSegment]:
-        """As :meth:`map`, but records as ``gpualign map`` writes them, as objects of pysam; see :attr:`header`.
+        """Map reads to pysam objects of the records that ``gpualign map`` writes (see :meth:`map`, :attr:`header`).
 
         Yields:
             ``pysam.AlignedSegment``, in order.
@@ -233,11 +232,11 @@ class Mapper:
 
     @property
     def header(self) -> pysam.AlignmentHeader:
-        """What a file of :meth:`segments` begins with."""
+        """The header for a file of :meth:`segments`."""
         return header_of(self._index.reference)
 
     def seq(self, name: str, start: int = 0, end: int | None = None) -> str | None:
-        """Bases [start, end) of a contig; None: there is no such contig."""
+        """Bases [start, end) of a contig; None if there is no such contig."""
         if name not in self.names:
             return None
         number = self.names.index(name)
@@ -246,7 +245,7 @@ class Mapper:
         return self._index.reference.sequence(offset + start, offset + max(start, end)).decode()
 
     def _map_one(self, read: Any, mate: Any) -> Table[Hit]:
-        """A read by itself, in the caller's thread: no device is worth its start."""
+        """Map one read on the CPU in the calling thread: a device is not worth its start."""
         if self._closed:
             raise UsageError(_CLOSED)
         if mate is not None:
@@ -269,10 +268,10 @@ class Mapper:
             bar.update(len(part))
 
     def _parts(self, given: Given) -> Iterator[Found]:
-        """What is found of each batch, in order."""
+        """The alignments of each batch, in order."""
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
-            items, paired = given.items(_BATCH if backend.on_gpu else _SMALL_BATCH, stack)
+            items, paired = given.items(tuning.API_BATCH if backend.on_gpu else tuning.API_CPU_BATCH, stack)
             pairs = None
             if paired:
                 pairs, items = self._library(items)
@@ -280,7 +279,7 @@ class Mapper:
 
     @contextmanager
     def _backend(self, work: Work) -> Iterator[Backend]:
-        """One that is open, or a new one; a GPU stays open for the next call."""
+        """An open backend, or a new one; a GPU backend stays open for the next call."""
         if self._process != os.getpid():
             self._after_fork()
         with self._lock:
@@ -302,7 +301,7 @@ class Mapper:
         backend.close()
 
     def _after_fork(self) -> None:
-        """The child has none of its parent's devices, and CUDA cannot be started again in it."""
+        """Start anew in a child process, in which CUDA cannot be used if the parent used it."""
         if self._used_gpu and not parse_device(self._options.device).automatic:
             raise DeviceError("CUDA does not survive a fork (start processes by spawn)")
         if self._used_gpu:
@@ -310,7 +309,7 @@ class Mapper:
         self._start()
 
     def _library(self, items: Iterator[Reads]) -> tuple[PairModel | None, Iterator[Reads]]:
-        """How pairs lie (None: in no way that they share), and the items from the first one on."""
+        """The pair model (None: pairs share no insert size), and all items."""
         params = self._params
         params.check_pairs()
         if params.pairing.given is not None:
@@ -328,7 +327,7 @@ class Mapper:
             return map_batch(index, batch, params, pairs)
 
         def found_of(batch: SequenceBatch, found: Alignments) -> Found:
-            if pairs is None and batch.mates is not None:  # mates that were mapped one by one do not know of each other
+            if pairs is None and batch.mates is not None:  # set the flags of mates that were mapped one by one
                 found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
             return Found.of(batch, found.with_read_flags(batch.flags))
 
@@ -338,14 +337,14 @@ class Mapper:
 
         def on_device(reads: Reads, run: Run) -> Found:
             batch, paired = reads.columns(), pairs is not None
-            found = run(lambda lend: MapBatch.of(batch, paired, lend))
+            found = run(lambda allocate: MapBatch.of(batch, paired, allocate))
             return found_of(batch, found.alignments(batch, batch.mates if paired else None, map_batch_here))
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 
     def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
-        """The device's kernel, which stays there for the next call; in the device's thread."""
-        kept: dict[bool, Any] = device.resident(f"mapper {id(self)}", dict)
+        """The kernel, which stays on the device for the next call; runs in the device's thread."""
+        kept: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
         paired = pairs is not None
         model, kernel = kept.get(paired, (None, None))
         if kernel is None or model is not pairs:

@@ -1,4 +1,4 @@
-"""What :class:`gpualign.Mapper` is given to map, as items of a run."""
+"""Inputs of :class:`gpualign.Mapper` as items of a stage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.files import open_together
 from gpualign.io.in_memory import as_batch, checked_reads, is_bytes, is_path, parts_of, symbols_in
-from gpualign.io.mate_names import LOOKED_AT, files_have_dots, names_of
+from gpualign.io.mate_names import SAMPLED_NAMES, files_have_dots, names_of
 from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.paths import are_same
 from gpualign.io.reads import Reads, ReadSource
@@ -24,13 +24,13 @@ from gpualign.io.records import bases_of_reads, batch_of, batched
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
-_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]*")  # a read without bases, too
+_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]*")  # also matches a read without bases
 #: longer texts of nucleotide codes are not file names
 _LONGEST_NAME = 64
 
 
 def is_sequence(reads: object) -> bool:
-    """Whether what is given is one read, not a path nor several reads."""
+    """Whether the argument is one read, not a path or several reads."""
     if is_bytes(reads):
         return True
     if not isinstance(reads, str) or not _NUCLEOTIDES.fullmatch(reads):
@@ -39,12 +39,12 @@ def is_sequence(reads: object) -> bool:
 
 
 def is_whole(reads: object) -> bool:
-    """Whether what is given is a file or a batch, not reads one by one."""
+    """Whether the argument is a file or a batch, not an iterable of reads."""
     return is_path(reads) or isinstance(reads, SequenceBatch)
 
 
 def work_of_reads(*reads: Any) -> Work:
-    """What is to be mapped, as far as that can be told."""
+    """The estimated work of mapping these reads."""
     sizes: list[float | None] = []
     for some in reads:
         if isinstance(some, list | tuple):
@@ -59,8 +59,8 @@ class Given:
     """Reads, and their mates or None.
 
     Attributes:
-        held: takes the reads of each batch of those that are not files, as they were given.
-        unnamed: names are not wanted of these.
+        held: collects the original objects of each batch, unless reads are files.
+        unnamed: leave reads that are not files unnamed.
     """
 
     reads: Any
@@ -133,5 +133,5 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
-    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, LOOKED_AT) for ends in (first, second)), strict=True)))
+    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, SAMPLED_NAMES) for ends in (first, second)), strict=True)))
     return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))

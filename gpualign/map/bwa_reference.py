@@ -1,4 +1,4 @@
-"""The reference of `mem`: found by the names that bwa's and minimap2's users give, and indexed once, next to it."""
+"""The reference of `mem`: found by the names that users of bwa and minimap2 give, and indexed once, next to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.files import os_reason
 
-#: what bwa, bwa-mem2 and minimap2 append to the name of a FASTA file, or put in place of its extension
+#: extensions of indexes of bwa, bwa-mem2 and minimap2, appended or in place of FASTA's
 _INDEXES = (".amb", ".ann", ".bwt", ".pac", ".sa", ".bwt.2bit.64", ".0123", ".mmi")
 _FASTA = ("", ".fa", ".fasta", ".fna", ".fa.gz", ".fasta.gz", ".fna.gz")
 
@@ -42,13 +42,13 @@ def find_reference(name: str) -> str:
 
 
 def alt_file(reference: str) -> str:
-    """bwa's list of ALT contigs next to a reference; "" where there is none, and the contigs' names tell."""
+    """bwa's list of ALT contigs next to a reference; "" if there is none."""
     stem = reference.removesuffix(".gpi")
     return next((path for path in (stem + ".alt", os.path.splitext(stem)[0] + ".alt") if os.path.isfile(path)), "")
 
 
 def index_next_to(reference: str, k: int | None, w: int | None) -> str:
-    """Where the index of a FASTA file is kept."""
+    """Path of the saved index of a FASTA file."""
     seeds = "" if k is None and w is None else f".k{k or ''}w{w or ''}"
     return f"{reference}{seeds}.gpi"
 
@@ -56,13 +56,11 @@ def index_next_to(reference: str, k: int | None, w: int | None) -> str:
 def open_next_to(
     reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None], shared: bool = False
 ) -> MinimizerIndex:
-    """The index of a reference, built and kept next to it the first time.
-
-    Of several processes one builds, and the others wait for it.
+    """The index of a reference, built and saved next to it the first time; concurrent processes build it once.
 
     Args:
-        say: told what takes time, and why nothing could be kept.
-        shared: as for :func:`open_index`.
+        say: prints a message about waiting, building, and why the index was not saved.
+        shared: see :func:`open_index`.
 
     Raises:
         InputError: the reference cannot be read.
@@ -91,7 +89,7 @@ def open_next_to(
 
 
 def _kept_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -> tuple[MinimizerIndex | None, str]:
-    """The index that is kept in ``path``; or None and why, for the end of a message."""
+    """The saved index; or None and the reason, to end a message with."""
     if not os.path.exists(path):
         return None, ""
     try:
@@ -104,7 +102,7 @@ def _kept_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -
 
 @contextlib.contextmanager
 def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
-    """No other process is in here for this path; whether there can be such a file."""
+    """Lock ``path`` against other processes; yields False if the folder is not writable."""
     lock = path + ".lock"
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -122,7 +120,7 @@ def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
 
 
 def _take(descriptor: int, path: str, say: Callable[[str], None]) -> None:
-    """Wait for whoever holds the lock; a file system without locks has at worst two builders."""
+    """Wait for the lock. Without file locks two processes may both build."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

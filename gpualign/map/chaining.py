@@ -1,4 +1,4 @@
-"""How reads are mapped by chaining."""
+"""Parameters of mapping by chaining."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import asdict, dataclass, replace
 
 @dataclass(frozen=True)
 class Chaining:
-    """Parameters of chaining (docs/algorithms.md, "Chaining"). The defaults are those of short reads.
+    """Parameters of chaining (docs/algorithms.md, "Chaining"); the defaults are for short reads.
 
     Attributes:
-        stretch: bases of a read for which ``Seeding.max_hits`` holds.
-        max_gap: bases between neighbouring anchors, on the read or on the reference, whichever has fewer.
-        max_difference: how many more the other has: the longest gap inside an alignment.
-        min_chain_score: bases that a chain covers, less what its gaps cost.
-        min_anchors: anchors of a chain.
-        max_suboptimal: suboptimal chains of a stretch of the read that are aligned.
-        suboptimal_percent: of the best one's score, which they must reach.
-        query_gap: bases without an anchor, between two of a chain, that another chain may have as its own.
-        step: bases between the points of the chain that the alignment passes, at least.
-        reach: bases that each end of a chain is extended by.
-        zdrop: score that an alignment may lose, gaps between two anchors forgiven, before it is broken in two.
-        min_score: score of an alignment.
-        min_split: aligned bases of a supplementary alignment.
-        doubt: where a gap earns no more than that, its sides are aligned by themselves, too; 0: never.
-        max_cells: of one dynamic program between two anchors; a larger one breaks the alignment.
+        stretch: bases of a read segment to which ``Seeding.max_hits`` applies.
+        max_gap: maximum bases between neighbouring anchors, on the read or the reference, whichever has fewer.
+        max_difference: maximum difference of the two: the longest gap inside an alignment.
+        min_chain_score: minimum of covered bases minus gap costs.
+        min_anchors: minimum anchors of a chain.
+        max_suboptimal: suboptimal chains to align per segment of the read.
+        suboptimal_percent: their minimum score, in percent of the best.
+        query_gap: minimum gap in the query between two anchors of a chain that another chain may fill.
+        step: minimum bases between the anchors that an alignment must pass.
+        reach: bases by which each end of a chain is extended.
+        zdrop: drop of the score, gaps between two anchors excepted, at which an alignment is split.
+        min_score: minimum score of an alignment.
+        min_split: minimum aligned bases of a supplementary alignment.
+        doubt: if a gap gains at most this score, its sides are also aligned separately; 0: never.
+        max_cells: maximum DP cells between two anchors; a larger matrix splits the alignment.
     """
 
     stretch: int = 500
@@ -44,7 +44,7 @@ class Chaining:
     max_cells: int = 1 << 26
 
     def native(self, max_hits: int) -> dict[str, int]:
-        """As native functions take it."""
+        """The fields for native functions."""
         return {**asdict(self), "max_hits": max_hits}
 
 
@@ -65,8 +65,7 @@ LONG_READS = Chaining(
     min_score=80,
     doubt=100,
 )
-#: contigs against genomes: long gaps are common, what is short is a repeat, and a dynamic program is for what lies
-#: between seeds, not for islands
+#: contigs against genomes: long gaps are common, short chains are repeats, and DP is for sequence between seeds only
 CONTIGS = replace(
     LONG_READS,
     max_gap=10_000,
@@ -77,5 +76,5 @@ CONTIGS = replace(
     min_split=100,
     max_cells=1 << 20,
 )
-#: ``Seeding.max_hits`` of contigs: all copies of a family lie between two of its seeds that belong together
+#: ``Seeding.max_hits`` of contigs, enough for seeds in all copies of a repeat family
 CONTIG_HITS = 1000

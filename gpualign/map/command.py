@@ -211,13 +211,13 @@ def command(
 
 
 def _taken(kind: type[T], values: dict[str, Any]) -> T:
-    """Remove the fields of a dataclass from the command's keyword arguments and make it of them."""
+    """Remove a dataclass's fields from the command's keyword arguments and construct it."""
     names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
     return kind(**{name: values.pop(name) for name in names})
 
 
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
-    """Refuse, with --samples, what is said for each sample."""
+    """Refuse options that --samples sets for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
     given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""`map` on the CPU: one batch of reads."""
+"""`map` on the CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def map_batch(
     """Map one batch on the CPU.
 
     Args:
-        pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
+        pairs: model of the pairs in ``batch.mates``; None: map every read by itself.
     """
     reads = (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
     if params.long_reads:
@@ -30,7 +30,7 @@ def map_batch(
     return Alignments(*_native.map_reads(*reads, qualities=batch.qualities, mates=mates, **settings))
 
 
-# a read that is mapped by itself takes less time than to write these down
+# cached: building these takes longer than mapping a single read
 @lru_cache(16)
 def _long_settings(params: MapParams) -> dict[str, Any]:
     chaining = params.chaining.native(params.seeding.max_hits)

@@ -1,4 +1,4 @@
-"""The samples that an interrupted `map --samples` has finished, as files of a folder (`--resume`)."""
+"""Checkpoints of `map --samples --resume`: a file for each finished sample."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from gpualign.version import __version__
 
 
 class FinishedSamples:
-    """A report for each finished sample. It counts as long as parameters and inputs are the same and the output and its
-    index are those that were written.
+    """The reports of finished samples. One is valid while parameters, inputs, the output and its index are unchanged.
 
     Args:
-        folder: made where it is missing; None: nothing is kept.
+        folder: created if missing; None: save nothing.
 
     Raises:
-        GpualignError: the folder cannot be made.
+        GpualignError: the folder cannot be created.
     """
 
     def __init__(self, folder: str | None, reference: str, params: MapParams) -> None:
@@ -38,7 +37,7 @@ class FinishedSamples:
                 raise GpualignError(f"cannot keep reports in {folder}: {os_reason(error)}") from error
 
     def load(self, name: str, sample: Sample) -> dict[str, Any] | None:
-        """The fields of the report of a finished sample."""
+        """The report's fields of a finished sample, or None."""
         if self._folder is None:
             return None
         try:
@@ -51,7 +50,7 @@ class FinishedSamples:
         return None
 
     def keep(self, name: str, sample: Sample, fields: dict[str, Any]) -> None:
-        """From now on the sample is finished."""
+        """Save the report of a finished sample."""
         if self._folder is None:
             return
         kept = {"run": self._digest(sample), "output": _outputs(sample), "fields": fields}
@@ -63,7 +62,7 @@ class FinishedSamples:
         return self._folder / f"{digest(name)[:32]}.json"
 
     def _digest(self, sample: Sample) -> str:
-        """Of all that decides the output's bytes, but for the command line that its header names."""
+        """Digest of everything that determines the output, except the command line in its header."""
         records = replace(sample.records, command_line="")
         inputs = [str(_stamp(path)) for path in sample.files.files]
         layout = replace(sample.layout, sort_memory=1 << 30)
@@ -71,7 +70,7 @@ class FinishedSamples:
 
 
 def _outputs(sample: Sample) -> list[list[int] | None]:
-    """Of the output and its index, of whatever kind that is."""
+    """Stamps of the output and of its possible indexes."""
     output = sample.options.output
     return [_stamp(path) for path in (output, *sample.layout.indexes(output))]
 

@@ -1,4 +1,4 @@
-"""Reads and their records, until they are written."""
+"""Reads and their alignments, until they are written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.io.reads import Reads
+from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
@@ -40,18 +41,18 @@ class ParsedText(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of reads, which are here, or on the device that parsed their text.
+    """Reads and their alignments; the reads are in memory, or on the device that parsed them.
 
     Attributes:
         alignments: the records.
-        base_offsets, mates: of the reads, as :class:`SequenceBatch` has them.
-        batch: their columns; None: a device has those, of
-        text: that it parsed.
-        on_gpu: reads that a GPU mapped.
-        wanted: uint8 (n,), 1 for the reads whose records are written; None: all.
-        options: of the records, as native functions take them.
-        invalid_tags: fields of comments that should be tags and are none.
-        unmapped_reads, mapped_reads: FASTQ of the reads that do not align and that do, where it is written.
+        base_offsets, mates: of the reads, see :class:`SequenceBatch`.
+        batch: the reads' columns; None: a device has them.
+        text: the text that a device parsed.
+        on_gpu: number of reads that a GPU mapped.
+        wanted: uint8 (n,), 1 for reads whose records are written; None: all.
+        options: of the records, for native functions.
+        invalid_tags: number of fields of comments that are not valid tags.
+        unmapped_reads, mapped_reads: FASTQ of these reads, if it is written.
     """
 
     alignments: Alignments
@@ -78,7 +79,7 @@ class Found:
         return cls(alignments, text.base_offsets, text.mates, text=text, on_gpu=text.count)
 
     def columns(self) -> SequenceBatch:
-        """The reads, parsed here where only a device has them."""
+        """The reads, parsed on the host if only a device has them."""
         if self.batch is None:
             assert self.text is not None
             return self.text.reads.columns()
@@ -103,7 +104,7 @@ class Found:
 
     @property
     def mapped_templates(self) -> NDArray[np.uint8]:
-        """uint8 (n,): 1 for reads that align or whose mate does, so that pairs are never torn apart."""
+        """uint8 (n,): 1 for reads that are mapped or whose mate is, so that pairs stay together."""
         placed = (self.alignments.contig[self.alignments.primary] >= 0).astype(np.uint8)
         if self.mates is not None:
             first = np.flatnonzero(self.mates == 1)
@@ -115,3 +116,23 @@ class Found:
         """Reads ``start`` to ``end``, and their records."""
         part = Found.of(self.columns().part(start, end), self.alignments.part(start, end))
         return replace(part, wanted=None if self.wanted is None else self.wanted[start:end], options=self.options)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The output of a batch, for each of a run's files.
+
+    Attributes:
+        records: uint8, formatted records; empty if they are held.
+        held: sorted records to hold until all are known.
+        count: number of records.
+        deflated: ``records`` are whole BGZF blocks.
+        unmapped_reads, mapped_reads: see :class:`Found`.
+    """
+
+    records: NDArray[np.uint8]
+    count: int
+    deflated: bool = False
+    held: RecordBatch | None = None
+    unmapped_reads: bytes | NDArray[np.uint8] = b""
+    mapped_reads: bytes | NDArray[np.uint8] = b""

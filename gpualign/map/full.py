@@ -1,5 +1,5 @@
-"""Seeds for the reads at hand: for `map --sensitivity full` an index that shares one with every locus of them, and one
-that is dense enough for reads of 20 bases."""
+"""Chooses seeds by the reads: for `map --sensitivity full` so that every locus shares a seed with its read, and dense
+enough for reads of 20 bases."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gpualign.index.run import choose_index_params
 from gpualign.io.reads import Reads
 from gpualign.map.params import MapParams
 
-#: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches
+#: reads whose lengths choose the seeds; a fixed number, so that the output does not depend on batches
 _SAMPLE_READS = 10_000
-#: shorter seeds occur so often that searching the whole reference costs less
+#: shortest useful seed: searching the whole reference costs less than following shorter ones
 _MIN_PIECE = 7
-#: with a longer window fewer k-mers are kept, and each is more likely to be the reference's alone
+#: largest window: beyond it too few k-mers are kept
 _MAX_W = 16
-#: k-mers of reads that are as short as the usual ones
+#: k for reads hardly longer than the usual k
 _SHORT_K = 15
-#: of short reads beyond a window
+#: bases of a short read beyond a window
 _SPARE_BASES = 4
 
 
 def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[Reads]]:
-    """Bases of each of the first reads, and all items, from the first one on."""
+    """Lengths of the first reads, and all items."""
     held: list[Reads] = []
     lengths = np.zeros(0, np.int64)
     while len(lengths) < _SAMPLE_READS and (item := next(items, None)) is not None:
@@ -38,10 +38,10 @@ def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[R
 
 
 def seeds_for_short_reads(lengths: NDArray[np.int64]) -> Callable[[int], IndexParams]:
-    """For how many bases of a reference which seeds.
+    """A function from the bases of a reference to its seeds.
 
-    The usual ones, or, where most of these reads are hardly longer than a window of those, windows that nine of ten
-    reads have, and some of them where an edit spoils one.
+    If most of the reads are hardly longer than a window of the usual seeds, it chooses windows that nine of ten reads
+    contain, and several of them, as an edit destroys one.
     """
 
     def choose(bases: int) -> IndexParams:
@@ -57,27 +57,27 @@ def seeds_for_short_reads(lengths: NDArray[np.int64]) -> Callable[[int], IndexPa
 
 
 def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
-    """Bases that a locus of every one of these reads has in a row without an edit.
+    """Length of an error-free segment that every locus of these reads has.
 
-    Of limit + 1 pieces of a read one is free of edits (the pigeonhole principle). Where that is too little for a seed,
-    the read is looked for all over the reference and needs none.
+    Of limit + 1 pieces of a read one has no edit (the pigeonhole principle). If pieces are too short for a seed, the
+    whole reference is searched for the read.
     """
     pieces = params.pieces(lengths[~params.chained_as_long(lengths) & (lengths > 0)])
     return max(_MIN_PIECE, int(pieces.min()) if len(pieces) else 0)
 
 
 def choose_seeds(params: MapParams, piece: int) -> tuple[int, int]:
-    """k and w, as far as they are not given, so that w + k - 1 bases in a row have a seed; long ones occur less often
-    by chance."""
+    """k and w, unless given, so that every segment of w + k - 1 bases has a seed; k as large as possible, for
+    specificity."""
     k = params.seeding.k or next(k for k in (19, 15, 13, 11, 9, 7) if piece >= {19: 23, 15: 17}.get(k, k))
     return k, params.seeding.w or min(_MAX_W, max(1, piece - k + 1))
 
 
 def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
-    """Refuse an index in which loci of these reads may have no seed.
+    """Refuse an index in which loci of these reads may lack a seed.
 
     Raises:
-        UsageError: with seeds that do.
+        UsageError: with seeds that will do.
     """
     if index.w + index.k - 1 > piece:
         free = params.seeding.k is None and params.seeding.w is None

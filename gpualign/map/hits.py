@@ -27,7 +27,7 @@ _SHORT_CIGAR = 64
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What hits lie on.
+    """The reference of hits.
 
     Attributes:
         names, lengths: of the contigs.
@@ -40,7 +40,7 @@ class Target:
 
 
 class Sums(NamedTuple):
-    """Of a CIGAR: bases of reference and query that are aligned, clipped ones at its ends, pairs, gaps, their bases."""
+    """Sums over a CIGAR: aligned bases of reference and query, clips at either end, pairs, gaps and their bases."""
 
     reference: int
     query: int
@@ -74,7 +74,7 @@ _count_once = lru_cache(1 << 14)(_count)
 
 
 def _sums(cigar: str) -> Sums:
-    """Most reads have one of few CIGARs; those of long reads are long, and each its own."""
+    """Sums, cached for short CIGARs, which many reads share."""
     return _count_once(cigar) if len(cigar) <= _SHORT_CIGAR else _count(cigar)
 
 
@@ -88,13 +88,13 @@ class Hit(Row):
     (10, '19M1D20M', 10, 50, 0, 39, 1)
 
     Attributes:
-        read: the read's number; the mates of a pair are 2i and 2i + 1.
+        read: the read's index; the mates of a pair are 2i and 2i + 1.
         flag: SAM's.
-        contig: its number; -1 unmapped.
+        contig: its index; -1: unmapped.
         position: 0-based, of the first aligned base.
         mapq: mapping quality.
-        score: affine; clips cost nothing.
-        distance: edits of the whole read; -1 where the record was not found by it.
+        score: affine, without clip penalties.
+        distance: edits of an end-to-end alignment; else -1.
         cigar: with clips; "*" unmapped.
     """
 
@@ -137,7 +137,7 @@ class Hit(Row):
 
     @property
     def is_primary(self) -> bool:
-        """No secondary alignment; parts of a split read are primary, as in mappy."""
+        """Not a secondary alignment; supplementary ones count as primary, as in mappy."""
         return not self.flag & _SECONDARY
 
     @property
@@ -156,7 +156,7 @@ class Hit(Row):
 
     @property
     def cigar_str(self) -> str:
-        """``cigar`` without clips, as mappy has it."""
+        """mappy's ``cigar_str``: ``cigar`` without clips."""
         return _CLIPS.sub("", self.cigar)
 
     @property
@@ -188,25 +188,25 @@ class Hit(Row):
 
     @property
     def mlen(self) -> int:
-        """Matching bases, which follow from the score; anything but A, C, G and T matches nothing."""
+        """Matching bases, computed from the score; only A, C, G and T match."""
         cost, sums = self._target.scoring, _sums(self.cigar)
         gained = self.score + sums.openings * cost.gap_open + sums.gaps * cost.gap_extend + sums.pairs * cost.mismatch
         return gained // (cost.match + cost.mismatch)
 
     @property
     def NM(self) -> int:
-        """Edits of what is aligned."""
+        """Edits of the aligned bases."""
         return self.blen - self.mlen
 
 
 @dataclass(frozen=True)
 class Drawer:
-    """From a hit to its alignment.
+    """Draws the alignment of a hit.
 
     Attributes:
-        reference: what the reads were mapped onto.
-        batches: of the reads.
-        firsts: the number of the first read of each.
+        reference: the reference of the mapper.
+        batches: the reads.
+        firsts: index of the first read of each batch.
     """
 
     reference: Reference
@@ -235,7 +235,7 @@ class Drawer:
 
 
 def hit_table(alignments: Alignments, first: int, target: Target, drawer: Drawer | None) -> Table[Hit]:
-    """The records of a batch whose first read has the number ``first``."""
+    """The records of a batch whose first read has the index ``first``."""
     numbers = np.repeat(np.arange(first, first + len(alignments)), np.diff(alignments.record_offsets))
     names = ("flag", "contig", "position", "mapq", "score", "distance")
     text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(numbers))

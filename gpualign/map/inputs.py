@@ -1,4 +1,4 @@
-"""What `map` reads and writes, and what its records hold on top of the alignments."""
+"""Inputs and outputs of `map`, and options of its records."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from gpualign.records.duplicates import DuplicateMarking
 
 @dataclass(frozen=True)
 class MapFiles:
-    """The files of a run but for the output.
+    """The files of a run except the output.
 
     Attributes:
         reference: FASTA, GenBank or EMBL file, or a saved index.
-        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input. Or several, as the lanes of a sequencer give
-            them: they are read one after the other.
-        mates: the file of R2, or as many files as there are of R1, or None.
-        interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
-        check_names: the mates of a pair must have one name (but for /1 and /2), and an interleaved file some pairs.
-        save_index: path to save the index under, or None.
-        alt: bwa's .alt file; "" where the contigs' names tell ALT ones; None: all contigs are primary.
-        preload: a saved index is mapped, shared with other processes, and locked in memory.
-        keep_index: the index is built once and kept next to the reference.
-        unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
-        report_page: path of the report as a page for browsers, or None.
-        duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.
-        coverage: path of the depth of coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
+        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input. Or several files, such as a sequencer's
+            lanes, which are read one after the other.
+        mates: R2, as many files as R1; None: no pairs in two files.
+        interleaved: neighbours of one name in ``reads`` are pairs; always so for BAM whose first read is paired.
+        check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
+        save_index: path of the index to save, or None.
+        alt: bwa's .alt file; "": ALT contigs by their names; None: all contigs are primary.
+        preload: map a saved index into memory, shared with other processes, and lock it.
+        keep_index: save the index next to the reference, and use it next time.
+        unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped if a mate is.
+        report_page: path of the HTML report, or None.
+        duplicate_metrics: path of Picard's duplicate metrics, or None.
+        coverage: path of the coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
     """
 
     reference: str
@@ -74,17 +74,17 @@ class MapFiles:
 
     @property
     def mate_files(self) -> tuple[str, ...]:
-        """Paths of R2, lane by lane."""
+        """Paths of R2."""
         return _paths(self.mates or ())
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All of them."""
+        """Paths of all reads."""
         return (*self.read_files, *self.mate_files)
 
     @property
     def written(self) -> tuple[str | None, ...]:
-        """Paths of what is written next to the output."""
+        """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
         coverage = () if self.coverage is None else coverage_paths(self.coverage)
         return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
@@ -99,27 +99,26 @@ def _paths(given: str | tuple[str, ...]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
 
 
-#: forms of cs, by their number in native code
+#: forms of cs, in the order of native code
 CS_FORMS = ("none", "short", "long")
-#: tags that are written where they are asked for
+#: optional tags
 EXTRA_TAGS = ("XS", "HN", "ms")
-#: secondary alignments that are looked for to know the best of them and their number
+#: secondary alignments to find for XS and HN
 _COMPETING = 6
 
 
 @dataclass(frozen=True)
 class TagOptions:
-    """Tags of the records on top of those that they always have, most of them bwa's.
+    """Optional tags of the records, most of them bwa's.
 
     Attributes:
-        xa: a read's secondary alignments go to XA of its primary record, and nowhere where it has more than so many;
-            0: there is no XA.
-        xa_alt: the same where one of them is on an ALT contig.
-        secondary_records: secondary alignments that are not for XA are records.
-        xa_share: of the primary score, which they must reach.
-        scored: XB, with score and quality, instead of XA.
-        extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of alignments that compete, the
-            primary one among them; sum of the mate's base qualities of at least 15.
+        xa: put secondary alignments into XA of the primary record, if there are at most so many; 0: no XA.
+        xa_alt: the limit if one of them is on an ALT contig.
+        secondary_records: write secondary alignments as records if there is no XA.
+        xa_share: their minimum score for XA, as a share of the primary score.
+        scored: write XB, with score and quality, instead of XA.
+        extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of competing alignments with the
+            primary one; sum of the mate's base qualities of at least 15.
         cs: one of :data:`CS_FORMS`.
     """
 
@@ -142,14 +141,14 @@ class TagOptions:
 
     @property
     def needed(self) -> int:
-        """Secondary alignments that the tags speak of: one more than XA holds, which tells that there are too many."""
+        """Secondary alignments to find for the tags; for XA one more than its limit, to see if there are too many."""
         if self.xa:
             return self.xa + 1
         return _COMPETING if {"XS", "HN"} & set(self.extra) else 0
 
     @property
     def native(self) -> dict[str, Any]:
-        """As native functions take it."""
+        """The options for native functions."""
         return {
             "secondary_records": self.secondary_records and self.xa == 0,
             "max_other_hits": self.xa,
@@ -165,22 +164,22 @@ class TagOptions:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """What the records hold.
+    """Options of the records.
 
     Attributes:
         eqx: write = and X in CIGARs instead of M.
-        soft_supplementary: clip supplementary records softly, with the whole sequence, not hard.
+        soft_supplementary: soft-clip supplementary records, with the whole sequence.
         secondary_sequence: write the sequence and qualities of secondary records too.
-        copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
-        no_unmapped: leave unmapped reads out, pairs where both mates are.
-        min_score: alignments below it are left out, and reads whose best one is are unmapped.
-        five_prime: of the alignments of a split read the one that begins first in the read is primary.
-        split_as_secondary: supplementary alignments have the flag of secondary ones, as programs before SAM 1.4 want.
-        tags: further ones.
-        header_lines: that are put into the header; @HD in place of ours.
+        copy_comments: copy SAM tags in comments of FASTA and FASTQ records.
+        no_unmapped: omit unmapped reads, and pairs whose mates are both unmapped.
+        min_score: omit alignments with a lower score; reads without others are unmapped.
+        five_prime: the first alignment of a split read, by position in the read, is primary.
+        split_as_secondary: flag supplementary alignments as secondary, for programs older than SAM 1.4.
+        tags: optional tags.
+        header_lines: further lines of the header; @HD replaces ours.
         read_group: an @RG line with ID, or None.
-        lane_groups: such a line for each lane, in place of ``read_group``.
-        duplicates: how they are marked; None: they are not.
+        lane_groups: an @RG line for each lane, in place of ``read_group``.
+        duplicates: parameters of marking; None: do not mark.
         command_line: for the header's @PG.
     """
 
@@ -204,7 +203,7 @@ class RecordOptions:
             parse_read_group(line)
 
     def native(self, group: str, alt: AltPart | None = None) -> dict[str, Any]:
-        """As native functions take it; ``group``: ID of the read group, "" for none."""
+        """The options for native functions; ``group``: ID of the read group, "" for none."""
         return {
             "alt_contigs": b"" if alt is None else alt.chosen.tobytes(),
             "eqx": self.eqx,
@@ -217,7 +216,7 @@ class RecordOptions:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The @RG lines that are given."""
+        """The given @RG lines."""
         return self.lane_groups or (() if self.read_group is None else (self.read_group,))
 
     @property

@@ -15,7 +15,7 @@ from gpualign.options import default_of, option_of, together
 from gpualign.params import RunOptions
 from gpualign.report import tell
 
-#: what each option of bwa mem without a counterpart is about; letters that take a value, then those that take none
+#: why an option of bwa mem has no effect; options with a value, then flags
 _IGNORED = {
     "k": "seeds are the minimizers of the index (map -k chooses them)",
     "w": "alignments have no fixed band",
@@ -23,21 +23,21 @@ _IGNORED = {
     "r": "seeds are minimizers of one length",
     "y": "seeds are minimizers of one length",
     "s": "seeds are minimizers of one length",
-    "c": "the seeds to follow are chosen read by read, rarest first (map --max-hits)",
-    "D": "chains are not dropped by their share",
-    "W": "chains are not dropped by their seeds",
-    "m": "mates are looked for once",
+    "c": "each read follows its rarest seeds first (map --max-hits)",
+    "D": "chains are not dropped for a small overlap with the best",
+    "W": "chains are not dropped for few seeds",
+    "m": "each mate is rescued once",
     "G": "chains have a limit of their own",
     "N": "chains have a limit of their own",
     "X": "overlapping alignments have a limit of their own",
-    "Q": "mapping quality is computed in another way",
+    "Q": "mapping quality is computed differently",
 }
 _IGNORED_FLAGS = {
-    "S": "mates are looked for where a read alone is not enough",
-    "e": "exact matches of whole reads are reported",
-    "1": "reading, mapping and writing overlap in any case",
+    "S": "mates are rescued if a read alone is not enough",
+    "e": "full-length exact matches are reported",
+    "1": "reading, mapping and writing always overlap",
     "V": "descriptions of contigs are not kept",
-    "q": "mapping quality of supplementary alignments is their own in any case",
+    "q": "supplementary alignments always have their own mapping quality",
     "j": "",
     "u": "",
 }
@@ -47,17 +47,17 @@ _LARGEST_BATCH = 1 << 24
 
 @dataclass
 class BwaOptions:
-    """bwa mem's options as they were given; None: not.
+    """bwa mem's options; None: not given.
 
     Attributes:
-        ignored: letters of given options without an effect here.
+        ignored: given options without effect, and why.
     """
 
     values: dict[str, Any]
     ignored: dict[str, str] = field(default_factory=dict)
 
     def pair_of(self, name: str, letter: str) -> int | None:
-        """The first of INT[,INT], as a gap costs the same in the read as in the reference, and one end as the other."""
+        """The first of INT[,INT]: there is one penalty for insertions and deletions, and one for both ends."""
         text = self.values[name]
         if text is None:
             return None
@@ -73,7 +73,7 @@ class BwaOptions:
 
 
 def _hidden(command: Any) -> Any:
-    """bwa's options that have no effect, which --help lists in one line."""
+    """Add bwa's options that have no effect; --help lists them in one line."""
     for letter, reason in _IGNORED.items():
         command = click.option(f"-{letter}", f"ignored_{letter}_value", hidden=True, help=reason)(command)
     for letter, reason in _IGNORED_FLAGS.items():
@@ -90,7 +90,7 @@ _scores = together(
     click.option("-O", "gap_open", metavar="INT[,INT]", help="Penalty for opening a gap.  [default: 6]"),
     click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
     click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
-    click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for an unpaired pair.  [default: 17]"),
+    click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for unpaired mates.  [default: 17]"),
     click.option("-T", "min_score", type=int, metavar="INT", help="Minimum score of an alignment.  [default: 30]"),
 )
 
@@ -118,7 +118,7 @@ _output = together(
         help="Write XA if a read has at most INT secondary alignments.  [default: 5,200]",
     ),
     click.option(
-        "-z", "share", type=float, metavar="FLOAT", help="Share of the best score that they reach.  [default: 0.8]"
+        "-z", "share", type=float, metavar="FLOAT", help="Minimum share of the best score for XA.  [default: 0.8]"
     ),
 )
 
@@ -138,7 +138,7 @@ _output = together(
 @_output
 @click.option("-j", "no_alt", is_flag=True, help="Treat ALT contigs as primary ones.")
 @click.option(
-    "-K", "batch", type=click.IntRange(min=1), metavar="INT", help="Bases per batch; the output is the same for any."
+    "-K", "batch", type=click.IntRange(min=1), metavar="INT", help="Bases per batch; the output does not depend on it."
 )
 @click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: only errors.")
 @click.option("--sort", is_flag=True, help="Sort by coordinate.")
@@ -207,11 +207,11 @@ def command(**values: Any) -> None:
 
 
 def _ignored(values: dict[str, Any]) -> dict[str, str]:
-    """What was given and has no effect."""
+    """Given options without effect, and why."""
     with_values = {letter: why for letter, why in _IGNORED.items() if values[f"ignored_{letter}_value"] is not None}
     flags = {letter: why for letter, why in _IGNORED_FLAGS.items() if values.get(f"ignored_{letter}")}
     if values["apart"]:
-        flags.pop("S", None)  # -SP means that mates are mapped one by one, and so they are
+        flags.pop("S", None)  # -SP maps mates one by one, which -P does here
     if values["five_prime"]:
         flags.pop("q", None)
     return with_values | flags
@@ -252,7 +252,7 @@ def _tags(bwa: BwaOptions) -> TagOptions:
 
 
 def _numbers_of(text: str) -> tuple[int, int]:
-    """Of INT[,INT] the number for reads without hits on ALT contigs, and for those with such hits."""
+    """Parse INT[,INT]: the limit for reads without hits on ALT contigs, and with them."""
     numbers = text.split(",")
     if not 1 <= len(numbers) <= 2 or not all(number.isdigit() for number in numbers):
         raise click.UsageError(f"-h must be INT or INT,INT, not {text!r}")
@@ -276,7 +276,7 @@ def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:
 
 
 def _header_lines(given: str | None) -> tuple[str, ...]:
-    """Of -H: a line, with \\t for tabs, or those of a file."""
+    """Lines given by -H: one, with \\t for tabs, or those of a file."""
     if given is None:
         return ()
     if given.startswith("@"):

@@ -1,7 +1,8 @@
-"""What `map` writes of mapped batches: SAM or BAM records or PAF lines, and the reads that align and that do not."""
+"""Output of mapped batches: SAM or BAM records or PAF lines, and FASTQ of mapped and unmapped reads."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,34 +18,32 @@ from gpualign.io.alignment import dropped_tags, parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.held_records import Observer
-from gpualign.io.output_file import Sink
+from gpualign.io.output_file import Sink, open_output
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.alt import with_alt_records
-from gpualign.map.fastq_output import open_reads_output
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.written import Written
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
-#: the length has one byte there, and counts a closing zero
+#: BAM stores the length in one byte, with a closing zero
 _LONGEST_BAM_NAME = 254
 
 
 @dataclass(frozen=True)
 class RecordFormatter:
-    """Records of mapped batches; pickles with the index.
+    """Formats records of mapped batches; pickles with the index.
 
     Attributes:
-        pairs: None: the reads are not pairs.
+        pairs: the pair model; None: reads are mapped one by one.
         layout: of the output, with its format decided.
-        tagged: comments of the reads are SAM tags already, as those of BAM files are.
-        marking: what is taken of held records to find duplicates.
+        tagged: comments of the reads are SAM tags, as in BAM input.
+        marking: held records -> what marking of duplicates needs of them.
     """
 
     index: MinimizerIndex
@@ -62,31 +61,31 @@ class RecordFormatter:
         return reference.native, *reference.shown_name_bytes
 
     def finished(self, found: Found) -> Found:
-        """With the records that are reported."""
+        """Apply ALT contigs, the minimum score and the choice of primary records."""
         options, alignments = self.options, found.alignments
         with_alt = self.index.alt is not None
         if with_alt:
             alignments = with_alt_records(self.index, found.columns(), alignments, self.params)
         low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
-        # mates that were mapped one by one do not know of each other yet
+        # also sets the flags of mates that were mapped one by one
         if low or with_alt or options.five_prime or (found.mates is not None and self.pairs is None):
             changed = _native.change_records(alignments.native, found.mates, options.min_score, options.five_prime)
             alignments = Alignments(*changed)
         return replace(found, alignments=alignments)
 
     def to_write(self, found: Found, lane_group: str | None = None) -> Found:
-        """With what is to be written of the reads.
+        """Add the options of the records, the reads' tags, and the FASTQ output.
 
         Args:
-            lane_group: ID of the read group of these reads; None: that of all.
+            lane_group: ID of the read group of these reads; None: that of the run.
 
         Raises:
-            InputError: a name is longer than BAM holds.
+            InputError: a name is too long for BAM.
         """
         files, options, batch = self.files, self.options, found.batch
         group = lane_group or ("" if options.read_group is None else parse_read_group(options.read_group)[1])
         job = replace(found, options=options.native(group, self.index.alt))
-        if batch is not None:  # a device parses no comments, and no names that BAM cannot hold
+        if batch is not None:  # text with comments or with names too long for BAM is not parsed on a device
             tagged, invalid = self._with_tags(batch)
             alignments = found.alignments.with_read_flags(batch.flags)
             job = replace(job, batch=tagged, invalid_tags=invalid, alignments=alignments)
@@ -101,7 +100,7 @@ class RecordFormatter:
         return replace(job, wanted=wanted, unmapped_reads=unmapped, mapped_reads=mapped)
 
     def written(self, found: Found, records: Written) -> Written:
-        """All that is written of a batch, whoever wrote its records."""
+        """Everything to write of a batch, with its formatted records."""
         written = replace(records, unmapped_reads=found.unmapped_reads, mapped_reads=found.mapped_reads)
         if not self.layout.held:
             return written
@@ -110,8 +109,8 @@ class RecordFormatter:
         return replace(written, records=records.records[:0], held=held)
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
-        """The batch with those fields of comments that are SAM tags of reads, tab-separated, and the number of those
-        that are none, or name no read group of the header.
+        """The batch with its comments reduced to SAM tags, tab-separated, and the number of fields that are not valid
+        tags or name an unknown read group.
         """
         options = self.options
         if self.tagged or batch.comments is None or batch.comment_offsets is None:
@@ -126,7 +125,7 @@ class RecordFormatter:
 
     @STEPS.at("format")
     def records(self, found: Found) -> Written:
-        """The records of the reads that are wanted."""
+        """The formatted records of the wanted reads."""
         reads, alignments, form = found.columns().native, found.alignments, self.layout.records
         if form == "paf":
             cs = self.options.tags.native["cs"]
@@ -146,17 +145,19 @@ class RecordFormatter:
         return Written(records, count)
 
     def for_device(self, found: Found) -> bool:
-        """Whether a device can write the records: all but those of PAF, with ALT contigs, and with comments in BAM."""
+        """Whether a device can format the records: not PAF, ALT contigs, or comments in BAM."""
         if self.layout.records == "paf" or self.index.alt is not None:
             return False
         return self.layout.records == "sam" or self.binary_tags(found)
 
     def better_on_device(self, found: Found) -> bool:
-        """The same but for long reads that it would not deflate: to copy them there takes a CPU thread as long."""
+        """Whether a device should format the records. Not long reads, unless it deflates them: a CPU thread takes as
+        long to copy them to the device as to format them.
+        """
         return self.for_device(found) and (self.layout.deflates_batches or not self.params.long_reads)
 
     def binary_tags(self, found: Found) -> bool:
-        """Whether all tags of a batch are known as values: comments are text, and so is pa."""
+        """Whether all tags of a batch are binary values; comments and pa are text."""
         return (found.batch is None or found.batch.comments is None) and self.index.alt is None
 
     def _check_names(self, batch: SequenceBatch) -> None:
@@ -170,7 +171,7 @@ class RecordFormatter:
 
 
 class MapOutputs:
-    """All files of a run; each whole or absent."""
+    """The output files of a run; each is whole or absent."""
 
     def __init__(
         self,
@@ -184,13 +185,14 @@ class MapOutputs:
         with ExitStack() as stack:
             alignments = open_alignments(options.output, layout, reference, options.threads, observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
-            self._sinks: list[Sink] = []
-            for path in (files.unmapped_reads, files.mapped_reads):
-                self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
+            self._sinks: list[Sink] = [
+                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
+                for path in (files.unmapped_reads, files.mapped_reads)
+            ]
             self._stack = stack.pop_all()
 
     def begin(self, header: bytes) -> None:
-        """Write the header of the records."""
+        """Write the header."""
         self._alignments.write(header)
 
     def write(self, written: Written) -> None:

@@ -1,4 +1,4 @@
-"""The options of ``gpualign map`` that say in what form its output is written."""
+"""Options of ``gpualign map`` for its output."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ record_options = together(
 
 
 def take_tags(values: dict[str, Any]) -> TagOptions:
-    """Remove the options that ask for tags from the command's keyword arguments.
+    """Remove the options of tags from the command's keyword arguments.
 
-    Without other options, secondary alignments are looked for only where a tag needs them.
+    Unless secondary alignments are reported, they are searched only if a tag needs them.
     """
     extra = tuple(tag.strip() for tag in (values.pop("tags") or "").split(",") if tag.strip())
     tags = TagOptions(xa=values.pop("xa") or 0, extra=extra, cs=values.pop("cs") or "none")
@@ -111,7 +111,7 @@ def take_tags(values: dict[str, Any]) -> TagOptions:
 
 
 def take_read_group(values: dict[str, Any]) -> str | None:
-    """Remove the options that name a read group and make them one @RG line."""
+    """Remove the options of the read group and make one @RG line of them."""
     line, identifier, rg_fields = (values.pop(name) for name in ("read_group", "rg_id", "rg_fields"))
     if identifier is None and not rg_fields:
         return line  # type: ignore[no-any-return]

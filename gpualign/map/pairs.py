@@ -1,4 +1,4 @@
-"""The pairs of `map`: what a library of pairs looks like, given or seen in its first pairs."""
+"""The pair model of `map`: insert sizes and orientation, given or estimated from the first pairs."""
 
 from __future__ import annotations
 
@@ -20,34 +20,33 @@ from gpualign.streaming.ordered import run_ordered
 
 #: how the mates of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
 ORIENTATIONS = ("fr", "rf", "ff")
-#: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches, so many at a
-#: time, until enough lie alike or the most were looked at
-_PAIRS_AT_ONCE, _ENOUGH_PAIRS, _MOST_PAIRS = 1000, 800, 5000
+#: pairs sampled from the beginning of the input: so many at a time, until enough share an orientation, up to a maximum
+_PAIRS_AT_ONCE, _ENOUGH_PAIRS, _MAX_PAIRS = 1000, 800, 5000
 _MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
-#: of the pairs of an orientation, those of other sizes that make a second kind of inserts
+#: share of an orientation's pairs with other sizes that makes a second kind of inserts
 _SECOND_KIND = 0.1
-#: of all pairs, those that an insert size must fit, as bwa wants of an orientation; and how many times as many as lie
-#: in another orientation at the same distance, as mates anywhere do
-_LEAST_SHARE, _CONTRAST = 0.05, 2
-#: where fewer than :data:`_MIN_PAIRS` fit anything, the share that must fit usual bounds for pairs to be looked for
+#: minimum share of all pairs that an insert size must fit, as in bwa; and minimum ratio to the pairs of another
+#: orientation at the same distance, as random mates have
+_MIN_SHARE, _CONTRAST = 0.05, 2
+#: if fewer than :data:`_MIN_PAIRS` fit, the share that must fit the default bounds to use them
 _SHARE_OF_FEW = 0.25
-#: longest insert that is estimated: long mate pairs (20,000) pass, and mates anywhere in a genome are few in it
+#: longest insert to estimate: above long mate pairs (20,000), but few random mates are as close
 _LONGEST_INSERT = 1 << 15
-#: ORIENTATIONS, and pairs on one strand with R1 ahead, as no library has them; other numbers are pairs on two contigs
+#: ORIENTATIONS, and pairs on one strand with R1 ahead, which no library has; higher numbers: pairs on two contigs
 _SEEN_ORIENTATIONS = 4
 
 
 @dataclass(frozen=True)
 class PairModel:
-    """Insert sizes (outer distances of the mates) in bases, and what a pair that does not fit costs.
+    """Insert sizes (outer distances of the mates) in bases, and penalties of pairs that do not fit.
 
     Attributes:
         mean, sd: of the insert sizes.
         min, max: bounds of a proper pair.
         orientation: one of :data:`ORIENTATIONS`.
-        unpaired_penalty: score that an unpaired alignment must make up for.
-        all_fit: no size within the bounds costs more than that, as they cover more than one kind of inserts.
+        unpaired_penalty: penalty of an unpaired alignment.
+        all_fit: no size within the bounds has a larger penalty, as the bounds cover several kinds of inserts.
     """
 
     mean: float = 300.0
@@ -68,7 +67,7 @@ class PairModel:
 
     @property
     def reported(self) -> dict[str, float | str]:
-        """As --json shows it."""
+        """Fields of --json."""
         values = asdict(self)
         values["unpaired"] = values.pop("unpaired_penalty")
         del values["all_fit"]
@@ -76,25 +75,25 @@ class PairModel:
 
     @property
     def native(self) -> dict[str, Any]:
-        """As native functions take it."""
+        """The model for native functions."""
         return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation), "penalties": self.penalties}
 
     @cached_property
     def penalties(self) -> NDArray[np.int32]:
-        """int32 (max + 1,): score units that each insert size costs."""
+        """int32 (max + 1,): penalty of each insert size."""
         penalties = _native.pair_penalties(self.mean, self.sd, self.max)
         return np.minimum(penalties, np.int32(self.unpaired_penalty)) if self.all_fit else penalties
 
 
 @dataclass(frozen=True)
 class Library:
-    """What is known of the pairs of a sample.
+    """The pairs of a sample.
 
     Attributes:
-        model: how a proper pair lies; None: no insert size that pairs share, and each mate is mapped by itself.
-        source: of the model: "given", "estimated", or "default" where pairs were too few.
-        sampled: pairs that were looked at: the first ones whose mates both align with confidence.
-        fitting: those of them that are proper by the model.
+        model: the pair model; None: pairs share no insert size, and mates are mapped one by one.
+        source: of the model: "given", "estimated", or "default" if there were too few pairs.
+        sampled: number of sampled pairs, whose mates both align with confidence.
+        fitting: number of sampled pairs that are proper.
     """
 
     model: PairModel | None
@@ -104,7 +103,7 @@ class Library:
 
     @property
     def share(self) -> float:
-        """Of the pairs that were looked at, those that are proper."""
+        """Proper share of the sampled pairs."""
         return self.fitting / max(1, self.sampled)
 
     @property
@@ -117,7 +116,7 @@ class Library:
 
     @property
     def summary(self) -> str:
-        """What a run's last line says of it."""
+        """The summary's clause on pairs."""
         if self.model is None:
             return "no insert size that pairs share"
         size = f"insert size {self.model.mean:.0f} ± {self.model.sd:.0f}, {self.model.min} to {self.model.max}"
@@ -126,7 +125,7 @@ class Library:
 
 
 def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> PairModel:
-    """``mean[,sd[,max[,min]]]`` as in bwa's -I; sd is a tenth of the mean, max and min four sd away where not given.
+    """``mean[,sd[,max[,min]]]`` as in bwa's -I; by default sd is a tenth of the mean, and max and min are 4 sd away.
 
     Raises:
         UsageError: not one to four numbers.
@@ -146,7 +145,7 @@ def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> Pai
 
 @dataclass(frozen=True)
 class _Sizes:
-    """How pairs lie whose mates both align with confidence, as ``_native.insert_sizes`` gives it."""
+    """Orientations and sizes of confidently aligned pairs, from ``_native.insert_sizes``."""
 
     orientations: NDArray[np.uint8]
     sizes: NDArray[np.int64]
@@ -157,11 +156,11 @@ class _Sizes:
         return cls(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)))
 
     def of(self, number: int) -> NDArray[np.int64]:
-        """Sizes of the pairs that lie so and are no longer than an insert, in order."""
+        """Sorted sizes of the pairs of an orientation, up to the longest insert."""
         return np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
 
     def most(self, asked: tuple[str, ...]) -> int:
-        """How many there are of the most frequent orientation."""
+        """Number of pairs of the most frequent orientation."""
         return max(len(self.of(ORIENTATIONS.index(each))) for each in asked)
 
     def fitting(self, model: PairModel) -> NDArray[np.bool_]:
@@ -178,22 +177,21 @@ def estimate_pairs(
     orientation: str | None = None,
     threads: int = 1,
 ) -> tuple[Library, Iterator[Reads]]:
-    """Orientation and insert sizes from the first pairs whose mates both align with confidence, each by itself.
+    """Estimate orientation and insert sizes from the first pairs whose mates both align with confidence by themselves.
 
-    Once for the whole run, from the first pairs whatever the batches, so that the output does not depend on them. The
-    size is one that many pairs of an orientation share. Quartile fences as in bwa mem: mean and sd from the sizes
-    within two interquartile ranges of the quartiles, a proper pair within three, and at least four sd from the mean.
-    Where many of the others have a size of their own, as where two libraries were mixed, both kinds are proper.
-    Pairs that face each other are proper however short they are: fragments shorter than the reads may come at any
-    place in a file.
+    This is done once per run, from a number of pairs that does not depend on batches, so that the output does not
+    either. Quartile fences as in bwa mem: mean and sd from the sizes within two interquartile ranges of the quartiles,
+    a proper pair within three, and at least four sd from the mean. If many of the others share a size of their own, as
+    in a mixture of two libraries, both kinds are proper. Pairs that face each other are proper at any shorter size, as
+    fragments shorter than the reads may occur anywhere in a file.
 
     Args:
-        items: reads, pairs among them.
-        library: penalty, and bounds where too few pairs could be mapped.
+        items: reads, with pairs.
+        library: the penalty, and default bounds for too few pairs.
         orientation: of the library; None: the most frequent one.
 
     Returns:
-        What was found, and the items from the first one on.
+        The library, and all items.
     """
     held: list[Reads] = []
     pairs = 0
@@ -218,7 +216,7 @@ def _count(batch: SequenceBatch) -> int:
 
 
 def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[SequenceBatch]:
-    """The first pairs, in parts that end with a batch or a multiple of so many at once; ``held`` gets the items."""
+    """The first pairs, cut at batches and at multiples of :data:`_PAIRS_AT_ONCE`; ``held`` gets the items."""
     pairs = 0
     for item in items:
         held.append(item.parsed())
@@ -230,13 +228,13 @@ def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[Sequence
             begun, pairs = begun + count, pairs + count
             end = int(seconds[begun - 1]) + 1
             yield batch.part(start, end)
-            if pairs >= _MOST_PAIRS:
+            if pairs >= _MAX_PAIRS:
                 return
             start = end
 
 
 def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
-    """About equal parts, pairs whole."""
+    """Cut into about equal parts that split no pair."""
     assert batch.mates is not None
     starts = np.append(np.flatnonzero(batch.mates != 2), len(batch))
     cuts = starts[np.linspace(0, len(starts) - 1, parts + 1).astype(np.int64)].tolist()
@@ -254,10 +252,10 @@ def _library(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> Libra
 
 
 def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel | None:
-    """None: there is no size that enough pairs share."""
+    """The fitted model; None if too few pairs share a size."""
     by_orientation = [found.of(number) for number in range(_SEEN_ORIENTATIONS)]
     best = max((_mode(by_orientation, ORIENTATIONS.index(each)) for each in asked), key=lambda mode: mode[0])
-    _, number, size = best  # of equally frequent orientations the first
+    _, number, size = best  # ties: the first orientation
     sizes = by_orientation[number]
     near = sizes[sizes <= 4 * size]
     if len(near) < _MIN_PAIRS:
@@ -266,13 +264,13 @@ def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel
     model = _fit_kind(near, library)
     counts = [_within(each, model.min, model.max) for each in by_orientation]
     own = counts.pop(number)
-    if own < max(_MIN_PAIRS, _LEAST_SHARE * len(found.sizes), _CONTRAST * max(counts)):
+    if own < max(_MIN_PAIRS, _MIN_SHARE * len(found.sizes), _CONTRAST * max(counts)):
         return None
     return _covering(_with_second_kind(sizes, model), found, default)
 
 
 def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, int, int]:
-    """Most pairs with sizes from one to its double, less those of another orientation; the orientation, that size."""
+    """(pairs with sizes from s to 2 s minus those of another orientation, orientation, s) for the best s."""
     sizes = by_orientation[number]
     if len(sizes) == 0:
         return 0, number, 0
@@ -284,7 +282,7 @@ def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, in
 
 
 def _within(sizes: NDArray[np.int64], shortest: Any, longest: Any) -> Any:
-    """How many sizes lie between two, or between those of two arrays."""
+    """Number of sizes within bounds, which may be arrays."""
     return np.searchsorted(sizes, longest, "right") - np.searchsorted(sizes, shortest, "left")
 
 
@@ -302,7 +300,7 @@ def _with_second_kind(sizes: NDArray[np.int64], model: PairModel) -> PairModel:
 
 
 def _covering(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
-    """With bounds for fragments that the sample may lack: short ones, and beside ones shorter than reads usual ones."""
+    """Widen the bounds for fragments that the sample may lack: short ones, and usual ones if most are short."""
     if model.orientation != "fr":
         return model
     fitting = found.fitting(model)
@@ -312,8 +310,8 @@ def _covering(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
 
 
 def _fit_kind(sizes: NDArray[np.int64], library: PairModel) -> PairModel:
-    """As if all but a few were of one kind."""
-    # the quartile itself, not an interpolation: the same number on every machine
+    """Fit a model of one kind of inserts, with outliers."""
+    # not interpolated, so that it is the same on every machine
     lower, upper = (int(np.sort(sizes)[len(sizes) * share // 4]) for share in (1, 3))
     spread = max(1, upper - lower)
     inside = sizes[(sizes >= lower - 2 * spread) & (sizes <= upper + 2 * spread)]

@@ -1,4 +1,4 @@
-"""What `map` computes: its parameters."""
+"""Parameters of `map`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.map.presets import PRESETS
 from gpualign.sequences.identity import edits_within
 
-#: more secondary alignments than there are
+#: no limit of secondary alignments
 ALL_LOCI = (1 << 31) - 1
-#: as much as bwa's penalties scaled by the largest score of a match; those that count for every base of a long read are
-#: small enough for sums in 32 bits, and no end is clipped where that must gain the largest clip penalty
+#: limits: bwa's penalties scaled by the largest match score. Penalties per base of a long read must sum up in 32 bits;
+#: the largest clip penalty forbids clipping
 _MAX_PENALTIES = {
     "mismatch": 1000,
     "gap_open": 1000,
@@ -28,21 +28,21 @@ _MAX_PENALTIES = {
     "long_gap_open": 1000,
     "long_gap_extend": 100,
 }
-#: more edits than there are
+#: no limit of strata
 NO_STRATA = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class Seeding:
-    """Which seed hits are followed.
+    """Selection of seed hits.
 
     Attributes:
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         max_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
-        max_candidates: loci verified per read, those with most seed hits; at least 1,024 of a short read that is looked
-            for with a base changed.
-        full: find every locus within the error limit: follow all hits, of an index dense enough for the reads at hand,
-            and search the whole reference for reads that are too short for it.
+        max_candidates: loci verified per read, those with most seed hits; at least 1,024 for the one-substitution
+            variants of a short read.
+        full: find every locus within the error limit: follow all hits of an index that is dense enough for the reads,
+            and search the whole reference for shorter reads.
     """
 
     k: int | None = None
@@ -60,11 +60,11 @@ class Seeding:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Affine scores: a gap of length l costs gap_open + l * gap_extend, or long_gap_open + l * long_gap_extend where
-    that is less; an end is clipped where that gains at least clip_penalty. All but match are penalties.
+    """Affine scores: a gap of length l costs the smaller of gap_open + l * gap_extend and long_gap_open + l *
+    long_gap_extend. An end is clipped if that gains at least clip_penalty. All but match are penalties.
 
     Attributes:
-        long_gap_open, long_gap_extend: both 0: there is no second price. They hold for the presets of long reads.
+        long_gap_open, long_gap_extend: second gap penalty, used by the presets of long reads; both 0: none.
     """
 
     match: int = 1
@@ -86,24 +86,24 @@ class Scoring:
 
     @property
     def has_long_gaps(self) -> bool:
-        """There is a second price of gaps."""
+        """Whether there is a second gap penalty."""
         return self.long_gap_open > 0 or self.long_gap_extend > 0
 
     @property
     def native(self) -> tuple[int, ...]:
-        """As native functions take it: in the order of the fields."""
+        """The scores for native functions, in the order of the fields."""
         return astuple(self)
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """How the mates of a pair lie.
+    """Parameters of pairs.
 
     Attributes:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
-        orientation: "fr", "rf" or "ff"; None: that of most of the first pairs, of a given insert size "fr".
-        unpaired_penalty: score that an unpaired alignment must make up for.
-        together: pairs are looked for; otherwise each mate is mapped by itself, as those of Hi-C are.
+        orientation: "fr", "rf" or "ff"; None: that of most of the first pairs, or "fr" if insert_size is given.
+        unpaired_penalty: penalty of an unpaired alignment.
+        together: map mates as pairs; False: one by one, as for Hi-C.
     """
 
     insert_size: str | None = None
@@ -116,12 +116,12 @@ class Pairing:
 
     @property
     def default(self) -> PairModel:
-        """Where no insert size is known."""
+        """The model if insert sizes can be neither given nor estimated."""
         return PairModel(orientation=self.orientation or "fr", unpaired_penalty=self.unpaired_penalty)
 
     @property
     def given(self) -> PairModel | None:
-        """By ``insert_size``."""
+        """The model by ``insert_size``; None if that is not given."""
         if self.insert_size is None:
             return None
         return parse_insert_size(self.insert_size, self.orientation or "fr", self.unpaired_penalty)
@@ -132,8 +132,8 @@ class Reporting:
     """Which secondary alignments are reported.
 
     Attributes:
-        secondary: up to so many per read.
-        strata: of those with at most that many edits more than the best one; None: all within the limit.
+        secondary: maximum per read.
+        strata: maximum of edits beyond those of the best alignment; None: the error limit.
     """
 
     secondary: int = 0
@@ -145,20 +145,20 @@ class Reporting:
 
     @property
     def native(self) -> dict[str, int]:
-        """As native functions take it."""
+        """The parameters for native functions."""
         return {"max_secondary": self.secondary, "strata": NO_STRATA if self.strata is None else self.strata}
 
 
 @dataclass(frozen=True)
 class MapParams:
-    """What `map` computes.
+    """Parameters of `map`.
 
     Attributes:
-        error_rate: edits allowed in a read aligned end to end, as a share of its length, rounded down.
-        end_to_end: leave a read unmapped that does not align end to end; otherwise it is aligned by chaining.
-        long_reads: reads are mapped by chaining and may be clipped; error_rate and max_candidates do not apply, and
-            max_hits applies to each stretch of a read.
-        chaining: how.
+        error_rate: edits allowed in an end-to-end alignment, as a share of the read's length, rounded down.
+        end_to_end: leave reads unmapped that do not align end to end; False: align them by chaining.
+        long_reads: map by chaining, with clipping; error_rate and max_candidates do not apply, and max_hits applies to
+            each segment of a read.
+        chaining: parameters of chaining.
     """
 
     error_rate: float = 0.085
@@ -172,7 +172,7 @@ class MapParams:
 
     @classmethod
     def of_preset(cls, preset: str = "sr", **explicit: Any) -> MapParams:
-        """The parameters of a preset (PRESETS) with those given on top, each by its own name: ``max_hits=20``."""
+        """The parameters of a preset (PRESETS), overridden by those given by name: ``max_hits=20``."""
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
         values = {**PRESETS[preset], **explicit}
@@ -192,7 +192,7 @@ class MapParams:
             )
 
     def check_pairs(self) -> None:
-        """Raise UsageError where pairs cannot be mapped."""
+        """Raise UsageError if pairs cannot be mapped."""
         if self.long_reads:
             raise UsageError("long reads have no pairs (use the preset sr)")
 
@@ -201,12 +201,12 @@ class MapParams:
         return edits_within(self.error_rate, lengths)
 
     def pieces(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bases that each locus of reads of these lengths, within the limit, has in a row without an edit."""
+        """Length of the error-free segment that every locus within the limit has, for reads of these lengths."""
         return np.asarray(lengths // (self.limits(lengths) + 1))
 
     def chained_as_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole. Of these
-        ``full`` does not find every locus.
+        """Which reads are too long for end-to-end alignment, so that a preset of short reads maps them as long reads.
+        ``full`` does not find all their loci.
         """
         too_long = lengths > _native.LONGEST_WHOLE
         return too_long & (not self.long_reads and not self.end_to_end)

@@ -1,4 +1,4 @@
-"""What `map -x` sets: parameters of MapParams.of_preset, by the kind of the reads. An explicit option wins."""
+"""Presets of `map -x`: parameters for MapParams.of_preset, by the kind of reads. Explicit options win."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpualign.map.chaining import CONTIG_HITS, CONTIGS, LONG_READ_HITS, LONG_REA
 
 
 def _contigs(w: int, mismatch: int, gaps: tuple[int, int, int, int]) -> dict[str, Any]:
-    """Scores are minimap2's, by how much a genome may differ: 5, 10 or 20 %."""
+    """Presets of contigs, with minimap2's scores for genomes that differ by 5, 10 or 20 %."""
     names = ("gap_open", "gap_extend", "long_gap_open", "long_gap_extend")
     return {
         "k": 19,
@@ -24,9 +24,8 @@ def _contigs(w: int, mismatch: int, gaps: tuple[int, int, int, int]) -> dict[str
     }
 
 
-#: Scores of the long-read presets weigh a gap less against a mismatch than those of short reads: most errors of such
-#: reads are gaps. A long gap has a price of its own, that of one event (minimap2's). Ends are clipped for nothing,
-#: as adapters and foreign sequence are common there.
+#: Long-read presets penalize gaps less relative to mismatches, as most errors of such reads are gaps. A second gap
+#: penalty (minimap2's) treats a long gap as one event. Clipping is free, as adapters and foreign sequence are common.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sr": {},
     "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},

@@ -1,4 +1,4 @@
-"""What the commands compute, as arrays."""
+"""Alignments of reads, as arrays."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from gpualign.sequences.offsets import join_offsets
 
-#: SAM's flag of reads that do not pass the sequencer's filters; others tell of an earlier mapping
+#: the flag of reads that fail the sequencer's filters; other flags of the input describe its mapping
 _KEPT_FLAGS = np.uint16(0x200)
 
 
 @dataclass(frozen=True)
 class Alignments:
-    """The records of ``n`` reads in the order of the reads: of each the primary one, then any further ones.
+    """The records of ``n`` reads in the order of the reads: of each the primary one, then others.
 
     Attributes:
         flag: uint16 (records,), SAM flags.
@@ -25,9 +25,8 @@ class Alignments:
         position: int64 (records,), 0-based first aligned base in the contig.
         mapq: uint8 (records,).
         score: int32 (records,), affine score without clip penalties.
-        distance: int32 (records,), Levenshtein distance of the whole read to the reference; -1 where the record was not
-            found by it, or unmapped.
-        cigar: uint32, length << 4 | operation as in BAM, all records one after the other.
+        distance: int32 (records,), edit distance of an end-to-end alignment; else -1.
+        cigar: uint32, joined CIGARs: length << 4 | operation as in BAM.
         cigar_offsets: int64 (records + 1,).
         record_offsets: int64 (n + 1,), the records of each read.
     """
@@ -47,13 +46,13 @@ class Alignments:
 
     @classmethod
     def none(cls) -> Alignments:
-        """Of no reads."""
+        """The alignments of no reads."""
         kinds = (np.uint16, np.int32, np.int64, np.uint8, np.int32, np.int32, np.uint32)
         return cls(*(np.zeros(0, kind) for kind in kinds), *np.zeros((2, 1), np.int64))  # type: ignore[arg-type]
 
     @classmethod
     def join(cls, parts: Sequence[Alignments]) -> Alignments:
-        """The parts' reads one after the other; at least one part."""
+        """Join one or more parts."""
         columns = {
             field.name: np.concatenate([getattr(part, field.name) for part in parts])
             for field in fields(cls)
@@ -92,7 +91,7 @@ class Alignments:
         )
 
     def with_read_flags(self, flags: NDArray[np.uint16] | None) -> Alignments:
-        """The same where the reads' records in the input had flags, uint16 (n,): what the sequencer said is kept."""
+        """The alignments with the sequencer's flags of the input, uint16 (n,)."""
         if flags is None:
             return self
         return replace(self, flag=self.flag | np.repeat(flags & _KEPT_FLAGS, np.diff(self.record_offsets)))

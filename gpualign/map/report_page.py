@@ -1,6 +1,6 @@
-"""`map --report`: the JSON report as one page for a browser, with its histograms drawn.
+"""`map --report`: the JSON report as an HTML page with histograms.
 
-The page is XHTML with inline SVG: it needs no network, no script and no library, here or at its reader's.
+The page is XHTML with inline SVG, without scripts, external resources or libraries.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ svg { width: 100%; height: auto; } svg text { font: 11px system-ui, sans-serif; 
 .bar { fill: #2f6f9f; } .bar:hover { fill: #d07020; } .grid { stroke: #ddd; } .axis { stroke: #888; }
 pre { overflow-x: auto; font-size: 12px; background: #f6f6f6; padding: .8rem; } p.note { color: #555; margin: .2rem 0; }
 """
-#: a plot in units of its view box: size, and space for the axes' labels
+#: size and margins of a plot, in units of its view box
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 460, 230, 62, 38, 10, 12
-_MAX_BARS = 120  # of a histogram; neighbours are joined beyond that
+_MAX_BARS = 120  # beyond this, neighbouring bins are joined
 #: bars from one label of the horizontal axis to the next
 _LABEL_STEPS = (1, 2, 5, 10, 20)
 
@@ -37,10 +37,10 @@ class Histogram:
     """Counts of equal bins.
 
     Attributes:
-        title, x_label, y_label: in words.
+        title, x_label, y_label: texts.
         first: value of the first bin; width: of each bin.
         decimals: of the values.
-        logarithmic: heights are logarithms, so that rare values show next to frequent ones.
+        logarithmic: use a logarithmic scale of counts.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Histogram:
         return f"{value:.{self.decimals}f}"
 
     def shown(self) -> Histogram:
-        """Without empty bins at the ends, and with bins joined until they can be told apart."""
+        """The histogram without empty bins at its ends, and with bins joined to at most :data:`_MAX_BARS`."""
         filled = [i for i, count in enumerate(self.counts) if count]
         if not filled:
             return self
@@ -97,7 +97,7 @@ def write_page(path: str, page: str) -> None:
 
 
 def histograms(report: dict[str, Any]) -> list[Histogram]:
-    """The report's distributions; without that of insert sizes where there are no pairs."""
+    """The report's histograms; insert sizes only if there are pairs."""
     rates, sizes = report["error_rate_histogram"], report["insert_size_histogram"]
     found = [
         Histogram("Mapping quality", "MAPQ", "mapped reads", report["mapq_histogram"], logarithmic=True),
@@ -152,7 +152,7 @@ def _summary(report: dict[str, Any]) -> str:
 
 
 def _duplicates(report: dict[str, Any]) -> dict[str, str]:
-    """Rows of the summary, where duplicates were looked for."""
+    """Rows of the summary on duplicates, if they were marked."""
     if "duplicates" not in report:
         return {}
     found = report["duplicates"]
@@ -223,7 +223,7 @@ def _svg(histogram: Histogram) -> str:
 
 
 def _range(histogram: Histogram, i: int) -> str:
-    """The values of a bin: one, or the first and where the next bin begins."""
+    """The value of a bin, or its range."""
     start = histogram.first + i * histogram.width
     if histogram.width == 1:
         return histogram.label(start)
@@ -235,7 +235,7 @@ def _scaled(count: float, logarithmic: bool) -> float:
 
 
 def _ticks(highest: int, logarithmic: bool) -> list[int]:
-    """Round numbers from 0 to one that is not below ``highest``."""
+    """Round numbers from 0 up to at least ``highest``."""
     if logarithmic:
         powers = range(len(str(max(1, highest - 1))) + 1)
         return [0, *(10**power for power in powers if power or len(powers) < 6)]  # 0 and 1 lie close together

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-from gpualign.engine.cuda import lender_of
+from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError
@@ -17,6 +17,7 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
+from gpualign.map import tuning
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
@@ -30,13 +31,6 @@ from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary
 
-#: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
-DEVICE_BATCH = 4
-#: on devices of so much memory, which have more batches in flight, too
-_LARGE_DEVICE, _LARGE_DEVICE_BATCH, _LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
-_LONG_READ_BATCH = 8
-#: parts of a small input of long reads, at least: a device waits for the first, and is idle while the last is written
-_LONG_READ_PARTS = 16
 #: bases of the reads whose lengths are looked at, at once
 _SAMPLE_BASES = 1 << 16
 
@@ -52,7 +46,7 @@ def run_map(
     """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
 
     Args:
-        command: as the user calls it, for messages.
+        command: its name, for messages.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
@@ -65,24 +59,26 @@ def run_map(
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
         ExitStack() as stack,
     ):
-        lanes = Lanes(sample, stack, opening.workers_see, opening.far)
+        lanes = Lanes(sample, stack, opening.remote)
         if lanes.paired:
             params.check_pairs()
-        index, reads = _index(sample, params, lanes, opening.workers_see, run.note)
+        index, reads = _index(sample, params, lanes, run.note)
         index = _kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
         memory = min((device.memory for device in backend.devices), default=0)
-        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+        if backend.on_gpu:  # batches need buffers of the same sizes
             reuse_memory(one_heap=True)
-        for device in backend.devices:  # what fails here fails again when it is used
+        for device in backend.devices:  # errors are raised again at the first batch
             device.call(load_index, device, index)
         lanes.inflate_by(backend.codec)
         report.stage("device")
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
             larger = _larger_batch(sample, params, memory) if backend.on_gpu else 1
-            reads = lanes.items(options.batch_size * larger, backend.on_gpu and unparsed, lender_of(backend.devices))
+            reads = lanes.items(
+                options.batch_size * larger, backend.on_gpu and unparsed, pinned_allocator(backend.devices)
+            )
         library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
@@ -97,7 +93,7 @@ def run_map(
                 lambda items, mapping: backend.run(items, mapping.stage(_slots(params, memory))),
                 progress.update,
                 lambda: report.stage("mapping"),
-                unparsed and lanes.far,
+                unparsed and lanes.remote,
                 backend.codec,
             )
         report.stage("output")
@@ -111,28 +107,28 @@ def run_map(
 
 
 def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:
-    """Whether the host needs nothing of the reads but their lengths: devices map them and write their records."""
-    of_host = params.long_reads or sample.files.write_reads or sample.records.copy_comments or index.alt is not None
-    return sample.layout.records != "paf" and not of_host
+    """Whether the host needs only the reads' lengths, as devices parse, map and format them."""
+    on_host = params.long_reads or sample.files.write_reads or sample.records.copy_comments or index.alt is not None
+    return sample.layout.records != "paf" and not on_host
 
 
 def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
-    """How many times as large batches for devices of so many bytes are."""
+    """Factor of the batch size, by the memory of the devices in bytes."""
     if not params.long_reads:
-        return _LARGE_DEVICE_BATCH if memory >= _LARGE_DEVICE else DEVICE_BATCH
+        return tuning.LARGE_DEVICE_BATCH if memory >= tuning.LARGE_DEVICE else tuning.DEVICE_BATCH
     bases = symbols_in_files(*sample.files.read_files)
     if bases is None:
-        return _LONG_READ_BATCH
-    return min(_LONG_READ_BATCH, max(1, round(bases / (_LONG_READ_PARTS * sample.options.batch_size))))
+        return tuning.LONG_READ_BATCH
+    return min(tuning.LONG_READ_BATCH, max(1, round(bases / (tuning.LONG_READ_PARTS * sample.options.batch_size))))
 
 
 def _slots(params: MapParams, memory: int) -> int:
-    """Batches in flight on devices of so many bytes."""
-    return _LARGE_DEVICE_SLOTS if memory >= _LARGE_DEVICE and not params.long_reads else SLOTS
+    """Batches in flight per device, by the memory of the devices in bytes."""
+    return tuning.LARGE_DEVICE_SLOTS if memory >= tuning.LARGE_DEVICE and not params.long_reads else SLOTS
 
 
 def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
-    """The index, saved and locked in memory as asked for, with ALT contigs known."""
+    """Save the index and lock it in memory, if asked for, and split off ALT contigs."""
     if files.save_index is not None:
         save_index(index, files.save_index)
     if files.preload:
@@ -141,39 +137,37 @@ def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], No
 
 
 def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
-    """Keep a shared index in memory, or say why not."""
+    """Lock a shared index in memory, or warn why not."""
     if index.shared is None:
         warn("only a saved index is shared with other processes (--preload needs one)")
     elif (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
 
 
-def _seeds_of(
-    sample: Sample, params: MapParams, workers_see: Callable[[str], bool]
-) -> Callable[[int], IndexParams] | None:
-    """How seeds are chosen by the first reads, where those are in files, which can be read twice."""
+def _seeds_of(sample: Sample, params: MapParams) -> Callable[[int], IndexParams] | None:
+    """A function that chooses seeds by the first reads; None if seeds are given or files cannot be read twice."""
     given = params.seeding.k is not None or params.seeding.w is not None
     if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
         return None
     try:
         with ExitStack() as stack:
-            lengths, _ = first_lengths(Lanes(sample, stack, workers_see).items(_SAMPLE_BASES))
-    except InputError:  # which is for those to say who read them all
+            lengths, _ = first_lengths(Lanes(sample, stack).items(_SAMPLE_BASES))
+    except InputError:  # reported when all reads are read
         return None
     return seeds_for_short_reads(lengths)
 
 
 def _index(
-    sample: Sample, params: MapParams, lanes: Lanes, workers_see: Callable[[str], bool], say: Callable[[str], None]
+    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
 ) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
-    """The index, and all reads where the first ones had to be looked at for it."""
+    """The index, and the reads if the first ones had to be read for it."""
     reference, options = sample.files.reference, sample.options
     given = (params.seeding.k, params.seeding.w)
     shared = sample.files.preload
     if sample.files.keep_index:
         return open_next_to(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
-        choose = _seeds_of(sample, params, workers_see)
+        choose = _seeds_of(sample, params)
         return open_index(reference, *given, options.threads, choose, shared, options), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)

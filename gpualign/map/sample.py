@@ -1,4 +1,4 @@
-"""One sample of `map`: from its files of reads to its output, where index and devices are there already."""
+"""One sample of `map`: from its reads to its output, with a given index and open devices."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
 from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
 from gpualign.io.reads import Reads, ReadSource, joined_header
+from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output import MapOutputs, RecordFormatter
@@ -33,23 +34,17 @@ from gpualign.params import RunOptions, available_cores
 from gpualign.records.observer import observing, warn_of_barcodes
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
-
-#: threads that parse each file of pairs, which must be side by side before they are mapped
-_PARSERS = 4
-#: threads that inflate each file of one stream for GPUs, at most, and at least: fewer are no faster than one thread
-#: that does not take the file apart
-_MOST_INFLATERS, _LEAST_INFLATERS = 8, 6
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Reads, and what is written of them.
+    """Reads and output of a sample.
 
     Attributes:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
-        options: of which the output, the threads and the batch size count.
+        options: its output, threads and batch size are used.
     """
 
     files: MapFiles
@@ -67,7 +62,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """The read group's sample, or the reads' file without folder and extensions."""
+        """The read group's sample, or the name of the reads' file without folder and extensions."""
         for line in self.records.groups:
             for entry in parse_read_group(line)[0].split("\t"):
                 if entry.startswith("SM:"):
@@ -77,17 +72,16 @@ class Sample:
 
 
 class Lanes:
-    """The reads of a sample, lane by lane one file or two, open as long as ``stack``.
+    """The reads of a sample, one file or two per lane, open as long as ``stack``.
 
     Args:
-        by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
-        far: whether that may be on other machines.
+        remote: parsers are on other machines.
     """
 
-    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool], far: bool = False) -> None:
+    def __init__(self, sample: Sample, stack: ExitStack, remote: bool = False) -> None:
         files, records = sample.files, sample.records
         self._stack = stack
-        self.far = far
+        self.remote = remote
 
         def open_reads(path: str, opened: Any = None) -> ReadSource:
             source = ReadSource(
@@ -96,8 +90,7 @@ class Lanes:
                 not records.groups,
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
-                by_parser=by_parser(path),
-                far=far,
+                remote=remote,
                 interleaved=files.interleaved,
                 opened=opened,
             )
@@ -109,10 +102,10 @@ class Lanes:
             opened = open_together([path for path in paths if path is not None], stack)
             for sources, path, raw in zip((self.first, self.second), paths, opened, strict=False):
                 sources.append(open_reads(path, raw))
-        self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
-        threads = min(sample.options.threads, available_cores())  # with more than cores one a file is faster
-        inflaters = min(threads // (2 if self.second else 1), _MOST_INFLATERS)
-        self._inflaters = inflaters if inflaters >= _LEAST_INFLATERS else 1
+        self.check_names, self._threads = files.check_names, min(sample.options.threads, tuning.PARSERS)
+        threads = min(sample.options.threads, available_cores())  # with more threads than cores one per file is faster
+        inflaters = min(threads // (2 if self.second else 1), tuning.MAX_INFLATERS)
+        self._inflaters = inflaters if inflaters >= tuning.MIN_INFLATERS else 1
         self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
         self.header = joined_header(self.first, not records.groups)
         self.tagged = self.header is not None
@@ -127,21 +120,21 @@ class Lanes:
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """As :meth:`ReadSource.inflate_by`."""
+        """See :meth:`ReadSource.inflate_by`."""
         for source in (*self.first, *self.second):
             source.inflate_by(codec)
 
-    def items(self, batch_bases: int, unparsed: bool = False, lend: Lend = nothing_lent) -> Iterator[Reads]:
-        """All reads in order; what of them is not taken is given up at the end of ``stack``, in its thread: the threads
-        that read ahead end then, and not where garbage is collected.
+    def items(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
+        """All reads in order. The generator is closed with ``stack``, which ends the prefetching threads; left to the
+        garbage collector, they would end in any thread.
 
         Args:
-            unparsed: text of FASTQ that devices can parse comes as it is; they wait for it.
-            lend: memory from which devices take it.
+            unparsed: leave FASTQ text that devices can parse unparsed.
+            allocate: allocates memory for that text.
         """
         if unparsed:
             for source in (*self.first, *self.second):
-                source.inflaters, source.lend = self._inflaters, lend
+                source.inflaters, source.allocate = self._inflaters, allocate
         return self._stack.enter_context(closing(self._items(batch_bases, unparsed and not self.tagged)))
 
     def _items(self, batch_bases: int, unparsed: bool) -> Generator[Reads, None, None]:
@@ -152,7 +145,7 @@ class Lanes:
     def _of_lane(self, lane: int, batch_bases: int, unparsed: bool) -> Iterator[Reads]:
         first = self.first[lane]
         if self.second:
-            second, as_text = self.second[lane], unparsed or self.far
+            second, as_text = self.second[lane], unparsed or self.remote
             return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
@@ -168,10 +161,10 @@ def pairs_of(
     warn: Callable[[str], None],
     map_alone: Callable[[SequenceBatch], Alignments] | None = None,
 ) -> tuple[Library | None, Iterator[Reads]]:
-    """What is known of the pairs (None: there are none to be found) and the items to map.
+    """The library (None: reads are not mapped as pairs), and all items.
 
     Args:
-        map_alone: maps reads each by itself; None: the CPU.
+        map_alone: maps reads one by one; None: on the CPU.
     """
     pairing = params.pairing
     if not paired or not pairing.together:
@@ -209,14 +202,14 @@ def map_sample(
     unparsed: bool = False,
     codec: BgzfCodec = CPU_CODEC,
 ) -> tuple[MapStatistics, dict[str, Any]]:
-    """Map and write all reads; returns counts, and fields of the report on what is written.
+    """Map and write all reads; returns counts, and the report's fields on the output.
 
     Args:
-        compute: yields each item's text and counts, in order.
-        progress: told of the reads that were mapped.
-        all_mapped: called where records that are held begin to be written.
+        compute: yields each item's output and counts, in order.
+        progress: called with the number of reads that were mapped.
+        all_mapped: called before held records are written.
         unparsed: devices on other machines parse reads.
-        codec: of records that are held.
+        codec: compresses held records.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
@@ -230,8 +223,8 @@ def map_sample(
         observing(*kept, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer, codec) as out,
         closing(
-            compute(items, Mapping(formatter(observer.take), lanes.far, unparsed))
-        ) as mapped,  # before the devices, on which its threads wait
+            compute(items, Mapping(formatter(observer.take), lanes.remote, unparsed))
+        ) as mapped,  # closed before the devices, on which its threads wait
     ):
         out.begin(bam_header(header, index.reference) if layout.written == "bam" else header)
         for written, of_batch in mapped:
@@ -246,7 +239,7 @@ def map_sample(
 def sample_report(
     sample: Sample, statistics: MapStatistics, library: Library | None, index: MinimizerIndex
 ) -> dict[str, Any]:
-    """The fields of the JSON report that are a sample's own."""
+    """The fields of the JSON report on a sample."""
     fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
     fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
     return fields if library is None else fields | library.reported
@@ -255,7 +248,7 @@ def sample_report(
 def warn_of(
     statistics: MapStatistics, of_output: dict[str, Any], files: MapFiles, full: bool, warn: Callable[[str], None]
 ) -> None:
-    """What a user should know of the reads; ``of_output`` as :func:`map_sample` returns it."""
+    """Print warnings about the reads; ``of_output``: fields from :func:`map_sample`."""
     if statistics.reads == 0:
         warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
@@ -280,7 +273,7 @@ def warn_of(
 
 
 def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
-    """The header, in the form of SAM. ``source``: that of the reads' file."""
+    """The header as SAM text. ``source``: header of the reads' file."""
     layout, records = sample.layout, sample.records
     if layout.format == "paf":
         return b""
@@ -291,7 +284,7 @@ def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | 
     return with_lines(text, records.header_lines)
 
 
-@lru_cache(1)  # of all samples
+@lru_cache(1)  # one reference for all samples
 def _fasta(reference: str) -> str | None:
-    """The reference as htslib may use it to decode CRAM."""
+    """The reference if it is a file that htslib can use to decode CRAM."""
     return None if not os.path.isfile(reference) or is_index(reference) else reference

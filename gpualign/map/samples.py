@@ -1,7 +1,7 @@
-"""`map --samples`: many samples, with one index, and devices and kernels that start once.
+"""`map --samples`: many samples with one index and one start of the devices.
 
-A sample is an item of a stage. Small ones are mapped side by side, each from beginning to end in one thread, and share
-the devices; a large one has all threads for itself.
+A sample is an item of a stage. Small ones are mapped in parallel, each in one thread, and share the devices; a large
+one gets all threads.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
+from gpualign.map import tuning
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -35,7 +36,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
-from gpualign.map.run import DEVICE_BATCH, lock_index
+from gpualign.map.run import lock_index
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
@@ -47,21 +48,16 @@ from gpualign.report import tell
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import Span
 
-#: batches of a sample that is mapped in one thread whatever the others are
-_SMALL = 2
-#: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
-_LARGE_SHARE = 0.25
-
 
 @dataclass(frozen=True)
 class SampleSheet:
-    """What `map --samples` is given.
+    """Input of `map --samples`.
 
     Attributes:
-        path: of the table.
-        files: the reference, and how reads are read; its own reads are none.
-        folder: where outputs go that the table does not name; None: the current one.
-        resume: folder that keeps what is finished, or None.
+        path: path of the table.
+        files: the reference, and options of reads; without reads of its own.
+        folder: folder of outputs that the table does not name; None: the current one.
+        resume: folder of checkpoints, or None.
     """
 
     path: str
@@ -72,7 +68,7 @@ class SampleSheet:
 
 @dataclass(frozen=True)
 class Job:
-    """A sample by its name in the table."""
+    """A sample, with its name in the table."""
 
     name: str
     sample: Sample
@@ -83,21 +79,21 @@ class Job:
 
     @property
     def files(self) -> list[str]:
-        """Its reads' files, as far as they are there."""
+        """Its files of reads that exist."""
         return list(filter(os.path.isfile, self.sample.files.files))
 
     @property
     def bases(self) -> float:
-        """About how many bases they hold."""
+        """Estimated number of bases."""
         return symbols_in_files(*self.files) or 0.0
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a sample.
+    """The result of a sample.
 
     Attributes:
-        fields: of its report; of one that failed ``error`` and ``exit_code``.
+        fields: fields of its report; if it failed, with ``error`` and ``exit_code``.
     """
 
     fields: dict[str, Any]
@@ -105,7 +101,7 @@ class JobResult:
 
 
 class SamplesFailed(GpualignError):
-    """Some samples could not be mapped; the exit code is theirs, 1 where they differ."""
+    """Some samples failed; the exit code is theirs, 1 if they differ."""
 
     def __init__(self, failed: Sequence[dict[str, Any]], count: int) -> None:
         names = ", ".join(fields["sample"] for fields in failed[:5]) + (", …" if len(failed) > 5 else "")
@@ -117,10 +113,10 @@ class SamplesFailed(GpualignError):
 def run_samples(
     sheet: SampleSheet, params: MapParams, options: RunOptions, layout: AlignmentLayout, records: RecordOptions
 ) -> None:
-    """Map the samples of a table; each output is what a run of its own would have written.
+    """Map the samples of a table; each output equals that of a separate run.
 
     Raises:
-        SamplesFailed: some could not be mapped; the others are whole.
+        SamplesFailed: some samples failed; the outputs of the others are whole.
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     if params.seeding.full:
@@ -185,7 +181,7 @@ def _tell(name: str, result: JobResult, run: RunContext) -> None:
 def _jobs(
     rows: list[SheetSample], sheet: SampleSheet, options: RunOptions, layout: AlignmentLayout, records: RecordOptions
 ) -> list[Job]:
-    """Raises UsageError where an output is an input or another output."""
+    """The samples' jobs; raises UsageError if an output is an input or another output."""
     if sheet.folder is not None:
         try:
             os.makedirs(sheet.folder, exist_ok=True)
@@ -223,7 +219,7 @@ def _jobs(
 
 
 def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
-    """As ``check_paths``, for thousands of files."""
+    """Check outputs like ``check_paths``, in linear time for thousands of files."""
     inputs = {_identity(path) for path in (sheet.path, sheet.files.reference)}
     inputs.update(_identity(path) for job in jobs for path in job.sample.files.files)
     taken: dict[Any, str] = {}
@@ -236,7 +232,7 @@ def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
 
 
 def _identity(path: str) -> Any:
-    """Equal for one file, whatever links lead to it."""
+    """A key that is equal for all paths of one file."""
     try:
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -248,10 +244,12 @@ def _map_all(
     jobs: list[Job], index: MinimizerIndex, params: MapParams, options: RunOptions, backend: Backend
 ) -> Generator[tuple[Job, JobResult], None, None]:
     reuse_memory(one_heap=backend.on_gpu)
-    mapper = SampleMapper(index, params, options.batch_size * (DEVICE_BATCH if backend.on_gpu else 1))
+    mapper = SampleMapper(index, params, options.batch_size * (tuning.DEVICE_BATCH if backend.on_gpu else 1))
     sizes = [job.bases for job in jobs]
     # a worker of a cluster takes whole samples
-    minimum = max(_SMALL * options.batch_size, _LARGE_SHARE * sum(sizes) / options.threads)
+    minimum = max(
+        tuning.SMALL_SAMPLE_BATCHES * options.batch_size, tuning.LARGE_SAMPLE_SHARE * sum(sizes) / options.threads
+    )
     small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.cluster is not None]
     alone = [replace(job, sample=_with_threads(job.sample, 1)) for job in small]
     with closing(backend.run(alone, mapper.stage)) as results:
@@ -270,7 +268,7 @@ class SampleMapper:
     """Maps whole samples; pickles with the index.
 
     Args:
-        batch_bases: of a batch.
+        batch_bases: bases per batch.
     """
 
     def __init__(self, index: MinimizerIndex, params: MapParams, batch_bases: int) -> None:
@@ -278,25 +276,25 @@ class SampleMapper:
 
     @property
     def stage(self) -> Stage[Job, JobResult]:
-        """Items are samples: a thread takes one from beginning to end, and a device its batches."""
+        """A stage whose items are samples: a thread runs a whole sample, and devices its batches."""
         return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=SLOTS)
 
     def on_cpu(self, job: Job) -> JobResult:
-        """From files to a file in this thread."""
+        """Map a sample in this thread."""
         return self.map(job, lambda items, mapping: (mapping.on_cpu(item) for item in items))
 
     def on_device(self, job: Job, run: Run) -> JobResult:
-        """The same, where a device maps batches, and writes their records."""
+        """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            found = run(lambda lend: MapBatch.of(batch, False, lend))
+            found = run(lambda allocate: MapBatch.of(batch, False, allocate))
             alone: Alignments = found.alignments(batch, None, self._map_alone)
             return alone
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
-        mapper = make_kernel(device, self.index, self.params, None, lent=True)
+        mapper = make_kernel(device, self.index, self.params, None, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, self.index.reference))
 
     def _map_alone(self, batch: SequenceBatch) -> Alignments:
@@ -309,14 +307,14 @@ class SampleMapper:
         map_alone: Callable[[SequenceBatch], Alignments] | None = None,
         codec: BgzfCodec = CPU_CODEC,
     ) -> JobResult:
-        """What is wrong with the sample becomes its result; what is wrong with the machine is raised."""
+        """Map a sample. Errors of the sample become its result; errors of the machine are raised."""
         span = Span()
         sample = job.sample
         warnings: list[str] = []
         fields = {"sample": job.name, "output": job.output}
         try:
             with ExitStack() as stack:
-                lanes = Lanes(sample, stack, lambda path: True)
+                lanes = Lanes(sample, stack)
                 lanes.inflate_by(codec)
                 if lanes.paired:
                     self.params.check_pairs()

@@ -1,4 +1,4 @@
-"""The report of `map --samples`: sums over all samples, and one page for browsers."""
+"""The report of `map --samples`: sums over all samples, and an HTML page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BINNED = ("error_rate_histogram", "insert_size_histogram")
 
 
 def totals(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Counts and histograms of the samples that did not fail, as those of one sample are called."""
+    """Counts and histograms over the samples that did not fail, named as for one sample."""
     mapped = [fields for fields in samples if "error" not in fields]
     whole: dict[str, Any] = {name: sum(fields[name] for fields in mapped) for name in _SUMMED}
     for name in _HISTOGRAMS:

@@ -26,7 +26,7 @@ def header_of(reference: Reference) -> pysam.AlignmentHeader:
 
 
 def segments_of(index: MinimizerIndex, params: MapParams) -> Callable[[Found], Iterator[pysam.AlignedSegment]]:
-    """From what was found to objects."""
+    """A function from mapped reads to pysam objects."""
     import pysam
 
     layout = AlignmentLayout("sam")

@@ -1,4 +1,4 @@
-"""The sample sheet of `map --samples`: CSV or TSV with a header, a row for each lane of a sample."""
+"""The sample sheet of `map --samples`: CSV or TSV with a header, and a row for each lane of a sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpualign.io.alignment import parse_read_group
 from gpualign.io.files import InputFile
 from gpualign.io.paths import are_same
 
-#: other pipelines' names of columns (nf-core's need none): sarek's alignments, the units of Snakemake's workflows
+#: other pipelines' names of columns: sarek's alignments, units of Snakemake's workflows (nf-core's names are ours)
 _SYNONYMS = {
     "sample_name": "sample",
     "unit": "lane",
@@ -32,7 +32,7 @@ _SYNONYMS = {
 #: fields of @RG that a column may hold, by their names in lower case
 _FIELDS = ("id", "sm", "lb", "pl", "pu", "pm", "cn", "ds", "dt", "pi")
 _COLUMNS = ("sample", "lane", "fastq_1", "fastq_2", "read_group", "output", *_FIELDS)
-#: input that may bring read groups of its own
+#: extensions of input that may have read groups
 _ALIGNMENTS = (".bam", ".cram", ".sam")
 _MAX_BYTES = 1 << 28
 _WANTED = "the first line names the columns: sample, fastq_1 and, for pairs, fastq_2"
@@ -43,9 +43,9 @@ class SheetSample:
     """A sample's rows.
 
     Attributes:
-        line: of its first row, 1-based.
-        reads, mates: files of R1 and R2, lane by lane; no mates: reads without pairs.
-        read_groups: an @RG line for each lane; none: the reads are of BAM or CRAM and keep theirs.
+        line: line number of its first row, 1-based.
+        reads, mates: files of R1 and R2 by lane; no mates: single reads.
+        read_groups: an @RG line for each lane; none: keep those of BAM or CRAM.
         output: path, or None.
     """
 
@@ -67,12 +67,12 @@ class _Row:
 
 
 def read_sheet(path: str) -> tuple[list[SheetSample], list[str]]:
-    """The samples in the order of their first rows, and the names of the columns that mean nothing here.
+    """The samples in the order of their first rows, and the names of unused columns.
 
-    Spaces around fields, empty lines and a byte order mark do not matter, nor do capitals in names of columns.
+    Spaces around fields, empty lines, a byte order mark and the case of column names are ignored.
 
     Raises:
-        InputError: no such table, or one that contradicts itself.
+        InputError: the table cannot be read, or contradicts itself.
     """
     rows = _rows(path)
     header, unused = _header(next(rows, None), path)
@@ -91,7 +91,7 @@ def read_sheet(path: str) -> tuple[list[SheetSample], list[str]]:
 
 
 def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines that hold something, with their numbers."""
+    """Non-empty lines, with their numbers."""
     with InputFile(path) as file:
         data = file.read(_MAX_BYTES)
     try:
@@ -113,7 +113,7 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _header(row: tuple[int, list[str]] | None, path: str) -> tuple[list[str], list[str]]:
-    """What each column is, "" for those that mean nothing, and the names of these.
+    """The columns, "" for unused ones, and the names of the unused ones.
 
     Raises:
         InputError: a column is missing, is there twice, or seems to be misspelt.
@@ -138,7 +138,7 @@ def _header(row: tuple[int, list[str]] | None, path: str) -> tuple[list[str], li
 
 
 def _check(row: _Row, path: str) -> None:
-    """Raise InputError where a row lacks something."""
+    """Raise InputError if a row is incomplete."""
     for column in ("sample", "fastq_1"):
         if not row[column]:
             raise InputError(f"no {column}", path, row.line)
@@ -149,7 +149,7 @@ def _check(row: _Row, path: str) -> None:
 
 
 def _sample(name: str, rows: list[_Row], path: str) -> SheetSample:
-    """Raises InputError where its rows contradict each other."""
+    """Make a sample of its rows; raises InputError if they contradict each other."""
     seen: set[str] = set()
     for row in rows:
         for file in filter(None, (row["fastq_1"], row["fastq_2"])):
@@ -177,7 +177,7 @@ def _sample(name: str, rows: list[_Row], path: str) -> SheetSample:
 
 
 def _read_groups(name: str, rows: list[_Row], path: str) -> Iterator[str]:
-    """Of each lane; none where BAM and CRAM files keep theirs."""
+    """The @RG line of each lane; none if BAM and CRAM files keep theirs."""
     named = any(row["read_group"] or any(row[field] for field in _FIELDS) for row in rows)
     if not named and all(row["fastq_1"].lower().endswith(_ALIGNMENTS) for row in rows):
         return
@@ -199,7 +199,7 @@ def _read_groups(name: str, rows: list[_Row], path: str) -> Iterator[str]:
 
 
 def _check_outputs(samples: list[SheetSample], path: str) -> None:
-    """Raise InputError where two samples are to be written into one file."""
+    """Raise InputError if two samples have one output."""
     taken: dict[str, str] = {}
     for sample in samples:
         if sample.output is not None:

@@ -1,4 +1,4 @@
-"""The life of a chunk of reads in `map`: from text through alignments to records, on the CPU or with a device."""
+"""The stage of `map`: a chunk of reads from text through alignments to records, on the CPU or with a device."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from gpualign import _native
 from gpualign._native import NvcompError
+from gpualign.engine.buffer_pool import BufferPool
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.reused import ReusedMemory
 from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
 from gpualign.index.minimizers import MinimizerIndex
@@ -25,50 +25,46 @@ from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.output import RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
-from gpualign.map.written import Written
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
-
-#: of each large buffer of page-locked memory, as batches in flight want several of them soon
-_LOCKED_AHEAD = 2
 
 Mapped = tuple[Written, MapStatistics]
 
 
 def load_index(device: Device, index: MinimizerIndex) -> None:
-    """Copy to a device what batches will need of an index and its reference."""
+    """Copy an index and its reference to a device."""
     resident_target(device, index)
     resident_text_target(device, index.reference)
 
 
 class Mapping:
-    """What a run does with each chunk; pickles with the index.
+    """Maps chunks; pickles with the index.
 
     Args:
-        far: it may be done on other machines: what can be compressed comes back compressed.
+        remote: runs on other machines: records are compressed before transfer, if they may be.
         unparsed: devices there parse chunks.
     """
 
-    def __init__(self, formatter: RecordFormatter, far: bool = False, unparsed: bool = False) -> None:
+    def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
         self.formatter, self._unparsed = formatter, unparsed
-        self._deflates = far and formatter.layout.deflates_batches
-        self._memory = ReusedMemory()
+        self._deflates = remote and formatter.layout.deflates_batches
+        self._memory = BufferPool()
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
         return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter = self.formatter
-        device.host_memory.ahead = _LOCKED_AHEAD
-        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
+        device.pinned_pool.ahead = tuning.PINNED_AHEAD
+        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
     def on_cpu(self, reads: Reads) -> Mapped:
-        """From text to text."""
+        """Map a chunk on the CPU."""
         before = STEPS.of_thread()
         with STEPS.at("parse"):
             batch = reads.columns()
@@ -77,7 +73,7 @@ class Mapping:
         return self._written(found, statistics, self.formatter.records(found), before)
 
     def on_device(self, reads: Reads, run: Run) -> Mapped:
-        """The same with a device, which also parses the reads and writes their records, where it can and that pays."""
+        """Map a chunk on a device, which also parses reads and formats records if it can and that is faster."""
         before = STEPS.of_thread()
         found = self._map_on_device(reads.counted() if self._unparsed else reads, run)
         found, statistics = self._to_write(found, reads.read_group)
@@ -88,21 +84,21 @@ class Mapping:
         return self._written(found, statistics, self.formatter.records(found), before)
 
     def _map_on_device(self, reads: Reads, run: Run) -> Found:
-        """What the device gave back is in pinned memory: it is not held any longer than this."""
+        """Map on a device. Its results are in pinned memory, which is released on return."""
         pairs = self.formatter.pairs
         paired = pairs is not None
         found: DeviceRecords | DeviceAlignments | None = None
         if reads.texts:
-            found = run(lambda lend: TextMapBatch.of_text(reads, paired, lend))
+            found = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
             if found is not None and found.text is not None and not found.left_count:
                 with STEPS.at("map"):
                     alignments = found.alignments(None, found.text.mates if paired else None, self.map_on_cpu)
                 return Found.in_text(found.text, alignments)
-        # the device cannot read the text, had no memory for all of it at once, or leaves some reads to the CPU
+        # the device cannot parse the text, had too little memory for it, or leaves some reads to the CPU
         with STEPS.at("parse"):
             batch = reads.columns()
         if found is None:
-            found = run(lambda lend: MapBatch.of(batch, paired, lend, pairs))
+            found = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
         with STEPS.at("map"):
             alignments = found.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
         return Found.of(batch, alignments, len(batch) - found.left_count)
@@ -113,7 +109,7 @@ class Mapping:
 
     @STEPS.at("format")
     def _to_write(self, found: Found, lane_group: str | None) -> tuple[Found, MapStatistics]:
-        """What is to be written, and counted."""
+        """The records to write, and the statistics."""
         formatter = self.formatter
         found = formatter.finished(found)
         statistics = statistics_of(found, formatter.pairs)
@@ -121,7 +117,7 @@ class Mapping:
         check_count("reads", len(found), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))
         batch, found = found.batch, formatter.to_write(found, lane_group)
-        # the host has the names of reads that a device parsed only where they are not as SAM allows
+        # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)
         statistics = replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names)
         return found, replace(statistics, long_reads=long_reads, on_gpu=found.on_gpu)
@@ -133,9 +129,9 @@ class Mapping:
         """
         layout = self.formatter.layout
         form = (layout.records == "bam", layout.deflates_batches)
-        written: Written = run(lambda lend: TextBatch.of(found, *form, lend))
+        written: Written = run(lambda allocate: TextBatch.of(found, *form, allocate))
         check_count("records", found.count, written.count)
-        if layout.held:  # sorting copies them
+        if layout.held:  # sorting copies the records
             return written
         with STEPS.at("copy"):
             records = self._memory.make(len(written.records))[: len(written.records)]

@@ -1,4 +1,4 @@
-"""What `map` counts of a run, for its summary line and report."""
+"""Counts of a run of `map`, for its summary and report."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gpualign.map.found import Found
 from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
 from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 
-#: bins of the report's histograms: share of a read's length, bases
+#: bin widths of the report's histograms: share of a read's length, and bases
 ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
-#: quality of both mates of the pairs in the histogram of insert sizes
+#: minimum mapping quality of both mates in the histogram of insert sizes
 _SURE_MAPQ = 20
 
-#: in the order in which an input meets them, on the host and on devices
+#: steps of the timeline in the order of the pipeline, on the host and on devices
 MAP_STEPS: StepNames = (
     ("read", "inflate", "parse", "copy", "map", "format", "mark", "sort", "merge", "deflate", "write"),
     ("copy to device", "inflate", "parse", "map", "format", "deflate", "copy from device"),
 )
-#: those of a batch on a thread, for a sample's report: "map" is, with a GPU, what is left to the CPU
-_OF_BATCH = {
+#: steps of a batch in a host thread, for a sample's report; with a GPU "map" is what is left to the CPU
+_BATCH_STEPS = {
     "parse": ("read", "inflate", "parse"),
     "wait": (WAIT,),
     "map": ("map",),
@@ -35,9 +35,9 @@ _OF_BATCH = {
 
 
 def thread_seconds(before: Seconds) -> NDArray[np.float64]:
-    """Seconds of the calling thread at each of :data:`_OF_BATCH`, since it had those of ``before``."""
+    """Seconds of the calling thread at each step of :data:`_BATCH_STEPS`, since ``before``."""
     now = STEPS.of_thread()
-    return np.array([sum(now.get(n, 0.0) - before.get(n, 0.0) for n in names) for names in _OF_BATCH.values()])
+    return np.array([sum(now.get(n, 0.0) - before.get(n, 0.0) for n in names) for names in _BATCH_STEPS.values()])
 
 
 def _none() -> NDArray[np.int64]:
@@ -46,20 +46,20 @@ def _none() -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class MapStatistics:
-    """Counts; two add up to those of both.
+    """Counts, which can be added.
 
     Attributes:
         bases: of all reads.
-        properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
-        invalid_tags: fields of comments that are no SAM tags, where tags were wanted, or no read group's.
-        invalid_names: names of reads with characters that SAM does not allow.
-        long_reads: reads that a preset of short reads chains as the long ones they are.
-        mapqs: reads by the quality of their primary record, mapped ones.
-        distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
-        error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
-        insert_sizes: pairs that lie as the library's should, both mates with :data:`_SURE_MAPQ`, in bins.
+        properly_paired, secondary, supplementary: records with the flag; of properly_paired only primary ones.
+        invalid_tags: fields of comments to copy that are not valid SAM tags or name an unknown read group.
+        invalid_names: read names with characters that SAM does not allow.
+        long_reads: reads that a preset of short reads maps as long reads.
+        mapqs: mapped reads by mapping quality of the primary record.
+        distances: reads aligned end to end by edit distance; edits and edited_bases are sums over these.
+        error_rates: these reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
+        insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
-        seconds: float64, as :func:`thread_seconds`, summed over threads.
+        seconds: float64, :func:`thread_seconds` summed over threads.
     """
 
     reads: int = 0
@@ -78,7 +78,7 @@ class MapStatistics:
     error_rates: NDArray[np.int64] = field(default_factory=_none)
     insert_sizes: NDArray[np.int64] = field(default_factory=_none)
     on_gpu: int = 0
-    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_OF_BATCH)))
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 
     def __add__(self, other: MapStatistics) -> MapStatistics:
         def total(name: str) -> Any:
@@ -97,7 +97,7 @@ class MapStatistics:
         return float(np.dot(np.arange(len(self.mapqs)), self.mapqs)) / max(1, self.mapped)
 
     def summary(self, library: Library | None) -> str:
-        """One clause for the last line."""
+        """The summary's clause on reads."""
         share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
         text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
         if library is None:
@@ -120,12 +120,12 @@ class MapStatistics:
             "edit_distance_histogram": self.distances.tolist(),
             "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
-            "thread_seconds": {step: round(s, 3) for step, s in zip(_OF_BATCH, self.seconds.tolist(), strict=True)},
+            "thread_seconds": {step: round(s, 3) for step, s in zip(_BATCH_STEPS, self.seconds.tolist(), strict=True)},
         }
 
 
 def statistics_of(found: Found, pairs: PairModel | None) -> MapStatistics:
-    """Those that the reads and records of one batch tell."""
+    """The counts of one batch."""
     mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
         found.alignments.native, found.base_offsets, round(1 / ERROR_RATE_BIN)
     )

@@ -1,4 +1,7 @@
-"""Launch numbers of `map` and what its work costs a core. Swept by the benchmarks."""
+"""Tuning of `map`: batches, launch shapes, initial capacities, and the speed of a core.
+
+Unless a comment names a machine, the history does not record where a number was measured.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,55 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.work import Kernels, Work
 from gpualign.io.sizes import longest_read, symbols_in_files
 
-#: batches in flight on a device: some compute while others end with a few slow reads, and one copies
+#: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
 SLOTS = 4
+#: factor of the batch size on GPUs: each batch ends with a few slow reads, for which the device waits
+DEVICE_BATCH = 4
+#: devices with at least this memory have larger batches and more of them in flight (the six were measured on an H200)
+LARGE_DEVICE, LARGE_DEVICE_BATCH, LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
+#: factor of the batch size for long reads, and minimum number of batches of a small input: a device waits for the
+#: first, and is idle while the last is written
+LONG_READ_BATCH, LONG_READ_PARTS = 8, 16
+#: bases per batch of the Python API for a GPU, and for CPU threads, which share small inputs
+API_BATCH, API_CPU_BATCH = 1 << 22, 1 << 19
+#: large pinned buffers of each size to pin ahead, as several batches in flight soon need them
+PINNED_AHEAD = 2
+
+#: threads that parse each file of pairs
+PARSERS = 4
+#: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
+MAX_INFLATERS, MIN_INFLATERS = 8, 6
+#: samples of up to so many batches are mapped in one thread
+SMALL_SAMPLE_BATCHES = 2
+#: a sample of more than this share of a thread's work is mapped by all threads, as the others would wait for it
+LARGE_SAMPLE_SHARE = 0.25
+
+#: shares of a device's budget: workspaces of the fast path and of the slow path, DP matrices of one pass of chaining,
+#: and states of slow templates
+WORKSPACE_SHARE, SLOW_PATH_SHARE, DP_SHARE, SLOW_STATES_SHARE = 0.1, 0.03, 0.05, 0.05
+#: initial capacity for overflow records: reads per record of a long CIGAR, and secondary alignments per read
+READS_PER_LONG_CIGAR, USUAL_SECONDARY = 32, 2
+#: initial capacity for slow templates: share of the batch, and minimum; and growth of their arenas, which is large so
+#: that a batch of only slow reads needs few rounds
+SLOW_SHARE, MIN_SLOW_TEMPLATES, SLOW_PATH_GROWTH = 1 / 32, 64, 3
+#: growth of the space for records that was too small
+TEXT_GROWTH = 1.25
+#: results that are copied before their size is known, as a multiple of the prediction from the latest batch
+CHAINS_COPIED_AHEAD, TEXT_COPIED_AHEAD = 1.1, 1.02
+#: batches whose parsed reads a device keeps until their records are written
+KEPT_READS = 8
+#: warps per block of the kernels of map_text.cu, and of those of map_fastq.cu that are not scans
+TEXT_WARPS, FASTQ_WARPS = 4, 8
 
 
 @dataclass(frozen=True)
 class MapShape:
-    """How `map` spreads over a device.
+    """Launch shape of `map`.
 
     Attributes:
         words: the longest read has 32 * words bases.
-        warps: warps a block.
-        blocks: blocks that must fit on a multiprocessor, which bounds the registers.
+        warps: warps per block.
+        blocks: blocks that must fit on a multiprocessor, which limits the registers.
     """
 
     words: int
@@ -33,40 +73,40 @@ class MapShape:
 
 
 _MAP = (MapShape(5, 4, 8), MapShape(8, 4, 8), MapShape(12, 4, 5), MapShape(16, 4, 4))
-#: bases of the longest read that the device maps
+#: bases of the longest read that takes the fast path
 MAP_LONGEST = 32 * _MAP[-1].words
 
 
 def map_shape(longest: int) -> MapShape:
-    """For reads of up to ``longest`` bases."""
+    """The shape for reads of up to ``longest`` bases."""
     return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
 
 
-#: of the kernels that map templates thoroughly: warps a block, and blocks a multiprocessor
-THOROUGH_WARPS = 4
-THOROUGH_BLOCKS = 4
+#: warps per block and blocks per multiprocessor of the slow path
+SLOW_PATH_WARPS = 4
+SLOW_PATH_BLOCKS = 4
 
 
-def thorough_defines(long_gaps: bool) -> dict[str, str]:
-    """With one price for gaps or two."""
-    return {"LONG_GAPS": str(int(long_gaps)), "WARPS": str(THOROUGH_WARPS), "BLOCKS": str(THOROUGH_BLOCKS)}
+def slow_path_defines(long_gaps: bool) -> dict[str, str]:
+    """Macros of the slow path; ``long_gaps``: there is a second gap penalty."""
+    return {"LONG_GAPS": str(int(long_gaps)), "WARPS": str(SLOW_PATH_WARPS), "BLOCKS": str(SLOW_PATH_BLOCKS)}
 
 
-#: of the kernels that chain reads: warps a block, and blocks a multiprocessor
+#: warps per block and blocks per multiprocessor of the chaining kernels
 CHAIN_WARPS = 4
 CHAIN_BLOCKS = 8
 
 
 @dataclass(frozen=True)
 class AlignPass:
-    """A pass over the dynamic programs of a batch that none before it has done.
+    """A pass over the DP matrices of a batch that earlier passes have left.
 
     Attributes:
-        kernel: of map_chains.cu.
-        minimum, maximum: it takes those of more and of up to so many bytes, as a warp needs them.
-        memory: bytes of workspace of each that run at the same time: of a warp, or of a block.
-        warps: of a block that works on one together; 1: each warp works on its own.
-        at_once: how many run at the same time on each multiprocessor.
+        kernel: kernel of map_chains.cu.
+        minimum, maximum: it takes matrices of more than ``minimum`` and up to ``maximum`` bytes.
+        memory: bytes of workspace of a warp or block.
+        warps: warps of a block that share a matrix; 1: each warp has its own.
+        at_once: matrices in progress per multiprocessor.
     """
 
     kernel: str
@@ -77,7 +117,7 @@ class AlignPass:
     at_once: float
 
 
-#: lanes of a block that align a stretch together, and of one for the largest
+#: lanes of a block that shares a segment, and for the largest segments
 WIDE_LANES, WIDEST_LANES = 128, 512
 _SMALL, _MIDDLE, _LARGE, _LARGEST = 1 << 15, 1 << 18, 1 << 22, 80 << 20
 ALIGN_PASSES = (
@@ -88,7 +128,7 @@ ALIGN_PASSES = (
     AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 4.0),
     AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
 )
-#: of short reads, most of which are ends of chains in repeats
+#: passes of short reads, whose matrices are mostly ends of chains in repeats
 SHORT_PASSES = (
     AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 24.0),
     AlignPass("align_segments", 0, _MIDDLE, _MIDDLE, 1, 16.0),
@@ -97,31 +137,31 @@ SHORT_PASSES = (
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:
-    """Of the kernels that map by chaining, with one price for gaps or two."""
+    """Macros of the chaining kernels; ``long_gaps``: there is a second gap penalty."""
     lanes = {"WIDE_LANES": str(WIDE_LANES), "WIDEST_LANES": str(WIDEST_LANES)}
     return {"LONG_GAPS": str(int(long_gaps)), **lanes}
 
 
 def text_defines(bam: bool) -> dict[str, str]:
-    """Of the kernels that write records, as SAM lines or BAM's bytes."""
+    """Macros of the kernels that format records."""
     return {"FORM": "BamForm" if bam else "SamForm"}
 
 
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
-    *(("map_slow_path", thorough_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_slow_path", slow_path_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
     ("map_fastq", {}),
     ("bgzf", {}),
 )
 
-#: a core's rate is of bases of reads
+#: core_rate is in bases of reads per second
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
 def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf") -> Work:
-    """The work on files of reads, which are mapped by chaining or not and written as "sam", "bam" or "paf"."""
+    """The work of mapping files of reads, by chaining or not, to records in the form "sam", "bam" or "paf"."""
     work, longest = Work.of(KERNELS, symbols_in_files(*reads, *mates)), longest_read(reads[0])
     writing: tuple[Variant, ...] = (
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
@@ -131,6 +171,6 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
-    thorough = (("map_slow_path", thorough_defines(False)), ("map_chains", chain_defines(False)))
-    modules = (("map", map_shape(longest).defines), *thorough, *writing, *parsing)
+    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
+    modules = (("map", map_shape(longest).defines), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

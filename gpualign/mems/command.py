@@ -58,7 +58,7 @@ class _EitherDash(click.Command):
     "-n",
     "only_acgt",
     is_flag=True,
-    help="Match only a, c, g and t. This is always so; -n silences the warning about it.",
+    help="Match only a, c, g and t. This is always done; -n silences the warning about it.",
 )
 @click.option("-F", "four_columns", is_flag=True, help="Write four columns even if there is only one reference record.")
 @click.option("-L", "lengths", is_flag=True, help="Write the length of the query in its header line.")
@@ -73,7 +73,7 @@ class _EitherDash(click.Command):
 )
 @click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
 @click.option(
-    "-dotplot", "--dotplot", metavar="FILE", help="Draw a dot plot of the 20,000 longest matches, too: .png or .svg."
+    "-dotplot", "--dotplot", metavar="FILE", help="Also draw a dot plot of the 20,000 longest matches: .png or .svg."
 )
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
 @click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)

@@ -208,8 +208,8 @@ class Search:
 
     @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
-        """As :meth:`match`, but the matches themselves, with ``maximum`` those whose string occurs at most so often in
-        the reference; with a suffix array always those that are unique in it.
+        """Like :meth:`match`, but the matches themselves. ``maximum``: only those whose string occurs at most so often
+        in the reference; with a suffix array always only unique ones.
         """
         columns, reached = _native.find_mems(
             self.native,

@@ -280,7 +280,7 @@ class MemsKernel:
         """The matches in order, in pinned memory that the slot no longer uses. Waits for the device."""
         columns = slot.download(name, (len(Columns._fields), count), np.uint32)
         slot.finish()
-        slot.part_with(name)
+        slot.detach_pinned(name)
         return Columns(*columns)
 
     def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:

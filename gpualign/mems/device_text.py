@@ -53,7 +53,7 @@ class LinePrinter:
         slot.launch(self._write, blocks, _THREADS, changed(lines, offsets=int(offsets), out=int(out)))
         text = slot.download("lines", size, np.uint8)
         slot.finish()
-        slot.part_with("lines")
+        slot.detach_pinned("lines")
         slot.step = "kernel"
         return Printed(text, int(lines["headers"]), None)
 

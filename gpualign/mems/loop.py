@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.cuda import lender_of
+from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
 from gpualign.index.suffix_array import SuffixArray
@@ -199,7 +199,7 @@ class Run:
             yield item if isinstance(item, Piece) else None, found.size, found.parts
 
     def _staged(self, text: QueryText) -> QueryText:
-        return text.staged(lender_of(self.backend.devices), self._printing)
+        return text.staged(pinned_allocator(self.backend.devices), self._printing)
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord
 from gpualign.io.reads import ReadSource
 from gpualign.io.text import StoredText
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
@@ -76,7 +76,7 @@ class QueryText:
         """Further input of a device that prints matches: names, where they begin, and where records do."""
         return self.pinned_records or (self.names, self.name_offsets, self.text.begins)
 
-    def staged(self, lend: Lend, printed: bool) -> QueryText:
+    def staged(self, allocate: Allocate, printed: bool) -> QueryText:
         """The input of a device in pinned memory, so that the device's thread copies nothing.
 
         Args:
@@ -84,8 +84,8 @@ class QueryText:
         """
         return replace(
             self,
-            pinned=tuple(in_lent_memory(array, lend) for array in self.packed),
-            pinned_records=tuple(in_lent_memory(array, lend) for array in self.records_printed) if printed else None,
+            pinned=tuple(pinned_copy(array, allocate) for array in self.packed),
+            pinned_records=tuple(pinned_copy(array, allocate) for array in self.records_printed) if printed else None,
         )
 
     @property
@@ -173,17 +173,15 @@ class QueryFiles:
         paths: "-" is standard input.
         strands: as for :func:`pack_batch`.
         deferred: tells whether texts are, likewise.
-        far: as for :class:`ReadSource`.
+        remote: as for :class:`ReadSource`.
         batch_bases: tells how many bases a batch should have, about.
-        by_parser: tells of a path whether whoever parses its records reads them from the file.
     """
 
     paths: Sequence[str]
     strands: int
     batch_bases: Callable[[], int]
-    by_parser: Callable[[str], bool]
     deferred: Callable[[], bool] = lambda: False
-    far: bool = False
+    remote: bool = False
 
     def batches(self) -> Generator[Batch, None, None]:
         """The records in batches; those larger than a batch are packed.
@@ -192,7 +190,7 @@ class QueryFiles:
             InputError: a file cannot be read.
         """
         for path in self.paths:
-            with ReadSource(path, by_parser=self.by_parser(path), far=self.far) as source:
+            with ReadSource(path, remote=self.remote) as source:
                 maximum = self.batch_bases()
                 for item in source.items(maximum):
                     if isinstance(item, LongRecord):

@@ -101,8 +101,7 @@ def _batches(
         queries,
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
-        by_parser=opening.workers_see,
-        far=opening.far,
+        remote=opening.remote,
         deferred=lambda: options.cluster is not None or opening.on_gpu(),
     )
     return batches_ahead(files, lambda: options.cluster is None and opening.on_gpu(), options.threads)

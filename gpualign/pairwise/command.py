@@ -49,7 +49,7 @@ _PENALTY = _Penalty()
     "--pairs", metavar="FILE", help="Align only the pairs listed in FILE (names of query and target on a line)."
 )
 @click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
-@click.option("--self", "include_self", is_flag=True, help="With one file: align each sequence with itself, too.")
+@click.option("--self", "include_self", is_flag=True, help="With one file: also align each sequence with itself.")
 @option_of(
     PairwiseParams, "--mode", type=click.Choice(MODES), help="End to end, with free ends, or the best-scoring segments."
 )
@@ -61,7 +61,7 @@ _PENALTY = _Penalty()
 )
 @click.option("--match", type=int, help=f"Score of equal nucleotides.  [default: {_default('match')}]")
 @click.option("--mismatch", type=int, help=f"Score of different nucleotides.  [default: {_default('mismatch')}]")
-@click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
+@click.option("--matrix", metavar="NAME", help="Substitution matrix: BLOSUM62, PAM250, NUC.4.4, … or a file.")
 @click.option(
     "--gapopen",
     type=_PENALTY,
@@ -103,7 +103,7 @@ _PENALTY = _Penalty()
     type=click.Choice(MATRIX_VALUES),
     help="What --matrix-out prints; distance is 1 - identity.",
 )
-@click.option("--plot", metavar="FILE", help="Draw a heat map of the identities, too: .png or .svg.")
+@click.option("--plot", metavar="FILE", help="Also draw a heat map of the identities: .png or .svg.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--top", type=int, metavar="N", help="Search: write the N best targets of each query, best first.")
 @click.option("--evalue", type=float, metavar="FLOAT", help="Search: only local alignments of at most this E-value.")
@@ -114,7 +114,7 @@ _PENALTY = _Penalty()
 @click.option("--max-gaps", type=int, metavar="K", help="Allow at most K gaps, of any length, in an alignment.")
 @click.option("--free-start", is_flag=True, help="With --max-gaps: start anywhere in the target.")
 @click.option("--best", is_flag=True, help="With --max-gaps: write only the best target of each query.")
-@click.option("--resume", metavar="DIR", help="Keep finished tiles in DIR, and continue from those that are there.")
+@click.option("--resume", metavar="DIR", help="Save finished tiles in DIR, and resume from those already there.")
 @click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment matrices.")
 @click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
 @table_option
@@ -127,7 +127,7 @@ def command(**values: Any) -> None:
     ambiguity code never matches.
 
     Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
-    left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as the inside.
+    left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as inner gaps.
 
     With --top, --evalue, --min-bits or --min-score, B.fa is a database to search: FASTA of any size, or a file of
     `gpualign makedb`. Each query's hits come best first, equal scores in input order, with E-values and bit scores

@@ -1,7 +1,7 @@
 """Depth of coverage of a sorted run, in mosdepth's formats or as bedGraph.
 
-Counted as mosdepth counts by default: unmapped, secondary, duplicate and failed records are left out, deletions and
-skipped bases are not covered, and what both mates of a proper pair cover counts once.
+Counts like mosdepth's default: without unmapped, secondary, duplicate and failed records; deletions and skipped bases
+are not covered, and bases covered by both mates of a proper pair count once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gpualign.io.output_file import OutputFile, open_output
 
 _BEDGRAPH = (".bedgraph", ".bdg", ".bg", ".bed")
 _SUMMARY, _DISTRIBUTION, _THRESHOLDS = ".mosdepth.summary.txt", ".mosdepth.global.dist.txt", ".thresholds.bed.gz"
-#: depths of which the thresholds file says how many positions have them
+#: depths in the thresholds file
 THRESHOLDS = (1, 5, 10, 20, 30, 50, 100)
-#: as mosdepth does: greater depths that no position has are left out of the distribution, and so are tiny shares
+#: like mosdepth, the distribution omits empty depths beyond this one, and tiny shares
 _ALL_DEPTHS_TO = 300
 _MIN_SHARE = 8e-5
 
 
 def coverage_paths(path: str) -> tuple[str, ...]:
-    """Files of ``--coverage path``: bedGraph if the name says so, else three of mosdepth's with it as prefix."""
+    """Files of ``--coverage path``: bedGraph by its extension, else mosdepth's three files with this prefix."""
     if is_bedgraph(path):
         return (path,)
     prefix = path.removesuffix(_SUMMARY)
@@ -34,13 +34,13 @@ def coverage_paths(path: str) -> tuple[str, ...]:
 
 
 def is_bedgraph(path: str) -> bool:
-    """Whether a name ends as those of bedGraph files do, compressed or not."""
+    """Whether a name has an extension of bedGraph, compressed or not."""
     name = path.lower()
     return name.removesuffix(".gz").removesuffix(".bgz").endswith(_BEDGRAPH)
 
 
 class ContigDepths(NamedTuple):
-    """Of a contig, or of several.
+    """Depths of a contig, or of several.
 
     Attributes:
         bases: sum of the depths of all positions.
@@ -74,7 +74,7 @@ class Coverage:
     """Counts the depth of sorted records: :meth:`add` for the :meth:`changes` of all in order, then :meth:`finish`.
 
     Args:
-        bedgraph: whether lines of bedGraph are wanted.
+        bedgraph: make lines of bedGraph.
     """
 
     def __init__(self, names: Sequence[str], lengths: Sequence[int], bedgraph: bool) -> None:
@@ -90,7 +90,7 @@ class Coverage:
         return self._counter.changes(records)
 
     def add(self, changes: Any) -> NDArray[np.uint8]:
-        """Take those of the next records and give lines of bedGraph, where they are wanted.
+        """Add the changes of the next records; returns lines of bedGraph, if asked for.
 
         Raises:
             ValueError: the records are not sorted by coordinate.
@@ -102,11 +102,11 @@ class Coverage:
         return self._counter.finish()
 
     def contigs(self) -> list[ContigDepths]:
-        """Those that have records, after :meth:`finish`."""
+        """Depths of contigs with records, after :meth:`finish`."""
         return [ContigDepths(self._names[row[0]], *row[1:]) for row in self._counter.contigs()]
 
     def total(self) -> ContigDepths:
-        """Of all contigs that have records."""
+        """Depths of all contigs with records together."""
         contigs = self.contigs()
         depths = np.zeros(max((len(contig.depths) for contig in contigs), default=0), np.int64)
         for contig in contigs:
@@ -115,7 +115,7 @@ class Coverage:
         return ContigDepths("total", bases, maximum, depths)
 
     def report(self) -> dict[str, float]:
-        """Fields of the JSON report, of all contigs: those without records are not covered."""
+        """Fields of the JSON report, over all contigs."""
         total, positions = self.total(), sum(self._lengths)
         return {
             "bases": total.bases,
@@ -158,17 +158,17 @@ def _distribution(contig: ContigDepths) -> Iterator[str]:
 
 
 class CoverageWriter:
-    """Writes the coverage of sorted records as they come. Use :func:`open_coverage`.
+    """Writes the coverage of sorted records. Use :func:`open_coverage`.
 
     Attributes:
-        coverage: what was counted; its report is whole at the end.
+        coverage: the counts, complete at the end.
     """
 
     def __init__(self, coverage: Coverage, outputs: Sequence[OutputFile], bedgraph: bool) -> None:
         self.coverage, self._outputs, self._bedgraph = coverage, outputs, bedgraph
 
     def add(self, changes: Any) -> None:
-        """Take what :meth:`Coverage.changes` made of the next records."""
+        """Add the :meth:`Coverage.changes` of the next records."""
         self._write(self.coverage.add(changes))
 
     def _write(self, lines: NDArray[np.uint8]) -> None:
@@ -176,7 +176,7 @@ class CoverageWriter:
             self._outputs[0].write(lines.data)
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the rest."""
         self._write(self.coverage.finish())
         if self._bedgraph:
             return
@@ -189,10 +189,10 @@ class CoverageWriter:
 def open_coverage(
     path: str, names: Sequence[str], lengths: Sequence[int], threads: int = 1
 ) -> Iterator[CoverageWriter]:
-    """The coverage of a run; its files are whole once the block ends, and absent if it ends with an exception.
+    """Open the coverage files of a run; they are whole, or absent if the context ends with an exception.
 
     Args:
-        threads: that compress.
+        threads: threads that compress.
 
     Raises:
         GpualignError: a file cannot be written.

@@ -1,7 +1,7 @@
 """Duplicates of a run: what is asked for, how they are found, and their counts as Picard reports them.
 
-The rules are Picard's (MarkDuplicates on reads grouped by name); docs/formats.md lists them, and what samtools does
-otherwise.
+The rules are Picard's (MarkDuplicates on reads grouped by name); docs/formats.md lists them and the differences of
+samtools.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gpualign.io.alignment import in_ascii
 from gpualign.io.record_sorter import Marks, TemplateNumbers
 from gpualign.streaming.timeline import STEPS
 
-#: what Picard calls the library of reads whose read group names none
+#: Picard's name of the library of reads whose read group has none
 UNKNOWN_LIBRARY = "Unknown Library"
-#: beyond it a sum of two coordinates would not fit the native code's numbers
+#: limit for which a sum of two coordinates fits the native code's integers
 _MAX_DISTANCE = 1 << 20
 _MAX_UMI_DISTANCE = 5
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]")
-#: multiples of the sequencing that Picard's histogram foresees
+#: largest multiple of the sequencing in Picard's histogram
 _MAX_MULTIPLE = 100
 _BISECTIONS = 40
 
@@ -37,7 +37,7 @@ BatchEnds = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], int
 
 @dataclass(frozen=True)
 class DuplicateMarking:
-    """How duplicates are found, and what becomes of them.
+    """Parameters of duplicate marking.
 
     Attributes:
         remove: leave them out instead of marking them.
@@ -125,10 +125,10 @@ class Libraries(NamedTuple):
     """The libraries of a run.
 
     Attributes:
-        names: of all of them; the last is :data:`UNKNOWN_LIBRARY`.
-        read_groups: IDs, where there are several: the records then say to which they belong.
-        indices: of their libraries in ``names``.
-        default: that of records of none of ``read_groups``.
+        names: names of the libraries; the last is :data:`UNKNOWN_LIBRARY`.
+        read_groups: IDs, if there are several, which the records then name.
+        indices: for each read group, the index of its library in ``names``.
+        default: index of the library of other records.
     """
 
     names: tuple[str, ...]
@@ -138,7 +138,7 @@ class Libraries(NamedTuple):
 
     @classmethod
     def of(cls, header_lines: Iterable[str]) -> Libraries:
-        """Those of the @RG lines of a SAM header."""
+        """The libraries of a SAM header's @RG lines."""
         groups = {}
         for line in header_lines:
             if line.startswith("@RG\t"):
@@ -197,7 +197,7 @@ class Duplicates:
 
 
 class LibraryMetrics(NamedTuple):
-    """Counts of a library, as Picard's DuplicationMetrics; duplicates are counted among the first two."""
+    """Counts of a library, like Picard's DuplicationMetrics; the first two include duplicates."""
 
     library: str
     unpaired_reads: int
@@ -225,12 +225,12 @@ class LibraryMetrics(NamedTuple):
 
     @property
     def duplicates(self) -> int:
-        """Those that are duplicates."""
+        """Mapped reads that are duplicates."""
         return self.unpaired_duplicates + 2 * self.pair_duplicates
 
     @property
     def library_size(self) -> int | None:
-        """Molecules in the library by the pairs that are not optical duplicates; None where no pair is a duplicate."""
+        """Estimated molecules in the library, without optical duplicates; None if no pair is a duplicate."""
         return estimated_library_size(
             self.read_pairs - self.optical_pair_duplicates, self.read_pairs - self.pair_duplicates
         )
@@ -244,10 +244,10 @@ class DuplicateMetrics(NamedTuple):
     """Counts of a run.
 
     Attributes:
-        libraries: in the header's order; :data:`UNKNOWN_LIBRARY` last, where a read group or a read needs it.
-        set_sizes: sets of equal pairs by size: all, of optical duplicates (with the pair that they are copies of), all
-            but the optical duplicates.
-        without_barcode: templates with a mapped read and no barcode, or not all of several; None: none is asked for.
+        libraries: in the header's order, with :data:`UNKNOWN_LIBRARY` last if a read needs it.
+        set_sizes: number of sets of equal pairs by size: all; optical duplicates with their original; all without
+            optical duplicates.
+        without_barcode: templates with a mapped read that lack a barcode; None: barcodes are not used.
     """
 
     libraries: tuple[LibraryMetrics, ...]
@@ -268,7 +268,7 @@ class DuplicateMetrics(NamedTuple):
         }
 
     def text(self, command_line: str) -> str:
-        """A metrics file as Picard's MarkDuplicates writes it, without the time."""
+        """A metrics file like that of Picard's MarkDuplicates, without the time."""
         lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {' '.join(in_ascii(command_line).split())}", ""]
         lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
         lines += ["\t".join(_row(library)) for library in self.libraries]
@@ -276,7 +276,7 @@ class DuplicateMetrics(NamedTuple):
         return "\n".join([*lines, "", *histogram, *([""] if histogram else []), ""])
 
     def _histogram(self) -> list[str]:
-        """Sets by size, and for one library what more sequencing would yield; no lines where there is nothing."""
+        """Sets by size and, for a single library, the yield of more sequencing; no lines if both are empty."""
         size = self.libraries[0].library_size if len(self.libraries) == 1 else None
         sizes = sorted({*self.set_sizes[0], *self.set_sizes[1], *self.set_sizes[2]})
         columns = ["set_size", "all_sets", "optical_sets", "non_optical_sets"]
@@ -314,7 +314,7 @@ def _row(library: LibraryMetrics) -> list[str]:
 
 
 def _number(value: float, min_decimals: int = 0) -> str:
-    """With at most six decimals, as Java's DecimalFormat("0.######") has it."""
+    """A number with at most six decimals, like Java's DecimalFormat("0.######")."""
     text = f"{value:.6f}".rstrip("0").rstrip(".")
     return text if "." in text or not min_decimals else text + "." + "0" * min_decimals
 
@@ -323,7 +323,7 @@ def estimated_library_size(pairs: int, unique_pairs: int) -> int | None:
     """The number of molecules X of which ``pairs`` drawn with replacement are ``unique_pairs`` different ones, by the
     Lander-Waterman equation C / X = 1 - exp(-N / X) and Picard's bisection (DuplicationMetrics.estimateLibrarySize).
 
-    None where there is no duplicate, or no pair.
+    None if there is no duplicate, or no pair.
     """
     if pairs <= 0 or unique_pairs >= pairs:
         return None
@@ -347,6 +347,6 @@ def estimated_library_size(pairs: int, unique_pairs: int) -> int | None:
 
 
 def _yield(library: LibraryMetrics, size: int, multiple: int) -> float:
-    """Different pairs that so many times the sequencing would find, as a multiple of those found."""
+    """Expected distinct pairs at ``multiple`` times the sequencing, as a multiple of those found."""
     unique = library.read_pairs - library.pair_duplicates
     return size * (1 - math.exp(-multiple * library.read_pairs / size)) / unique

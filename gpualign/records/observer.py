@@ -17,7 +17,7 @@ from gpualign.streaming.timeline import STEPS
 
 
 class RecordObserver:
-    """Looks at records as they come, and as they are written. Use :func:`observing`.
+    """Finds duplicates and counts coverage (see :class:`Observer`). Use :func:`observing`.
 
     Args:
         coverage: counts depths; None: nothing does.
@@ -25,8 +25,8 @@ class RecordObserver:
         templates: as for :meth:`DuplicateMarking.ends`.
 
     Attributes:
-        take: what is taken of each batch's records to find duplicates, by any thread; pickles. None: nothing is.
-        report: fields of the JSON report, once all is written.
+        take: records of a batch -> what marking needs of them; for any thread, pickles. None: no marking.
+        report: fields of the JSON report, complete at the end.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class RecordObserver:
             return self._duplicates.marks(self._threads)
 
     @STEPS.at("merge")
-    def look(self, records: Records) -> Any:
+    def measure(self, records: Records) -> Any:
         return None if self._coverage is None else self._coverage.coverage.changes(records)
 
-    def see(self, looked: Any) -> None:
+    def count(self, measured: Any) -> None:
         if self._coverage is not None:
-            self._coverage.add(looked)
+            self._coverage.add(measured)
 
     def finish(self, metrics: str | None, command_line: str) -> None:
-        """Write the metrics, where a path is given for them, and make the report.
+        """Write the metrics to a path, if there is one, and make the report.
 
         Raises:
             GpualignError: they cannot be written.
@@ -89,7 +89,7 @@ def observing(
     threads: int,
     templates: TemplateNumbers = "flags",
 ) -> Iterator[RecordObserver]:
-    """An observer for a run's output, which is written in this context; then what was learned is written, too.
+    """An observer for the output that is written in this context; at its end, metrics and coverage are written.
 
     Args:
         coverage_path, metrics: files; None: not wanted.
@@ -116,7 +116,7 @@ def warn_of_barcodes(fields: dict[str, Any], warn: Callable[[str], None]) -> Non
 
 
 def duplicates_summary(fields: dict[str, Any]) -> str:
-    """A clause for the end of the last line."""
+    """The summary's clause on duplicates."""
     if "duplicates" not in fields:
         return ""
     found = fields["duplicates"]

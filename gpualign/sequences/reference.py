@@ -68,13 +68,13 @@ class Reference:
         return _native.reference_sequence(self.native, begin, end)
 
     @property
-    def known_words(self) -> int:
-        """Words of :meth:`known_bits`."""
+    def mask_words(self) -> int:
+        """Words of :meth:`acgt_mask`."""
         return self.bases // 32 + 2
 
-    def known_bits(self) -> NDArray[np.uint32]:
+    def acgt_mask(self) -> NDArray[np.uint32]:
         """uint32 (bases // 32 + 2,): bit i % 32 of word i // 32 is set where base i is A, C, G or T."""
-        known = np.empty(self.known_words, np.uint32)
+        known = np.empty(self.mask_words, np.uint32)
         _native.fill_known_bits(self.native, 0, known)
         return known
 

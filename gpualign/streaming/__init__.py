@@ -1,1 +1,1 @@
-"""The ordered loop of every command, and what its threads do while they wait."""
+"""The loop that keeps input order, prefetching, and the timeline of threads and devices."""

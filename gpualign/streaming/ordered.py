@@ -1,7 +1,7 @@
-"""Ordered streaming: a reader in the calling thread, workers, and a consumer that sees results in input order.
+"""Ordered streaming: the calling thread reads, workers compute, and results come out in input order.
 
-``run_ordered`` is the one loop of every command. It knows nothing of what it moves. With one worker it is a plain
-loop; with more, the native code releases the GIL, so threads are enough and nothing is pickled.
+Every command runs through ``run_ordered``, which knows nothing about the items. With one worker it is a plain loop.
+With more it uses threads: the native code releases the GIL, so nothing has to be pickled.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 def run_ordered(
     items: Iterable[Item], work: Callable[[Item], Result], workers: int, stop: Callable[[], object] | None = None
 ) -> Generator[Result, None, None]:
-    """Yield ``work(item)`` in the order of ``items``, each as soon as it is there; at most 2 * workers are in flight.
+    """Yield ``work(item)`` in the order of ``items``, each as soon as it is ready; at most 2 * workers are in flight.
 
-    An exception from ``items`` or ``work`` reaches the caller in the order of the items; items after it are
-    dropped. ``stop`` is called then, for work that takes long to be given up.
+    An exception from ``items`` or ``work`` reaches the caller at its item's turn, and later items are dropped. Then
+    ``stop`` is called, so that it can cut long work short.
     """
     if workers <= 1:
         yield from map(work, items)

@@ -1,4 +1,4 @@
-"""An iterator whose next items are made while the last one is used."""
+"""An iterator that computes its next items while the caller uses the current one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ Item = TypeVar("Item")
 
 
 class Prefetch(Generic[Item]):
-    """Items in order, the first of which are made from now on in a thread of its own, and each of the others as soon as
-    one before it is taken. Close it, which waits for the item in flight.
+    """Advances an iterator in a thread and yields its items in order.
+
+    The thread starts at once and stays ``ahead`` items ahead of the caller. :meth:`close` waits for the item in flight.
 
     Args:
-        items: are advanced in the thread, and closed if they can be; what they raise comes in order.
-        ahead: items that are made before they are asked for.
+        items: advanced only in the thread, and closed at the end if it is a generator; its exceptions come in order.
+        ahead: number of items computed in advance.
     """
 
     def __init__(self, items: Iterator[Item], ahead: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""A semaphore for scarce resources: threads whose item has begun go before those that would begin one."""
+"""A semaphore that prefers threads whose item is already in progress to threads that would begin a new one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 
 class PrioritySemaphore:
-    """A semaphore with two queues.
+    """A semaphore with two queues, one of which goes first.
 
     Args:
-        most: threads that hold it at a time.
+        most: the number of threads that can hold it at a time.
     """
 
     def __init__(self, most: int) -> None:
@@ -23,7 +23,7 @@ class PrioritySemaphore:
 
     @property
     def all_taken(self) -> bool:
-        """Whether who comes now would wait."""
+        """Whether a thread that acquires it now has to wait."""
         return self._free == 0
 
     @contextmanager
@@ -31,7 +31,7 @@ class PrioritySemaphore:
         """Acquire the semaphore, and release it at the end.
 
         Args:
-            ahead: before all threads that are not.
+            ahead: wait in the queue that goes first.
         """
         with self._changing:
             gate = None if self._free else threading.Lock()
@@ -41,7 +41,7 @@ class PrioritySemaphore:
                 gate.acquire()
                 (self._ahead if ahead else self._others).append(gate)
         if gate is not None:
-            gate.acquire()  # opened by the thread that releases the semaphore
+            gate.acquire()  # until the thread that releases the semaphore opens it
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Who did what when: steps of the host's threads, kernels and copies of devices, and which copies cost time."""
+"""The timeline of a run: steps of host threads, kernels and copies of devices, and which copies were not hidden."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Interval = tuple[float, float]
-#: of each step
+#: seconds by step
 Seconds = dict[str, float]
-#: names of steps, of the host and of devices
+#: names of the host's steps and of the devices' steps
 StepNames = tuple[Sequence[str], Sequence[str]]
-#: in the order in which an input meets them
+#: the default steps, in the order in which a batch goes through them
 STEPS_OF_RUN: StepNames = (
     ("read", "inflate", "parse", "copy", "compute", "format", "deflate", "write"),
     ("copy to device", "kernel", "copy from device"),
 )
-#: at this step a thread waits for a device
+#: the step in which a thread waits for a device
 WAIT = "wait"
-#: of steps that one thread does at a time
+#: steps that only one thread performs at a time
 _ALONE = ("write",)
-#: intervals that may be kept without summing up; of the host's work, those that wait for a device to look at them
+#: the number of a device's intervals kept before they are folded into sums, and of host intervals kept for a device
 _MAX_KEPT, _MAX_NOTED = 1024, 1 << 17
 
 
@@ -35,15 +35,15 @@ class DeviceTimeline:
     Attributes:
         bytes_to_device: bytes copied to the device.
         bytes_from_device: bytes copied from it.
-        origin: when the device's clock was 0, on the host's (``time.perf_counter``).
-        load_s: time in which what stays on the device was copied there, before the first kernel needs it.
-        wait_s: time in which the device's thread had nothing to do but wait for the device.
-        items: batches done.
-        host_work: intervals, on the host's clock, in which one of its threads was at a step; from any thread.
-        steps: time in which at least one kernel or copy ran, by what it was for.
-        kernel_s, copy_s: time in which at least one kernel, or copy, ran.
+        origin: the zero of the device's clock, on the host's clock (``time.perf_counter``).
+        load_s: time to copy what stays on the device (an index, a query), before the first kernel.
+        wait_s: time in which the device's thread only waited for the device.
+        items: number of batches done.
+        host_work: intervals, on the host's clock, in which a host thread was in a step; any thread may append.
+        steps: time in which at least one kernel or copy ran, by step.
+        kernel_s, copy_s: time in which at least one kernel ran; the same for copies.
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
-        exposed_copy_s: the part in which no kernel ran and the host had no work.
+        exposed_copy_s: the part of ``copy_s`` in which no kernel ran and no host thread worked.
     """
 
     bytes_to_device: int = 0
@@ -65,24 +65,24 @@ class DeviceTimeline:
     _fold_above: int = _MAX_KEPT
 
     def add(self, kind: str, start: float, end: float, step: str | None = None) -> None:
-        """Note an interval of kind "kernel" or "copy", on the device's clock; ``step``: what it was for."""
+        """Add an interval of kind "kernel" or "copy", on the device's clock; ``step``: the step it belongs to."""
         interval = self.origin + start, self.origin + end
         self._kept.setdefault((kind, step or kind), []).append(interval)
         self._first = interval[0] if self._first is None else min(self._first, interval[0])
         self._last = max(self._last, interval[1])
-        # a batch meets only its neighbours in time: keep the last two seconds' intervals, sum up the rest
+        # only batches close in time overlap: keep the intervals of the last two seconds and fold the others
         if self.count > self._fold_above:
             self.fold(until=self._last - 2.0)
-            # many short batches: to sum up takes as long as there are intervals, so not with each of them
+            # folding takes time linear in the kept intervals: with many short batches, wait until they have doubled
             self._fold_above = _MAX_KEPT + 2 * self.count
 
     @property
     def count(self) -> int:
-        """Intervals that are not summed up."""
+        """The number of intervals not yet folded."""
         return sum(map(len, self._kept.values())) + len(self._worked) + len(self.host_work)
 
     def fold(self, until: float = float("inf")) -> None:
-        """Sum up what happened before ``until``; intervals across it are cut there."""
+        """Fold all time before ``until`` into the sums; an interval that crosses it is split."""
         self._worked += [self.host_work.popleft() for _ in range(len(self.host_work))] + STEPS.at_work()
         worked, self._worked = cut(union(self._worked), until)
         found: dict[str, list[Interval]] = {"kernel": [], "copy": []}
@@ -116,7 +116,7 @@ class DeviceTimeline:
 
 @dataclass
 class _Thread:
-    """The steps at which a thread is, the innermost last; since when; its seconds by step."""
+    """A thread's nested steps, the innermost last; the start of the current interval; its seconds by step."""
 
     at: list[str] = field(default_factory=list)
     since: float = 0.0
@@ -130,10 +130,12 @@ class _Local(threading.local):
 
 
 class Timeline:
-    """What the process's threads do; within another step a step takes its time from that. No thread waits for another.
+    """Time of the process's threads by step. A nested step's time does not count for the outer step.
+
+    There is no lock: each thread writes only its own times.
 
     Attributes:
-        devices: are told when a thread was at a step.
+        devices: timelines that record the host's work.
     """
 
     def __init__(self) -> None:
@@ -143,7 +145,7 @@ class Timeline:
 
     @contextlib.contextmanager
     def at(self, step: str) -> Iterator[None]:
-        """The calling thread is at this step."""
+        """Count the time of a ``with`` block as this step of the calling thread."""
         thread = self._local.thread
         self._turn(thread)
         thread.at.append(step)
@@ -164,23 +166,23 @@ class Timeline:
         thread.since = now
 
     def took(self, step: str, seconds: float) -> None:
-        """So much of what the calling thread is at was this step."""
+        """Move seconds from the calling thread's current step to this one, which native code has measured."""
         thread = self._local.thread
         thread.seconds[step] = thread.seconds.get(step, 0.0) + seconds
         if thread.at:
             thread.seconds[thread.at[-1]] = thread.seconds.get(thread.at[-1], 0.0) - seconds
 
     def at_work(self) -> list[Interval]:
-        """The time of steps that have not ended."""
+        """Intervals of the steps that have not ended, up to now."""
         now = time.perf_counter()
         return [(thread.since, now) for thread in tuple(self._threads) if thread.at[-1:] not in ([], [WAIT])]
 
     def of_thread(self) -> Seconds:
-        """Of the calling thread."""
+        """The calling thread's seconds by step."""
         return dict(self._local.thread.seconds)
 
     def since(self, before: Seconds | None = None) -> Seconds:
-        """Of all threads, less what there was before."""
+        """Seconds of all threads by step, minus ``before``."""
         found: Seconds = {}
         for thread in tuple(self._threads):
             for step, seconds in tuple(thread.seconds.items()):
@@ -188,12 +190,12 @@ class Timeline:
         return {step: seconds - (before or {}).get(step, 0.0) for step, seconds in found.items()}
 
 
-#: of this process
+#: the timeline of this process
 STEPS = Timeline()
 
 
 class Span:
-    """What happens from now on."""
+    """The part of the timeline that begins now."""
 
     def __init__(self) -> None:
         self._before, self._start = STEPS.since(), time.perf_counter()
@@ -205,11 +207,12 @@ class Span:
     def report(
         self, names: StepNames, devices: Sequence[Mapping[str, Any]], threads: int
     ) -> dict[str, dict[str, dict[str, float]]]:
-        """``host`` and ``devices``: of each step the seconds of all threads or devices, and how busy that kept them.
+        """The report's fields ``host`` and ``devices``: for each step its seconds, summed over threads or devices, and
+        the share of their time that this is.
 
         Args:
-            devices: their fields of the report.
-            threads: that steps of the host may have, but for those that one thread does.
+            devices: each device's fields of the report.
+            threads: the number of host threads that can share a step.
         """
         wall = self.wall_s
 
@@ -228,7 +231,7 @@ class Span:
 
 
 def union(intervals: list[Interval]) -> list[Interval]:
-    """Sorted disjoint intervals that cover the same time."""
+    """Merge intervals into sorted disjoint ones."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:
@@ -239,7 +242,7 @@ def union(intervals: list[Interval]) -> list[Interval]:
 
 
 def common(first: list[Interval], second: list[Interval]) -> list[Interval]:
-    """What two lists of sorted disjoint intervals have in common."""
+    """The intersection of two lists of sorted disjoint intervals."""
     found: list[Interval] = []
     i = j = 0
     while i < len(first) and j < len(second):
@@ -254,11 +257,11 @@ def common(first: list[Interval], second: list[Interval]) -> list[Interval]:
 
 
 def cut(intervals: list[Interval], at: float) -> tuple[list[Interval], list[Interval]]:
-    """Sorted disjoint intervals before and from ``at`` on."""
+    """Split sorted disjoint intervals into the parts before and after ``at``."""
     before = [(start, min(end, at)) for start, end in intervals if start < at]
     return before, [(max(start, at), end) for start, end in intervals if end > at]
 
 
 def total(intervals: list[Interval]) -> float:
-    """Seconds of disjoint intervals."""
+    """The sum of the lengths of disjoint intervals."""
     return sum(end - start for start, end in intervals)

@@ -83,16 +83,17 @@ def lines_named(chunk: CandidateChunk) -> Iterator[None]:
         yield
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
-        raise InputError(what, chunk.lines.path, chunk.lines.first_line() + int(offset)) from None
+        raise chunk.lines.error(what, int(offset)) from None
 
 
 def read_candidates(
-    path: str, chunk_bytes: int, grouped: bool, queries: NameIndex, targets: NameIndex
+    path: str, chunk_bytes: int, grouped: bool, queries: NameIndex, targets: NameIndex, remote: bool = False
 ) -> Iterator[CandidateChunk | Candidates]:
     """Chunks of a candidate file in order, lines unparsed and alignments parsed.
 
     Args:
         grouped: keep the lines of a query that stand together in one chunk.
+        remote: lines are parsed on other machines.
 
     Raises:
         InputError: an unknown format, damaged input, a name that is not among the queries or targets.
@@ -104,7 +105,7 @@ def read_candidates(
         head = file.read(1 << 16)
         kind = sniff(head, path)
         if kind is not None:
-            yield from _read_lines(file, head, kind, chunk_bytes, grouped)
+            yield from _read_lines(file, head, kind, chunk_bytes, grouped, remote)
 
 
 def sniff(head: bytes, path: str) -> TextKind | None:
@@ -135,14 +136,14 @@ def sniff(head: bytes, path: str) -> TextKind | None:
 
 
 def _read_lines(
-    file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
+    file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool, remote: bool
 ) -> Iterator[CandidateChunk]:
     def before_last_group(text: NDArray[np.uint8], from_line: bool) -> int:
         begin = 0 if from_line else text.tobytes().find(b"\n") + 1
         border = int(_native.last_group_border(text[begin:], _QUERY_COLUMN[kind]))
         return border and begin + border
 
-    for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line):
+    for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line, remote):
         yield CandidateChunk(chunk, kind)
 
 

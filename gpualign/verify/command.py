@@ -41,9 +41,11 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     VerifyParams,
     "--strand",
     type=click.Choice(STRANDS),
-    help="given: as each candidate says ('.' or nothing: both). both: the better one is written.",
+    help="given: the candidate's strand ('.' or none: both). both: write the better one.",
 )
-@click.option("-p", "--cigar", is_flag=True, help="Write the alignment, too: = X I D, where I consumes the query.")
+@click.option(
+    "-p", "--cigar", is_flag=True, help="Also write the alignment as a CIGAR of = X I D; I consumes the query."
+)
 @click.option(
     "-n",
     "--best",
@@ -51,14 +53,14 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     metavar="INT",
     help="Write the INT nearest candidates of each query, nearest first; its lines must be adjacent.",
 )
-@click.option("-a", "--all", "all_pairs", is_flag=True, help="Write pairs beyond the limit, too, with distance -1.")
+@click.option("-a", "--all", "all_pairs", is_flag=True, help="Also write pairs beyond the limit, with distance -1.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @table_option
 @run_options
 def command(**values: Any) -> None:
     """Verify candidate regions: the edit distance of each query to its region, exact or within a limit.
 
-    QUERIES are reads in any format that `map` reads, also several files with commas between them. Mates that share a
+    QUERIES are reads in any format that `map` reads, or several files separated by commas. Mates that share a
     name are called NAME/1 and NAME/2 here.
 
     Columns: query, target, strand, tstart, tend, qlen, distance, identity; 1-based and inclusive; one line for each

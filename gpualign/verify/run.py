@@ -108,6 +108,7 @@ class _Source:
 
     def __init__(self, params: VerifyParams, files: VerifyFiles, options: RunOptions) -> None:
         self.params, self.files, self._batch_size = params, files, options.batch_size
+        self._remote = options.cluster is not None
         if files.candidates is None:
             return
         with ThreadPoolExecutor(1) as in_thread:
@@ -137,7 +138,8 @@ class _Source:
         if files.candidates is None:
             return _paired_records(files, chunk_bytes)
         grouped = self.params.best is not None
-        return read_candidates(files.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
+        names = self.query_index, self.target_index
+        return read_candidates(files.candidates, chunk_bytes, grouped, *names, self._remote)
 
     @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:
@@ -163,7 +165,7 @@ def _whole_stage(source: _Source) -> Stage[Step, Lines]:
     def on_device(step: Step, run: Run) -> Lines:
         batch = source.batch(step)
         pairs = planned(batch.pairs)
-        return write_lines(source.params, batch, run(lambda lend: staged(pairs, lend)))
+        return write_lines(source.params, batch, run(lambda allocate: staged(pairs, allocate)))
 
     return Stage(on_cpu, STAGE.make_kernel, on_device, slots=STAGE.slots)
 
@@ -174,7 +176,7 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> t
     """
     by_file: list[list[SequenceBatch]] = []
     for path in paths:
-        with ReadSource(path, reference, threads=threads, by_parser=True) as source:
+        with ReadSource(path, reference, threads=threads) as source:
             by_file.append(list(run_ordered(source.reads(_QUERY_BASES), _query_batch, threads)))
     batches = [batch for of_file in _with_mates_numbered(by_file) for batch in of_file]
     if not batches:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.stage import Stage
-from gpualign.streaming.lent import Lend
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 from gpualign.verify.cpu import VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.kernel import VerifyKernel
@@ -19,12 +19,12 @@ def planned(pairs: VerifyPairs) -> VerifyPairs:
     return replace(pairs, plan=plan(pairs))
 
 
-def staged(pairs: VerifyPairs, lend: Lend) -> VerifyPairs:
+def staged(pairs: VerifyPairs, allocate: Allocate) -> VerifyPairs:
     """The batch with its large arrays in pinned memory, so that the device's thread copies nothing."""
     if pairs.plan is None:
         return pairs
     made = pairs.plan
-    tasks, queries, bases = (in_lent_memory(array, lend) for array in (made.tasks, made.queries, pairs.bases))
+    tasks, queries, bases = (pinned_copy(array, allocate) for array in (made.tasks, made.queries, pairs.bases))
     return replace(pairs, bases=bases, plan=replace(made, tasks=tasks, queries=queries))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import cpu_share
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.stage import Stage
@@ -35,7 +34,7 @@ def fake(monkeypatch):
 @pytest.fixture
 def quick_cores(monkeypatch):
     """Devices that have an item's work ahead of them in the tests are slow enough for cores to try one."""
-    monkeypatch.setattr(cpu_share, "_CORE_S", DEVICE_S)
+    monkeypatch.setattr("gpualign.engine.tuning.CORE_S", DEVICE_S)
 
 
 class SlowingDoubler:
@@ -87,7 +86,7 @@ def run(stage, threads, devices=1):
 
 
 def hosted(slower):
-    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda lend: item))
+    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda allocate: item))
 
 
 @pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])

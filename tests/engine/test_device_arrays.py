@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.gpu import device_arrays as resident
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
 from tests.helpers.fake_cuda import FakeDriver, MemoryError
@@ -36,8 +35,8 @@ def held(device: Device, *arrays: np.ndarray) -> list[bytes]:
 
 @pytest.mark.parametrize("size", [1, 99, 100, 101, 1599, 1600, 10_007])
 def test_a_large_array_goes_in_parts(fake, monkeypatch, size):
-    monkeypatch.setattr(resident, "_STAGED_BYTES", 100)
-    monkeypatch.setattr(resident, "_PART_BYTES", 64)
+    monkeypatch.setattr("gpualign.engine.tuning.STAGED_BYTES", 100)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", 64)
     array = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     with Device(list_devices()[0]) as device:
         assert held(device, array) == [array.tobytes()]
@@ -46,15 +45,15 @@ def test_a_large_array_goes_in_parts(fake, monkeypatch, size):
 
 
 def test_parts_of_wider_elements(fake, monkeypatch):
-    monkeypatch.setattr(resident, "_STAGED_BYTES", 100)
-    monkeypatch.setattr(resident, "_PART_BYTES", 64)
+    monkeypatch.setattr("gpualign.engine.tuning.STAGED_BYTES", 100)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", 64)
     array = np.arange(1001, dtype=np.uint64)
     with Device(list_devices()[0]) as device:
         assert held(device, array, array[:3]) == [array.tobytes(), array[:3].tobytes()]
 
 
-def test_without_page_locked_memory_it_goes_whole(fake, monkeypatch):
-    monkeypatch.setattr(resident, "_STAGED_BYTES", 100)
+def test_without_pinned_memory_it_goes_whole(fake, monkeypatch):
+    monkeypatch.setattr("gpualign.engine.tuning.STAGED_BYTES", 100)
     asked = []
 
     def refuse(size, dtype, mem_flags=0):
@@ -72,8 +71,8 @@ def test_without_page_locked_memory_it_goes_whole(fake, monkeypatch):
 @pytest.mark.parametrize("capacity", [1 << 20, 1000])
 def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, capacity):
     """On the device, or beyond it in the host's memory."""
-    monkeypatch.setattr(resident, "_STAGED_BYTES", staged_bytes)
-    monkeypatch.setattr(resident, "_PART_BYTES", 64)
+    monkeypatch.setattr("gpualign.engine.tuning.STAGED_BYTES", staged_bytes)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", 64)
     given = np.random.default_rng(1).integers(0, 256, 1601, np.uint8)
     computed = Computed(len(given), lambda start, buffer: np.copyto(buffer, given[start : start + len(buffer)]))
 
@@ -90,14 +89,14 @@ def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, capacity):
 
 @pytest.mark.parametrize("part_bytes", [4, 12, 1 << 20])
 def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
-    monkeypatch.setattr(resident, "_STAGED_BYTES", 1)
-    monkeypatch.setattr(resident, "_PART_BYTES", part_bytes)
+    monkeypatch.setattr("gpualign.engine.tuning.STAGED_BYTES", 1)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", part_bytes)
     text = "ACGTNNACR" + "ACGT" * 20 + "N" * 200 + "AC" * 16 + "N" * 33 + "T" + "NA" * 40 + "N"
     reference = make_reference(text)
 
     def put() -> tuple[bytes, bytes]:
         kept = DeviceText(device, reference)
-        contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.known, len(text) // 8 + 1)
+        contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.mask, len(text) // 8 + 1)
         kept.free()
         return contents
 

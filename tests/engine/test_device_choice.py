@@ -22,7 +22,7 @@ from gpualign.errors import DeviceError
 from gpualign.io import sizes
 from gpualign.io.in_memory import symbols_in
 from gpualign.io.sizes import symbols_in_files
-from gpualign.map.tuning import chain_defines, map_shape, thorough_defines, work_of
+from gpualign.map.tuning import chain_defines, map_shape, slow_path_defines, work_of
 from gpualign.params import RunOptions
 from gpualign.verify.tuning import KERNELS
 from tests.helpers.fake_cuda import FakeDriver
@@ -138,7 +138,7 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
     given = work_of([str(reads)], [], False)
-    others = (("map_slow_path", thorough_defines(False)), ("map_chains", chain_defines(False)))
+    others = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
     assert given.modules == (("map", map_shape(250).defines), *others)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)

@@ -32,7 +32,7 @@ def test_devices_of_a_command_line(arguments: list[str], indices: list[int] | No
 
 
 def test_much_input_asks_for_all_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "_MUCH", 100)
+    monkeypatch.setattr("gpualign.engine.tuning.EARLY_BYTES", 100)
     (tmp_path / "a").write_bytes(b"x" * 60)
     (tmp_path / "b").write_bytes(b"x" * 60)
     assert early._wanted(["map", str(tmp_path / "a")]) is None

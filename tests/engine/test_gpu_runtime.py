@@ -10,13 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpualign.engine.cuda import CudaBackend, lender_of
-from gpualign.engine.gpu import buffers, cpu_share
+from gpualign.engine.cuda import CudaBackend, pinned_allocator
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.engine.gpu.host_memory import in_lent_memory, is_lent
+from gpualign.engine.gpu.pinned_pool import is_pinned, pinned_copy
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.engine.opening import Opening
 from gpualign.engine.select import open_backend
@@ -79,7 +78,7 @@ def test_a_device_computes_while_another_one_opens(second):
         results = double(batches(20), backend)
         for _ in range(5):
             next(results)
-        assert lender_of(backend.devices)(100) is not None
+        assert pinned_allocator(backend.devices)(100) is not None
         assert not backend.devices[1].is_open
         begin.set()
         assert len(list(results)) == 15
@@ -112,7 +111,7 @@ def test_or_is_left_out(second, fake):
 
 
 def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
-    monkeypatch.setattr(cpu_share, "_CORE_S", 0.02)  # as long as the device takes
+    monkeypatch.setattr("gpualign.engine.tuning.CORE_S", 0.02)  # as long as the device takes
 
     class Slow(Doubler):
         def submit(self, slot, item):
@@ -162,6 +161,22 @@ def test_what_stays_on_the_device_may_not_fit(fake):
         with pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
             list(run_on_devices(batches(2), Holding, [device]))
         assert device.allocated == 0  # not even the first array
+
+
+def test_what_stays_on_the_device_is_its_owners(fake):
+    """Objects that come and go have the same identity now and then; what stays keeps its owner."""
+
+    class Owner:
+        pass
+
+    with Device(list_devices()[0]) as device:
+        made = [device.resident("number", lambda number=number: [number], Owner()) for number in range(20)]
+        assert made == [[number] for number in range(20)]
+        owner, other = Owner(), Owner()
+        kept = device.resident("number", lambda: [20], owner, other)
+        assert device.resident("number", lambda: [21], owner, other) is kept
+        assert device.resident("number", lambda: [21], owner) == [21]
+        assert device.resident("another", lambda: [22], owner, other) == [22]
 
 
 def test_a_run_ends_at_once(fake):
@@ -373,8 +388,8 @@ def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
         assert device.call(uploads, device).result() == [20, 0, 28, 20, 20]
 
 
-def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fake, monkeypatch) -> None:
-    monkeypatch.setattr(buffers, "_MAX_STAGED", 100)
+def test_what_is_uploaded_once_takes_no_pinned_memory_where_it_is_large(fake, monkeypatch) -> None:
+    monkeypatch.setattr("gpualign.engine.tuning.MAX_STAGED", 100)
     arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
 
     def upload(device: Device) -> list[bool]:
@@ -382,7 +397,7 @@ def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fak
         for name, array in zip("ab", arrays, strict=True):
             pointer = slot.upload_once(name, array, array)
             assert np.array_equal(pointer.data[: len(array)], array)
-        return [slot.part_with(name) is None for name in "ab"]
+        return [slot.detach_pinned(name) is None for name in "ab"]
 
     with Device(list_devices()[0]) as device:
         assert device.call(upload, device).result() == [False, True]
@@ -413,12 +428,12 @@ def test_what_host_threads_have_filled_is_copied_from_where_it_is(fake) -> None:
     def rounds(device: Device) -> list[bool]:
         (slot,), staged = slots_of(device, 1), []
         for value in range(4):
-            array = in_lent_memory(np.full(5000, value, np.uint8), device.host_memory.lend)
-            assert is_lent(array)
+            array = pinned_copy(np.full(5000, value, np.uint8), device.pinned_pool.allocate)
+            assert is_pinned(array)
             pointer = slot.upload("text", array)
             slot.wait()
             assert (pointer.data[:5000] == value).all()
-            staged.append(slot.part_with("text") is not None)
+            staged.append(slot.detach_pinned("text") is not None)
         return staged
 
     with Device(list_devices()[0]) as device:

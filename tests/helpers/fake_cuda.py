@@ -113,7 +113,7 @@ class Stream:
     def flush(self, last=False):
         pass
 
-    def wait(self, origin, looking_s):
+    def wait(self, origin, spin_s):
         self.driver.check_sound()
         marks, self.marks = self.marks, []
         return [mark - origin for mark in marks]

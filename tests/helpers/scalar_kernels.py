@@ -14,9 +14,9 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
 from gpualign.map.device.records import DeviceRecords
+from gpualign.map.device.slow_path import SlowPath, all_templates
 from gpualign.map.device.target import host_target, padded_mask
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
-from gpualign.map.device.thorough import Thorough, all_templates
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -30,12 +30,12 @@ def map_scalar(
 ) -> DeviceRecords:
     """The records of a batch."""
     model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
-    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, 1)
+    workspace, slow_path = Workspace.of(params, item.longest[0]), SlowPath(index, params, 1)
     limits = edit_limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     target, _held = host_target(index)
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
-    further = workspace.further_records(params, len(batch))
+    further = workspace.overflow_records(params, len(batch))
     while True:
         item = MapBatch.of(batch, pairs is not None)
         arrays: dict[str, NDArray[np.uint8]] = {}
@@ -44,7 +44,7 @@ def map_scalar(
             return arrays.setdefault(name, np.zeros(nbytes + 64, np.uint8)).ctypes.data
 
         records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
-        given = thorough.capacity(item, np.inf)
+        given = slow_path.capacity(item, np.inf)
         counters = np.zeros(given.counters, np.uint32)
         at = _addresses(item.block, records, memory, counters)
         state = int(_native.map_state_bytes(workspace.words, len(batch)))
@@ -56,7 +56,7 @@ def map_scalar(
             target=target,
             rules=rules,
             records=at[1],
-            next_overflow=at[3] + 4 * given.further,
+            next_overflow=at[3] + 4 * given.overflow,
             workspace=at[2],
             state=array("reads", state),
             slow_templates=array("slow_templates", 4 * item.templates),
@@ -67,13 +67,13 @@ def map_scalar(
         else:
             native.map_scalar(packed.tobytes(), workspace.words)
         group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
-        if thorough.any_long(item):
-            native.map_chains_scalar(thorough.long_launch(*of, given).tobytes())
-        for launch in thorough.launches(*of, group, given):
+        if slow_path.any_long(item):
+            native.map_chains_scalar(slow_path.long_launch(*of, given).tobytes())
+        for launch in slow_path.launches(*of, group, given):
             native.map_thoroughly_scalar(launch.tobytes())
-        if int(counters[given.further]) > further:
+        if int(counters[given.overflow]) > further:
             further *= 2
-        elif not thorough.lacking(counters, given):
+        elif not slow_path.lacking(counters, given):
             return DeviceRecords(((records, len(batch)),))
 
 

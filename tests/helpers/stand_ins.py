@@ -53,9 +53,9 @@ class DeviceStandIn:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.devices, self.host_memory = (self,), self
+        self.devices, self.pinned_pool = (self,), self
 
-    def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
+    def allocate(self, nbytes: int) -> NDArray[np.uint8] | None:
         return np.empty(nbytes, np.uint8) if nbytes % 16 else None
 
     def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:

@@ -61,25 +61,25 @@ def test_the_cpu_inflates_what_a_device_does_not_take(tmp_path: Path) -> None:
     assert max(len(piece) for piece, _ in pieces) < len(TEXT) * 4
 
 
-def test_the_cpu_inflates_to_memory_that_is_lent(tmp_path: Path) -> None:
-    blocks, lent = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8), []
+def test_the_cpu_inflates_to_pinned_memory(tmp_path: Path) -> None:
+    blocks, pinned = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8), []
 
-    def lend(nbytes: int) -> NDArray[np.uint8]:
-        lent.append(np.full(nbytes, 0xFF, np.uint8))
-        return lent[-1]
+    def allocate(nbytes: int) -> NDArray[np.uint8]:
+        pinned.append(np.full(nbytes, 0xFF, np.uint8))
+        return pinned[-1]
 
-    text = inflated_in(lend, blocks)
+    text = inflated_in(allocate, blocks)
     assert text is not None
     assert text.tobytes() == TEXT
-    assert np.shares_memory(text, lent[0])
+    assert np.shares_memory(text, pinned[0])
     assert inflated_in(lambda nbytes: None, blocks) is None
-    nothing = inflated_in(lend, blocks[:0])
+    nothing = inflated_in(allocate, blocks[:0])
     assert nothing is not None
     assert len(nothing) == 0
 
 
 @pytest.mark.parametrize("at", [-40, 200, -29 - 4, -29 - 8])  # of 28 bytes is the last block
-def test_damaged_blocks_are_not_inflated_to_memory_that_is_lent(tmp_path: Path, at: int) -> None:
+def test_damaged_blocks_are_not_inflated_to_pinned_memory(tmp_path: Path, at: int) -> None:
     blocks = np.frombuffer(bgzf(tmp_path / "a.gz", TEXT), np.uint8).copy()
     blocks[at] ^= 0x55
     with pytest.raises(ValueError, match="block"):

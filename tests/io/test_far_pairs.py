@@ -48,10 +48,10 @@ def paths(tmp_path: Path) -> list[str]:
     ]
 
 
-def parts_of(paths: list[str], batch: int, threads: int = 1, by_parser: bool = False) -> Iterator[Reads]:
+def parts_of(paths: list[str], batch: int, threads: int = 1) -> Iterator[Reads]:
     with (
-        closing(ReadSource(paths[0], threads=threads, by_parser=by_parser, far=True)) as first,
-        closing(ReadSource(paths[1], threads=threads, by_parser=by_parser, far=True)) as second,
+        closing(ReadSource(paths[0], threads=threads, remote=True)) as first,
+        closing(ReadSource(paths[1], threads=threads, remote=True)) as second,
     ):
         for item in paired_parts(first, second, batch, threads=threads, unparsed=True):
             assert item.texts
@@ -100,22 +100,19 @@ def test_blocks_travel_once(paths: list[str]) -> None:
     assert stored - 100 < sent < 2 * stored
 
 
-def test_plain_text_that_workers_see_stays_in_its_files(tmp_path: Path) -> None:
+def test_plain_text_is_sent(tmp_path: Path) -> None:
     texts = [b"".join(mate_records(900, mate)) for mate in (1, 2)]
     paths = []
     for mate, text in zip("12", texts, strict=True):
         path = tmp_path / f"{mate}.fq"
         path.write_bytes(text)
         paths.append(str(path))
-    assert min(map(len, texts)) > 1 << 16  # no reader holds them
-    places: list[list[int]] = [[], []]
-    for item in parts_of(paths, 50_000, by_parser=True):
-        for of_side, chunk, text in zip(places, chunks_of(item), texts, strict=True):
-            assert isinstance(chunk.data, StoredText)
-            assert chunk.offset == chunk.data.offset == sum(of_side)
-            assert bytes(chunk.text()) == text[chunk.offset :][: len(chunk.data)]
-            of_side.append(len(chunk.data))
-    assert [sum(of_side) for of_side in places] == [len(text) for text in texts]
+    assert min(map(len, texts)) > 1 << 16  # what is parsed here stays in such a file until then
+    items = [elsewhere(item) for item in parts_of(paths, 50_000)]
+    assert len(items) > 2
+    for side, text in enumerate(texts):
+        chunks = [item.sides[side] for item in items]
+        assert b"".join(bytes(chunk.text()) for chunk in chunks if isinstance(chunk, Chunk)) == text
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -162,14 +159,14 @@ def test_parts_at_every_record(tmp_path: Path) -> None:
         held = HeldText((np.frombuffer(text, np.uint8),))
         kinds = (held, stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
         for data in kinds:
-            whole = FastqText.of(Chunk(data, "fastq", str(path), None, offset=0))
+            whole = FastqText.of(Chunk(data, "fastq", str(path), None))
             assert whole is not None
             for start in range(61):
                 for count in {0, 1, 5, 61 - start}:
                     ((part, *_),) = whole.part(start, start + count).__reduce__()[1:]
                     end = ends[min(61, start + count)]
                     assert bytes(part.text()) == text[ends[start] : end]
-                    assert part.offset == ends[start]
+                    assert data is held or part.first_line() == 1 + text[: ends[start]].count(b"\n")
 
 
 def named(names: list[str], fasta: bool = False) -> bytes:
@@ -214,7 +211,7 @@ def test_no_pair_of_one_file_is_cut(
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         items = list(interleaved_items(source, -(-chunk // 2)))
     found = [elsewhere(item).columns() for item in items]
     assert [batch.name(i) for batch in found for i in range(len(batch))] == [
@@ -231,14 +228,14 @@ def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
     text = named(names)
     half = text.index(b"@", len(text) // 2)
     path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         found = [item.columns() for item in interleaved_items(source, 500, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
 
 
 def test_a_file_of_one_name(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
-    with closing(ReadSource(path, far=True, interleaved=True)) as source:
+    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
         found = [item.columns() for item in interleaved_items(source, 100, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
 
@@ -246,7 +243,7 @@ def test_a_file_of_one_name(tmp_path: Path) -> None:
 def test_a_file_that_is_not_interleaved(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named([f"r{i}" for i in range(400)]), 700)
     with (
-        closing(ReadSource(path, far=True, interleaved=True)) as source,
+        closing(ReadSource(path, remote=True, interleaved=True)) as source,
         pytest.raises(InputError, match="not interleaved"),
     ):
         list(interleaved_items(source, 500))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu.host_memory import HostMemory
+from gpualign.engine.gpu.pinned_pool import PinnedPool
 from gpualign.errors import InputError
 from gpualign.io import chunks, sources
 from gpualign.io.chunks import read_chunks
@@ -230,15 +230,15 @@ def error_of(read: Callable[[], object]) -> str | None:
 
 @pytest.mark.parametrize("inflated", [(0,), (1,), (0, 2), (0, 1, 2), (1, 3), (0, 1, 2, 3)])
 def test_what_a_device_inflated_is_not_copied(inflated: tuple[int, ...]) -> None:
-    """Pieces of a text in page-locked memory, and others."""
-    memory = HostMemory(FakeDriver().pinned_memory())
+    """Pieces of a text in pinned memory, and others."""
+    memory = PinnedPool(FakeDriver().pinned_memory())
     records = [b"@read%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(12 * TILE // 64)]
     text = b"".join(records)
     pieces = list(np.split(np.frombuffer(text, np.uint8), (TILE // 2, 2 * TILE, 2 * TILE + 3)))
     for number in inflated:
-        lent = memory.make(len(pieces[number]))[: len(pieces[number])]
-        lent[:] = pieces[number]
-        pieces[number] = lent
+        pinned = memory.make(len(pieces[number]))[: len(pieces[number])]
+        pinned[:] = pieces[number]
+        pieces[number] = pinned
     found = FastqText.of(Chunk(HeldText(tuple(pieces)), "fastq", "reads.fq", 1))
     assert found is not None
     for starts in ((0, 0), (0, 7), (len(records) // 2, 1)):

@@ -16,7 +16,6 @@ from isal import isal_zlib
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io import files
 from gpualign.io.files import InputFile
 from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.reads import ReadSource
@@ -206,14 +205,14 @@ def test_reads_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         return by_parts(self, threads)
 
     monkeypatch.setattr(InputFile, "inflated", noted)
-    monkeypatch.setattr(files, "_LARGE_STREAM", 0)
+    monkeypatch.setattr("gpualign.io.tuning.LARGE_GZIP", 0)
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(FASTQ))
     expected = [line[1:].decode() for line in FASTQ.split(b"\n")[:-1:4]]
     assert names_of(path, 3) == expected
     assert asked == [3]
     assert names_of(path, 1) == expected
-    monkeypatch.setattr(files, "_LARGE_STREAM", path.stat().st_size + 1)
+    monkeypatch.setattr("gpualign.io.tuning.LARGE_GZIP", path.stat().st_size + 1)
     assert names_of(path, 3) == expected
     assert asked == [3]  # one thread for small files, and where one is asked for
 
@@ -222,7 +221,7 @@ def test_reads_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_damage_is_an_error_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: int | None, message: str
 ) -> None:
-    monkeypatch.setattr(files, "_LARGE_STREAM", 0)
+    monkeypatch.setattr("gpualign.io.tuning.LARGE_GZIP", 0)
     data = bytearray(gzip.compress(FASTQ))
     data[-8] ^= end is None
     path = tmp_path / "reads.gz"
@@ -233,7 +232,7 @@ def test_damage_is_an_error_of_the_file(
 
 
 def test_who_stops_early_leaves_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_LARGE_STREAM", 0)
+    monkeypatch.setattr("gpualign.io.tuning.LARGE_GZIP", 0)
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(FASTQ))
     before = threading.active_count()
@@ -242,4 +241,5 @@ def test_who_stops_early_leaves_no_thread(tmp_path: Path, monkeypatch: pytest.Mo
         items = source.chunks(2000)
         next(items)
         items.close()  # type: ignore[attr-defined]
+        del items  # Python 3.12 keeps what a closed generator holds as long as that
     assert threading.active_count() == before

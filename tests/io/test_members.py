@@ -93,7 +93,7 @@ def test_zeros_after_members(tmp_path: Path, kind: str, threads: int, zeros: int
 def chunks_far(path: Path) -> list[Chunk]:
     """As they are cut for other machines."""
     with InputFile(str(path)) as file:
-        return list(read_file(file, 1 << 16, by_parser=False, far=True))
+        return list(read_file(file, 1 << 16, remote=True))
 
 
 @pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])

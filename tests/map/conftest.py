@@ -19,11 +19,10 @@ from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
+from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
-from gpualign.map.device.thorough import KERNELS as THOROUGH_KERNELS
-from gpualign.map.found import Found
+from gpualign.map.found import Found, Written
 from gpualign.map.output import RecordFormatter
-from gpualign.map.written import Written
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -86,7 +85,7 @@ class MapReads(NoKernel):
         native_tests.map_scalar(batch.tobytes(), self.words)
 
 
-class MapThoroughly(NoKernel):
+class MapSlowPath(NoKernel):
     """All kernels of map_slow_path.cu in place of the last one; a warp's memory is as large as a lane's or larger."""
 
     def __call__(self, launch, grid, block, shared, stream):
@@ -173,9 +172,9 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
         )
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks", *FASTQ_KERNELS[:-1])
         driver.functions = {MAP_KERNELS[-1]: MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
-        driver.functions |= {THOROUGH_KERNELS[-1]: MapThoroughly(), "set_tasks": SetTasks()}
+        driver.functions |= {SLOW_PATH_KERNELS[-1]: MapSlowPath(), "set_tasks": SetTasks()}
         driver.functions |= {FASTQ_KERNELS[-1]: ReadFastq(), "write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
-        driver.functions |= dict.fromkeys((*chains, *others, *MAP_KERNELS[:-1], *THOROUGH_KERNELS[:-1]), NoKernel())
+        driver.functions |= dict.fromkeys((*chains, *others, *MAP_KERNELS[:-1], *SLOW_PATH_KERNELS[:-1]), NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         for module in (device_text_module, compression):
             monkeypatch.setattr(module, "load_nvcomp", lambda: None)

@@ -257,6 +257,6 @@ def test_signals_leave_no_file(tmp_path: Path, number: signal.Signals, code: int
 
 
 def test_cuda_that_is_not_there_is_exit_code_4(cli: Cli) -> None:
-    code, out, error = cli("map", "--device", "cuda", GENOMES, READS)
+    code, out, error = cli("map", "--device", "cuda:99", GENOMES, READS)
     assert (code, out) == (4, b"")
     assert error.startswith("gpualign map: error: ")

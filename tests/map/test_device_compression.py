@@ -19,7 +19,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
-from gpualign.io import bgzf, record_sorter
+from gpualign.io import tuning
 from gpualign.io.bgzf import BgzfCodec, CutBlocks, content_of
 from gpualign.io.bgzf_block import BLOCK_CONTENT
 from tests.helpers.fake_cuda import FakeDriver
@@ -66,8 +66,7 @@ def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def deflated(use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes of each content that the device deflated."""
     use(FakeDriver())
-    for module in (bgzf, record_sorter):
-        monkeypatch.setattr(module, "DEVICE_CONTENT", 3 * BLOCK_CONTENT)
+    monkeypatch.setattr(tuning, "DEVICE_CONTENT", 3 * BLOCK_CONTENT)
     done: list[int] = []
     collect = DeflateKernel.collect
 
@@ -164,7 +163,7 @@ def test_whole_blocks_go_to_the_codec() -> None:
 def test_a_share_that_places_alone_decide(use: Callable[[FakeDriver], FakeDriver], threads: int, share: int) -> None:
     use(FakeDriver())
     with CudaBackend(list_devices()[:1], host_threads=threads) as backend:
-        codec, places = backend.codec, range(0, 20 * bgzf.DEVICE_CONTENT, bgzf.DEVICE_CONTENT)
+        codec, places = backend.codec, range(0, 20 * tuning.DEVICE_CONTENT, tuning.DEVICE_CONTENT)
         assert not any(map(codec.deflates_at, places))
         with codec.by(None, alone=True):  # type: ignore[attr-defined]
             assert sum(map(codec.deflates_at, places)) == share

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpualign._native import Nvcomp
 from gpualign.engine.gpu import compression
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io import bgzf
 from gpualign.io.files import InputFile
 from tests.helpers.fake_cuda import FakeDriver
@@ -51,9 +51,9 @@ def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     """Whether each group of blocks came from the device."""
     use(FakeDriver())
     monkeypatch.setattr(compression, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr(compression, "_GROUP_BYTES", 20_000)
+    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_GROUP_BYTES", 20_000)
     monkeypatch.setattr(bgzf.BgzfCodec, "group_bytes", 20_000)
-    monkeypatch.setattr(bgzf, "_PIECE_BYTES", 3000)
+    monkeypatch.setattr("gpualign.io.tuning.PIECE_BYTES", 3000)
     taken: list[bool] = []
     collect = InflateKernel.collect
 
@@ -89,8 +89,8 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(b"".join(packed))
     expected = run(cli, path, "cpu")
-    monkeypatch.setattr(compression, "_SPARE_THREADS", 1)
-    monkeypatch.setattr(compression, "_INFLATED_NEXT_TO_THREADS", at_once)
+    monkeypatch.setattr("gpualign.engine.tuning.SPARE_THREADS", 1)
+    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_NEXT_TO_THREADS", at_once)
     copied = []
     monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
     assert run(cli, path, "cuda") == expected
@@ -121,7 +121,7 @@ def watched_parts(upload: Callable[..., object], copied: list[bool]) -> Callable
     """Notes of each part of a text whether it has to be copied; a newline that the text lacks does not count."""
 
     def watched(slot: Slot, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> object:
-        copied.extend(not is_lent(part) for part, _ in parts if len(part) > 1)
+        copied.extend(not is_pinned(part) for part, _ in parts if len(part) > 1)
         return upload(slot, key, nbytes, parts)
 
     return watched

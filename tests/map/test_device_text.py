@@ -14,7 +14,7 @@ import pytest
 
 from gpualign import _native
 from gpualign._native import Nvcomp, NvcompError
-from gpualign.engine.gpu import deflate, nvcomp
+from gpualign.engine.gpu import nvcomp
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.errors import DeviceError
@@ -314,7 +314,7 @@ def test_little_memory_and_little_room(
     """Few blocks at a time, a text that is longer than was thought, and a batch that is written in parts."""
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr(deflate, "_SCRATCH_SHARE", 1e-6)
+    monkeypatch.setattr("gpualign.engine.tuning.DEFLATE_SCRATCH_SHARE", 1e-6)
     monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
     monkeypatch.setattr(device_text, "_MIN_BYTES", 16)
     submit = TextKernel.submit

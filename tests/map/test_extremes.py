@@ -11,7 +11,7 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device import thorough
+from gpualign.map.device import slow_path
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
@@ -50,7 +50,7 @@ def test_more_hits_than_windows(index: MinimizerIndex, max_hits: int, max_candid
 
 
 def test_memory_for_an_alignment_grows(index: MinimizerIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thorough, "_FIRST_BAND", 1 << 16)
+    monkeypatch.setattr(slow_path, "_FIRST_BAND", 1 << 16)
     reads = [with_errors(1, FLANK[500:2500], 0.05), with_errors(2, ARRAY[1000:2000], 0.03), ARRAY[:100]]
     batch, params = batch_of([read.encode() for read in reads]), MapParams.of_preset(end_to_end=True)
     assert_same(map_scalar(index, batch, params), index, batch, params, None)
@@ -73,8 +73,8 @@ def test_what_no_memory_suffices_for_is_left_to_the_cpu(
     index: MinimizerIndex, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], left: list[int]
 ) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(thorough, f"_FIRST_{name}", value)
-        monkeypatch.setattr(thorough, f"_MOST_{name}", value)
+        monkeypatch.setattr(slow_path, f"_FIRST_{name}", value)
+        monkeypatch.setattr(slow_path, f"_MAX_{name}", value)
     batch, params = batch_of([read.encode() for read in READS]), MapParams.of_preset(max_hits=40_000, end_to_end=True)
     found, expected = map_scalar(index, batch, params), map_batch(index, batch, params)
     assert found.left.tolist() == left

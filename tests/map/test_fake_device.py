@@ -14,17 +14,17 @@ import pytest
 
 import gpualign
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.device.text_batch import TextMapBatch
+from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
-from gpualign.map.written import Written
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES
@@ -100,7 +100,7 @@ def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeyp
     submit = MapKernel.submit
 
     def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
-        in_place.append(is_lent(item.text.block if isinstance(item, TextMapBatch) else item.block))
+        in_place.append(is_pinned(item.text.block if isinstance(item, TextMapBatch) else item.block))
         submit(self, slot, item)
 
     monkeypatch.setattr(MapKernel, "submit", watched)

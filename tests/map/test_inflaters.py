@@ -45,6 +45,6 @@ def test_threads_of_a_file(
     files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
     sample = Sample(files, RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
-        lanes = Lanes(sample, stack, lambda _: True)
+        lanes = Lanes(sample, stack)
         assert len(list(lanes.items(1 << 20, unparsed=unparsed))) == 1
         assert {source.inflaters for source in (*lanes.first, *lanes.second)} == {expected}

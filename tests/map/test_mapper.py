@@ -393,10 +393,10 @@ def test_batches_keep_their_names(mapper: gpualign.Mapper, contig: str, tmp_path
 def test_a_device_keeps_its_kernel_for_the_next_call(mapper: gpualign.Mapper, monkeypatch: pytest.MonkeyPatch) -> None:
     class Device:
         def __init__(self) -> None:
-            self.kept: dict[str, Any] = {}
+            self.kept: dict[object, Any] = {}
 
-        def resident(self, key: str, make: Callable[[], Any]) -> Any:
-            return self.kept.setdefault(key, make())
+        def resident(self, *key: Any) -> Any:
+            return self.kept.setdefault((key[0], *map(id, key[2:])), key[1]())
 
     monkeypatch.setattr("gpualign.map.api.make_kernel", lambda *_: object())
     device, model = Device(), PairModel()

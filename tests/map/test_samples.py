@@ -82,8 +82,8 @@ def test_outputs_are_those_of_single_runs(cli: Cli, samples: Samples, ways: tupl
 
 def test_large_samples_are_mapped_by_all_threads(cli: Cli, samples: Samples, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same outputs: here every sample counts as large."""
-    monkeypatch.setattr("gpualign.map.samples._SMALL", 0)
-    monkeypatch.setattr("gpualign.map.samples._LARGE_SHARE", 0.0)
+    monkeypatch.setattr("gpualign.map.tuning.SMALL_SAMPLE_BATCHES", 0)
+    monkeypatch.setattr("gpualign.map.tuning.LARGE_SAMPLE_SHARE", 0.0)
     code, _, error = cli("map", samples.reference, "--samples", samples.sheet(), "-o", samples.out, "-t", "2")
     assert code == 0, error
     for name in "abc":

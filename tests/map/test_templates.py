@@ -311,6 +311,16 @@ class TestOnGpu:
         assert same_records(found, map_scalar(index, batch, CASES[case]))
         assert_same(found, index, batch, CASES[case], None)
 
+    def test_kernels_one_after_the_other(
+        self, gpu: Device, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]
+    ) -> None:
+        """Each with its own limits, although the one before is gone and may have left its place in memory."""
+        index, contigs = world
+        batch = make_reads(contigs, 7, 200, 150)
+        right = {case: map_scalar(index, batch, CASES[case]) for case in ("plain", "whole")}
+        for case in ("plain", "whole") * 20:
+            assert same_records(self.kernel_records(gpu, index, batch, CASES[case], None), right[case]), case
+
     @pytest.mark.parametrize("library", PAIRS)
     @pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
     def test_pairs(

@@ -12,7 +12,7 @@ from gpualign.mems.queries import QueryFiles, QueryText, batches_ahead
 
 
 def files(path: Path) -> QueryFiles:
-    return QueryFiles([str(path)], 3, batch_bases=lambda: 40, by_parser=lambda _: True)
+    return QueryFiles([str(path)], 3, batch_bases=lambda: 40)
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -105,7 +105,7 @@ def test_parts_end_at_every_byte_of_a_record(tmp_path: Path, at_once: int) -> No
 
 def stored(path: Path) -> Chunk:
     with InputFile(str(path)) as file:
-        return Chunk(StoredText(file.stored(), 0, file.size), "fasta", str(path), None, offset=0)
+        return Chunk(StoredText(file.stored(), 0, file.size), "fasta", str(path), None)
 
 
 def test_damage_is_told_as_the_parser_does(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def test_windows_of_a_reference_too_large_for_the_device():
     begin = [0, 31, 32, 33, 640, 690, len(text) - 65, len(text) - 1, 5, 5]
     columns = [1, 64, 65, 31, 200, 100, 65, 1, 900, 900]
     tasks = np.array([begin, columns, range(10), range(10)], np.uint32).T.copy()
-    words, known, moved = window_text(reference, reference.known_bits(), tasks)
+    words, known, moved = window_text(reference, reference.acgt_mask(), tasks)
     assert len(words) == 2 * len(known) < 300
     assert (moved[:, 1:] == tasks[:, 1:]).all()
     for start, at, length in zip(begin, moved[:, 0].tolist(), columns, strict=True):

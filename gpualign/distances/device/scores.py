@@ -28,7 +28,7 @@ _MAX_ROWS = 65535
 
 
 class _Launcher(PairwiseLauncher):
-    """As for distances; the sequences stay on the slots, and the table of scores is released when the run ends."""
+    """Keeps the sequences on the slots, and frees the table of scores when the run ends."""
 
     def _sequences(self, sequences: EncodedSequences) -> np.void:
         return filled("DeviceSequences", codes=0, offsets=0)

@@ -112,7 +112,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
         if item.address:
             return ()
         matrix = slot.pinned("matrix", item.shape, np.int32)
-        slot.part_with("matrix")
+        slot.detach_pinned("matrix")
         return (matrix,)
 
     def split(self, item: Task[Problem]) -> list[Task[Problem]]:

@@ -1,6 +1,6 @@
-"""The same commands on more than one machine: batches go to the workers of a Dask cluster, results come back in order.
+"""Several machines: a client sends batches to the workers of a Dask cluster and gets their results in order.
 
-Nothing outside this package imports Dask, and this package is imported only when a cluster was asked for.
+Nothing outside this package imports Dask, and Dask is imported only if ``--cluster`` is given.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
-    """Connect to the cluster that ``options.cluster`` names; use it in a ``with`` block.
+    """Connect to the cluster that ``options.cluster`` names; the ``with`` block of the result disconnects.
 
     Raises:
         UsageError: Dask is not installed.
@@ -32,7 +32,7 @@ def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
 
 
 def _import_dask() -> None:
-    """Keep the garbage collector from looking through Dask's many objects again and again, now and later."""
+    """Import Dask and keep the garbage collector from scanning its many objects, now and later."""
     enabled = gc.isenabled()
     gc.disable()
     try:

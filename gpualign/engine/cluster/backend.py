@@ -1,4 +1,4 @@
-"""The cluster backend: stages run on the workers of a Dask cluster, results in order."""
+"""The cluster backend: runs stages on the workers of a Dask cluster and yields their results in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import distributed
 import numpy as np
 
 from gpualign.engine.cluster.connect import PATIENCE_S, connected, reachable
-from gpualign.engine.cluster.shards import Shard, fingerprint, pack, pack_item
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Item, Result, Stage
@@ -28,34 +28,34 @@ from gpualign.io.fastx import UncountedLine
 from gpualign.params import RunOptions
 from gpualign.report import warn
 
-#: a batch that fails so often ends the run
+#: the run ends when a batch has failed so many times
 ATTEMPTS = 3
-#: batches in flight for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
-#: than two, Dask holds batches back at the scheduler until a worker asks for one.
+#: tasks in flight per thread of the workers. With more than two, Dask keeps those that wait at the
+#: scheduler until a worker asks for one, so that fast workers take more of them than slow ones.
 _PER_THREAD = 4
-#: what a task should take: Dask needs some milliseconds for each, and at the end workers wait for the last one. So a
-#: share of the time so far, within bounds, in seconds
+#: target duration of a task: a share of the time so far, within bounds in seconds. Dask needs milliseconds for each
+#: task, so short ones waste time; long ones do so at the end, when all workers wait for the last one
 _TASK_SHARE, _TASK_S = 0.03, (0.3, 2.0)
-#: what a task may carry, bytes and items
+#: maximum bytes and items in a task
 _TASK_BYTES, _TASK_ITEMS = 16 << 20, 1024
-#: tasks' results fetched in one go
+#: maximum number of tasks whose results are fetched together
 _FETCHED = 8
-#: seconds between looks at who has come and gone
+#: seconds between checks for workers that have joined or left
 _WATCH_S = 1.0
-#: large objects of past items that workers still keep
+#: number of shared objects that workers keep although no item in flight needs them
 _SHARED_KEPT = 4
 
 
 class ClusterBackend:
-    """Runs stages on a Dask cluster; close it (or leave its ``with`` block) to disconnect.
+    """Runs stages on a Dask cluster; :meth:`close`, or the end of its ``with`` block, disconnects.
 
     Raises:
-        GpualignError: the cluster cannot be reached, now or later on.
+        GpualignError: the cluster cannot be reached, at the start or later.
     """
 
     devices = ()
     codec = CPU_CODEC
-    on_gpu = False  # items are cut as for the CPU; each worker decides what it runs them on
+    on_gpu = False  # batches have the size for a CPU; each worker chooses its device
 
     def __init__(self, options: RunOptions, command: str) -> None:
         self.options, self.command = options, command
@@ -97,7 +97,7 @@ class ClusterBackend:
         }
 
     def sees(self, path: str) -> bool:
-        """Whether every worker finds the client's file under its path; asked once."""
+        """Whether every worker finds the client's saved index under its path; asked once."""
         if path not in self._seen:
             expected = fingerprint(path)
             found = {}
@@ -116,7 +116,7 @@ class ClusterBackend:
         self.close()
 
     def threads(self) -> dict[str, int]:
-        """Each worker's threads, now.
+        """The current workers and the number of threads of each.
 
         Raises:
             GpualignError: the scheduler is gone.
@@ -128,7 +128,10 @@ class ClusterBackend:
             raise self._gone() from error
 
     def check(self) -> None:
-        """Notice a scheduler that is gone."""
+        """
+        Raises:
+            GpualignError: the scheduler is gone.
+        """
         if self.client.status != "running":
             raise self._gone()
 
@@ -138,7 +141,7 @@ class ClusterBackend:
 
 @dataclass(eq=False)
 class _Task:
-    """Items in flight: kept until their results are here, to be sent again if all that knew them are lost."""
+    """Items in flight, kept until their results arrive: they are sent again if the cluster loses them."""
 
     items: Shard
     count: int
@@ -148,7 +151,7 @@ class _Task:
 
 
 class _Run:
-    """One stage over its items."""
+    """The run of one stage over its items."""
 
     def __init__(self, backend: ClusterBackend, stage: Stage[Any, Any]) -> None:
         self._backend, self._client = backend, backend.client
@@ -166,7 +169,7 @@ class _Run:
         self._next_look = 0.0
 
     def results(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Each item's result, in order."""
+        """Yield each item's result, in order."""
         source = iter(items)
         while some := self._next_items(source):
             self._watch()
@@ -178,7 +181,7 @@ class _Run:
             yield from self._fetch()
 
     def end(self) -> None:
-        """Let go of everything; what is still running is cancelled."""
+        """Cancel the tasks that are still running and release all others."""
         futures = [task.future for task in self._pending]
         self._pending.clear()
         if futures and self._client.status == "running":
@@ -186,7 +189,7 @@ class _Run:
                 self._client.cancel(futures, force=True)
 
     def _next_items(self, source: Iterator[Any]) -> list[Any]:
-        """For the next task: as many as are worth their way, unless their texts are long."""
+        """The items of the next task, limited in number and in bytes of text."""
         items: list[Any] = []
         text = 0
         for item in itertools.islice(source, self._task_items):
@@ -197,18 +200,20 @@ class _Run:
         return items
 
     def _new_task(self, items: list[Any]) -> _Task:
-        shard = pack_item(items, self._number_of, self._backend.sees)
+        shard = pack(items, number_of=self._number_of)
         task = _Task(shard, len(items), sum(map(_text_of, items)), None)
         self._submit(task)
-        self._carry(task.items.nbytes + task.items.read, task.count)
+        self._carry(task.items.nbytes, task.count)
         return task
 
     def _carry(self, nbytes: int, items: int) -> None:
-        """So many items have so many bytes: do not let the next task have too many."""
+        """Limit the items of the next task, given the bytes of some items or of their results."""
         self._task_items = max(1, min(self._task_items, int(_TASK_BYTES * items / (nbytes + 1))))
 
     def _submit(self, task: _Task) -> None:
-        """Hand a task to Dask, which lets workers pull those of one name while these depend on few things together."""
+        """Submit a task. Its name tells its shared objects: Dask lets workers pull tasks from a queue only while all
+        tasks of a name together have few dependencies.
+        """
         options = self._backend.options
         name = "-".join([self._name, *map(str, task.items.shared)])
         task.future = self._client.submit(
@@ -224,25 +229,25 @@ class _Run:
         )
 
     def _number_of(self, obj: Any) -> int:
-        """The number of a shared object, which is sent when it is first met."""
+        """The number of a shared object, which is sent when it first appears in an item."""
         if id(obj) in self._shared_objects:
             return self._shared_objects[id(obj)][0]
         number = next(self._numbers)
-        self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
+        self._shared_objects[id(obj)] = (number, obj)  # while it is kept, no other object has its id
         self._shared[number] = _Sent(self._backend, pack(obj, self._backend.sees))
         for worker in self._keeping:
             self._keep(worker, self._shared[number])
         return number
 
     def _forget_old(self) -> None:
-        """Old shared objects are let go of when no item in flight needs them."""
+        """Release old shared objects that no item in flight needs."""
         needed = {number for task in self._pending for number in task.items.shared}
         for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
             if number not in needed:
                 del self._shared_objects[key], self._shared[number]
 
     def _fetch(self) -> Iterator[Any]:
-        """The oldest result, and those after it that are there too."""
+        """Wait for the oldest task; yield its results and those of the tasks after it that have finished, too."""
         self._wait_for(self._pending[0])
         done = list(itertools.takewhile(lambda task: task.future.status == "finished", self._pending))[:_FETCHED]
         if not done:
@@ -250,7 +255,7 @@ class _Run:
             return
         try:
             answers = self._client.gather([task.future for task in done], direct=self._direct)
-        except Exception:  # a worker was lost with its results, in this very moment
+        except Exception:  # a worker was lost after its task had finished
             self._backend.check()
             return
         for answer in answers:
@@ -261,16 +266,16 @@ class _Run:
                 raise _with_line(answer.error)
 
     def _learn(self, task: _Task, answer: Answer, results: int) -> None:
-        """Count who did what, and cut tasks so that they are worth their way."""
+        """Count the batches of each worker, and adapt the size of tasks to the target duration."""
         self._backend.batches[answer.worker] += results
         self._backend.gpu_batches += results * answer.on_gpu
         seconds = float(np.clip(_TASK_SHARE * (time.monotonic() - self._start), *_TASK_S))
         share = seconds / (answer.seconds + 1e-6)
         maximum = min(max(self._task_items, 2 * task.count), _TASK_ITEMS)
         self._task_items = max(1, min(int(share * task.count), maximum))
-        if task.text:  # items may grow in the course of a run
+        if task.text:  # a limit for text, too, as items may grow in the course of a run
             self._task_text = max(1, min(int(share * task.text), _TASK_BYTES))
-        self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
+        self._carry(max(task.items.nbytes, answer.results.nbytes), task.count)
 
     def _wait_for(self, task: _Task) -> None:
         while not task.future.done():
@@ -279,7 +284,7 @@ class _Run:
             self._watch()
 
     def _look_into(self, task: _Task) -> None:
-        """A task that ended without a result: run it again where its input was lost, raise what it raised."""
+        """Handle a task that ended without a result: send it again if it was lost, or raise its error."""
         if task.future.status != "error":
             self._backend.check()
             self._send_again(task)
@@ -301,7 +306,7 @@ class _Run:
         self._submit(task)
 
     def _watch(self) -> None:
-        """Notice a lost scheduler, and workers that have come: they get what the items need."""
+        """Check, once a second, that the scheduler is there, and send new workers what the items need."""
         if time.monotonic() < self._next_look:
             return
         threads = self._backend.threads()
@@ -316,7 +321,7 @@ class _Run:
         self._next_look = time.monotonic() + _WATCH_S
 
     def _keep(self, worker: str, *shards: _Sent) -> None:
-        """Let a worker fetch what items need before it has any: Dask gives items to where their needs are."""
+        """Let a worker fetch shards before it has items that need them: Dask prefers workers that have the shards."""
         in_flight = [future for future in self._keeping[worker] if not future.done()]
         new = self._client.submit(
             keep,
@@ -330,17 +335,17 @@ class _Run:
 
 
 def _with_line(error: BaseException) -> BaseException:
-    """A worker's error, with the number of the line that the client alone can count."""
+    """A worker's error with its line number, which only the client can count."""
     return error.counted() if isinstance(error, UncountedLine) else error
 
 
 def _text_of(item: Any) -> int:
-    """Bytes of a chunk of a file."""
+    """Bytes of an item's text; 0 if it is no text."""
     return getattr(item, "text_bytes", 0)
 
 
 class _Sent:
-    """A shard that a worker has; the others fetch it from there when they keep it or have an item that needs it."""
+    """A shard that was sent to one worker; the others fetch it from there."""
 
     def __init__(self, backend: ClusterBackend, shard: Shard) -> None:
         self._backend, self._shard = backend, shard
@@ -351,11 +356,11 @@ class _Sent:
             self.future = self._send()
 
     def _send(self) -> Any:
-        """To one worker: Dask's broadcast to all waits for ever for one that is lost in the middle of it."""
+        """Send it to one worker: Dask's broadcast to all hangs if a worker is lost in the middle of it."""
         client = self._backend.client
         for _ in range(ATTEMPTS):
             self._backend.check()
-            # KeyError: the worker is lost, and its name forgotten
+            # KeyError: the worker was lost and is no longer known
             with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):
                 client.wait_for_workers(1, timeout=PATIENCE_S)
                 return client.scatter(self._shard, hash=False)

@@ -1,4 +1,4 @@
-"""From ``--cluster`` to a connected Dask client."""
+"""Connects a Dask client to the cluster that ``--cluster`` names."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
 from gpualign.version import __version__
 
-#: how long a scheduler, its file and the first worker may take to appear, seconds
+#: seconds to wait for a scheduler, its file and the first worker
 PATIENCE_S = 30.0
-#: an item of a large batch is normal here; Dask would warn of each
+#: Dask warns about tasks larger than this; tasks of many megabytes are normal here
 _LARGE_TASK = "1 GiB"
-#: for clusters of our own
+#: Dask's configuration for ``--cluster local:N``
 OWN = {
-    # Dask samples every worker's stacks 100 times a second and looks 50 times a second whether its loops turn, which
-    # costs a tenth of a core while nothing is done
+    # Dask samples each worker's stacks 100 times a second and checks its event loops 50 times a second, which takes a
+    # tenth of a core even when the cluster is idle
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
-    # A lost worker is started again at once, by its nanny. So long after each loss Dask looks whether it is there, and
-    # if not gives up both: a worker that was lost a second time right then would never come back.
+    # A nanny restarts its worker at once. After this time Dask checks whether the worker is there, and otherwise stops
+    # the nanny as well: a worker that is lost a second time just then would never come back.
     "distributed.deploy.lost-worker-timeout": "365 days",
 }
-#: seconds for which a worker that has results is looked for: longer, and one that was killed holds up the run
+#: seconds to wait for a worker that has results; a killed worker delays the run by as much
 _WORKER_S = 5.0
-#: seconds to find out whether a worker can be reached
+#: seconds to wait for a connection to a worker
 _REACH_S = 1.0
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A client, and the address of its scheduler and of its dashboard (None where it has none)."""
+    """A client, the address of its scheduler, and the address of the dashboard or None."""
 
     client: Any
     address: str
@@ -61,7 +61,7 @@ def connected(options: RunOptions) -> Iterator[Connection]:
     """
     assert options.cluster is not None
     for name in ("distributed", "distributed.client", "distributed.nanny", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is said once, in one sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # each error is reported once, by gpualign
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE_TASK}))
         target: Any = options.cluster
@@ -76,7 +76,7 @@ def connected(options: RunOptions) -> Iterator[Connection]:
         stack.callback(_close, client, 2)
         _wait_for_worker(client, options.cluster)
         _check_versions(client)
-        yield Connection(client, client.scheduler.address, _dashboard(client))
+        yield Connection(client, client.scheduler.address, client.dashboard_link or None)
 
 
 def _start_local(options: RunOptions) -> Any:
@@ -86,14 +86,14 @@ def _start_local(options: RunOptions) -> Any:
         n_workers=workers,
         threads_per_worker=max(1, options.threads // workers),
         processes=True,
-        memory_limit=0,  # as without a cluster: batches in flight are bounded, the index is not
+        memory_limit=0,  # batches in flight are bounded; the index may be of any size, as without a cluster
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
 
 
 def _connect(target: Any) -> Any:
-    """A client of a cluster of our own, or of the scheduler at an address or known by its file."""
+    """Connect to a local cluster, or to a scheduler by its address or its file."""
     shown = "the local cluster"
     if isinstance(target, str):
         shown = target = target if "://" in target else _address_in(target)
@@ -102,12 +102,12 @@ def _connect(target: Any) -> Any:
         client = distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
     except (OSError, distributed.TimeoutError) as error:
         raise GpualignError(f"no Dask scheduler answers at {shown} ({error})") from error
-    client.rpc.timeout = _WORKER_S  # otherwise the same as for the scheduler
+    client.rpc.timeout = _WORKER_S  # the default is the timeout of the scheduler
     return client
 
 
 def _address_in(path: str) -> str:
-    """What a scheduler has written; one that was started a moment ago may not have done so yet."""
+    """The address in a scheduler's file; waits for a scheduler that was just started."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -124,8 +124,12 @@ def _address_in(path: str) -> str:
 
 
 def _check_address(address: str) -> None:
-    """Before there is a client: one that never had a scheduler's address hangs at its end."""
-    if address.startswith("inproc://"):  # of this process, without a port
+    """Check an address before Dask gets it: a client that never had a valid address hangs when it is closed.
+
+    Raises:
+        UsageError: it is invalid, or it wants a certificate and there is none.
+    """
+    if address.startswith("inproc://"):  # a scheduler in this process, which has no port
         return
     try:
         get_address_host_port(address, strict=True)
@@ -140,7 +144,7 @@ def _has_certificate() -> bool:
 
 
 def reachable(address: str) -> bool:
-    """Whether a worker can be asked for its results directly; behind a firewall they come by way of the scheduler."""
+    """Whether the client can connect to a worker; if not, results come through the scheduler."""
     host, _, port = address.partition("://")[2].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
@@ -157,7 +161,7 @@ def _wait_for_worker(client: Any, cluster: str) -> None:
 
 
 def _check_versions(client: Any) -> None:
-    """Ask what is there by a function that is everywhere; of workers that come later their shards ask."""
+    """Compare versions with a function that exists without gpualign; workers that join later check their shards."""
     wanted = (pkgutil.resolve_name, "gpualign:__version__")
     answers = {f"worker {member}": answer for member, answer in client.run(*wanted, on_error="return").items()}
     try:
@@ -165,17 +169,12 @@ def _check_versions(client: Any) -> None:
     except (ImportError, AttributeError) as error:
         answers["scheduler"] = error
     for member, answer in answers.items():
-        if answer != __version__ and not isinstance(answer, OSError):  # the worker is lost meanwhile
+        if answer != __version__ and not isinstance(answer, OSError):  # OSError: the worker was lost meanwhile
             found = "no gpualign" if isinstance(answer, Exception) else f"gpualign {answer}"
             raise GpualignError(f"the {member} has {found}, this is {__version__} (install the same)")
 
 
-def _dashboard(client: Any) -> str | None:
-    link = client.dashboard_link
-    return link or None
-
-
 def _close(what: Any, timeout: float) -> None:
-    """Close a client or cluster; one that has lost the other side cannot do it in order."""
+    """Close a client or cluster; this fails if the other side is lost."""
     with contextlib.suppress(OSError, distributed.TimeoutError, RuntimeError):
         what.close(timeout=timeout)

@@ -1,8 +1,8 @@
-"""What travels to workers: items pickled one by one, and large objects that many items share sent once.
+"""Pickling for workers: items are sent task by task, and large objects that many items share are sent once.
 
-An item often refers to something large that never changes: a reference, a set of sequences, a long query. When an
-item is pickled, such an object is replaced by a number, and travels as a :class:`Shard` of its own that every worker
-keeps and opens once. Where all workers see a file under the client's path, its text stays there, too.
+Many items refer to something large that never changes: a reference, a set of sequences, a long query. In a pickled
+item a number stands for such an object, which is a :class:`Shard` of its own that each worker keeps and opens once.
+A saved index is not sent if all workers see it under the client's path: they load it.
 """
 
 from __future__ import annotations
@@ -13,42 +13,37 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import cloudpickle
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk
 from gpualign.io.files import stamp_of
-from gpualign.io.text import HeldText
 from gpualign.version import __version__
 
-#: arrays and texts from this size on, bytes, travel next to the pickle, which saves copies; small ones in it, as Dask
-#: takes its time for each piece of a message
+#: arrays and texts of at least so many bytes are sent next to the pickle, which saves copies. Smaller ones are part of
+#: it, as Dask needs time for each frame of a message
 _LARGE = 1 << 15
+#: bytes at either end of a file that are compared
 _FINGERPRINT_BYTES = 1 << 20
 _CHANGED = "has changed, or is another file on a worker (give all the same)"
 
 
 class Shard:
-    """A pickled object; Dask moves it between machines, and wherever it lies it is opened once.
+    """A pickled object, which Dask moves between machines and which each process opens once.
 
-    Dask deletes it from the workers when the client that sent it lets go of it or disappears, and what it was opened
-    to goes with it.
+    When the client releases it or is lost, Dask deletes it from the workers, together with the opened object.
 
     Attributes:
-        data: uint8, the pickle (an array, because Dask sends those without copying them), without
-        buffers: the contents of its large arrays, uint8 each.
-        texts: its large texts, uint8 each.
+        data: uint8, the pickle without its large arrays and texts (an array, because Dask sends arrays without a copy).
+        buffers: the contents of the large arrays, uint8 each.
+        texts: the large texts, uint8 each.
         shared: numbers of the shards that it refers to.
-        read: bytes that are read from files when it is loaded.
-        version: of the sender.
+        version: the sender's version of gpualign.
     """
 
     def __init__(
@@ -57,16 +52,15 @@ class Shard:
         buffers: list[NDArray[np.uint8]],
         texts: list[NDArray[np.uint8]],
         shared: tuple[int, ...] = (),
-        read: int = 0,
         version: str = __version__,
     ) -> None:
         self.data, self.buffers, self.texts, self.shared = data, buffers, texts, shared
-        self.read, self.version = read, version
+        self.version = version
         self._opening = threading.Lock()
         self._opened: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shard, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
+        return Shard, (self.data, self.buffers, self.texts, self.shared, self.version)
 
     def __sizeof__(self) -> int:
         return self.nbytes
@@ -76,7 +70,10 @@ class Shard:
         return self.data.nbytes + sum(array.nbytes for array in (*self.buffers, *self.texts))
 
     def load(self, others: Mapping[int, Any] | None = None) -> Any:
-        """Unpickle anew.
+        """Unpickle another copy of the object.
+
+        Args:
+            others: the shared objects by number.
 
         Raises:
             GpualignError: the sender has another version of this package.
@@ -89,34 +86,35 @@ class Shard:
         return _Unpickler(self, others or {}).load()
 
     def open(self) -> Any:
-        """The object; the same one for every caller on this machine."""
+        """The object, unpickled by the first call and shared by all callers of this process."""
         with self._opening:
             if self._opened is None:
                 self._opened = self.load()
             return self._opened
 
 
-def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Shard:
-    """Pickle an object with all that it refers to.
+def pack(
+    obj: Any,
+    by_path: Callable[[str], bool] = lambda path: False,
+    number_of: Callable[[Any], int] | None = None,
+) -> Shard:
+    """Pickle an object.
 
     Args:
-        by_path: says of a saved index's path whether all workers see that file; then the path travels instead.
+        by_path: tells whether all workers see a saved index under its path, which is then sent instead.
+        number_of: returns the number of a shared object, which is sent instead; None: shared objects are pickled, too.
     """
-    return _pickle(obj, by_path, None)
-
-
-def pack_item(item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False) -> Shard:
-    """Pickle an item without the objects in it that are shared.
-
-    Args:
-        number_of: gives each of those its number.
-        by_path: says whether all workers see a file; then they read its chunks themselves.
-    """
-    return _pickle(item, by_path, number_of)
+    out = io.BytesIO()
+    pickler = _Pickler(out, by_path, number_of)
+    pickler.dump(obj)
+    data = np.frombuffer(out.getbuffer(), np.uint8)
+    buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
+    texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
+    return Shard(data, buffers, texts, tuple(pickler.shared))
 
 
 def fingerprint(path: str) -> str | None:
-    """What two machines compare to know that they see the same file; None where there is none."""
+    """A file's size, time and a hash of both its ends, equal where machines see the same file; None: no such file."""
     try:
         with open(path, "rb") as file:
             size, changed = stamp_of(os.fstat(file.fileno()))
@@ -128,18 +126,8 @@ def fingerprint(path: str) -> str | None:
         return None
 
 
-def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> Shard:
-    out = io.BytesIO()
-    pickler = _Pickler(out, by_path, number_of)
-    pickler.dump(obj)
-    data = np.frombuffer(out.getbuffer(), np.uint8)
-    buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
-    texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
-    return Shard(data, buffers, texts, tuple(pickler.shared), pickler.read)
-
-
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle, because a stage's work is a closure."""
+    """Pickles large arrays, large texts and shared objects apart (cloudpickle, because stages contain closures)."""
 
     def __init__(
         self,
@@ -152,10 +140,9 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self.shared: dict[int, None] = {}
         self.arrays: list[memoryview] = []
         self.texts: list[bytes] = []
-        self.read = 0
 
     def _is_small(self, array: pickle.PickleBuffer) -> bool:
-        """Pickle calls this for each array; what is not part of the pickle is kept here."""
+        """Called for each array: whether it becomes part of the pickle; a large one goes to :attr:`arrays`."""
         content = array.raw()
         if content.nbytes < _LARGE:
             return True
@@ -175,12 +162,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, MinimizerIndex) and obj.path is not None and self._by_path(obj.path):
             return _load_index_again, (obj.path, stamp_of(os.stat(obj.path)))
-        if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
-            self.read += len(obj.data)
-            # text that the client does not read it cannot sum up
-            proof = obj.data.stamp or isal_zlib.crc32(obj.text())
-            without_text = replace(obj, data=HeldText(()), offset=None, stored_at=os.path.abspath(obj.path))
-            return _read_again, (obj.offset, len(obj.data), proof, without_text)
         return super().reducer_override(obj)
 
 
@@ -192,20 +173,6 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, what: tuple[str, int]) -> Any:
         kind, number = what
         return self._texts[number].tobytes() if kind == "text" else self._others[number]
-
-
-def _read_again(offset: int, size: int, proof: int | tuple[int, int], chunk: Chunk) -> Chunk:
-    """The chunk with its text; ``proof``: the text's checksum, or the file's stamp, as the client has seen it."""
-    assert chunk.stored_at is not None
-    try:
-        with open(chunk.stored_at, "rb") as file:
-            data = os.pread(file.fileno(), size, offset)
-            stamp = stamp_of(os.fstat(file.fileno()))
-    except OSError as error:
-        raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
-    if len(data) != size or proof != (stamp if isinstance(proof, tuple) else isal_zlib.crc32(data)):
-        raise InputError(_CHANGED, chunk.stored_at)
-    return replace(chunk, data=HeldText((np.frombuffer(data, np.uint8),)), offset=offset)
 
 
 def _load_index_again(path: str, stamp: tuple[int, int]) -> MinimizerIndex:

@@ -1,4 +1,4 @@
-"""What runs on a worker: items through the worker's own devices, as on a single machine."""
+"""The worker's side: runs the items of a task on the worker's own devices."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Answer:
     """What a task returns.
 
     Attributes:
-        results: a list of the stage's, of all items or of those before
-        error: one that another attempt would meet again.
-        worker: where they were computed.
-        on_gpu: by a worker that drives GPUs.
-        seconds: that it took; of processor time where this thread did the work, as others may hold it up.
+        results: the stage's results, a list: for all items, or for those before the error.
+        error: an error that another attempt would repeat, or None.
+        worker: the address of the worker.
+        on_gpu: whether the worker uses GPUs.
+        seconds: duration of the task; on the CPU, processor time of its thread, as other threads may delay it.
     """
 
     results: Shard
@@ -42,15 +42,15 @@ class Answer:
 
 
 def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, *shared: Shard) -> Answer:
-    """The task that Dask runs: some items, one after the other, through one stage.
+    """The task that Dask runs: compute some items with a stage, one after the other.
 
-    Bad input and wrong usage are the same everywhere, so they come back as an answer; any other error is raised, and
-    Dask runs the task again.
+    Bad input and wrong usage fail on any worker, so such an error is part of the answer. Any other error is raised, and
+    Dask tries the task again.
 
     Args:
-        items: a list.
-        device: as ``--device``; "auto" is decided by each worker.
-        shared: shards that the items refer to, in the order of their ``shared``.
+        items: a shard of a list.
+        device: the value of ``--device``; with "auto" each worker chooses.
+        shared: the shards that the items refer to, in the order of ``items.shared``.
     """
     clocks = time.thread_time(), time.perf_counter()
     others = {number: shard.open() for number, shard in zip(items.shared, shared, strict=True)}
@@ -62,7 +62,7 @@ def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, 
             on_gpu = engine.on_gpu
             for item in items.load(others):
                 results.append(engine.run(item))
-    except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
+    except (DeviceError, OutOfMemoryError) as error:  # another worker may succeed
         raise type(error)(f"worker {address}: {error}") from None
     except GpualignError as error:
         return Answer(pack(results), error, address, on_gpu, 0.0)
@@ -71,13 +71,13 @@ def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, 
 
 
 def keep(*shards: Shard) -> None:
-    """Fetch shards to this worker and open them, so that it takes its share of the tasks that need them."""
+    """A task that opens shards on this worker, so that Dask gives it tasks that need them."""
     for shard in shards:
         shard.open()
 
 
 def sees(path: str, expected: str) -> bool:
-    """Whether this worker sees the client's file under the same path."""
+    """Whether this worker sees the file that has this fingerprint on the client, under the same path."""
     return fingerprint(path) == expected
 
 
@@ -91,10 +91,10 @@ def _address() -> str:
 
 
 class _Engine:
-    """A stage on this worker's own backend.
+    """A stage on this worker's backend.
 
-    On the CPU the work is done in the task's thread, of which a worker has as many as it was started with; with GPUs
-    the tasks hand their items to the devices' loops and wait.
+    On the CPU, the thread of the task does the work; the worker was started with a number of them. On GPUs, tasks pass
+    their items to the device threads and wait.
     """
 
     def __init__(self, stage: Stage[Any, Any], device: str, max_gpu_mem: int | None) -> None:
@@ -120,10 +120,10 @@ class _Engine:
 
 
 class _Engines:
-    """The engine of the stage that is run now.
+    """The engine of the current stage.
 
-    Devices are driven for one stage at a time: another one waits for the tasks in flight. An engine ends with its
-    stage, which Dask deletes when no client wants it any more.
+    Only one stage at a time has the devices: another one waits for the tasks in flight. An engine is closed with its
+    stage, which Dask deletes when no client needs it any more.
     """
 
     def __init__(self) -> None:
@@ -146,8 +146,8 @@ class _Engines:
                 if self._ending is None:
                     self._ending = threading.Thread(target=self._close_ended, name="gpualign-ended", daemon=True)
                     self._ending.start()
-                # The collector may call this in any thread, and the thread may hold any lock (an import's, an
-                # executor's): so it only puts the engine on a queue, whose put is made for that.
+                # The garbage collector may run this in any thread, which may hold any lock (of an import, of an
+                # executor). So it only puts the engine on a SimpleQueue, whose put is reentrant.
                 weakref.finalize(stage, self._ended.put, self._engine).atexit = False
             engine = self._engine
             assert engine is not None
@@ -163,7 +163,7 @@ class _Engines:
         return self._stage is not None and self._stage() is stage
 
     def _close_ended(self) -> None:
-        """Close each engine whose stage is gone, unless the next stage has done so."""
+        """Close each engine whose stage was deleted, unless the next stage has closed it."""
         while True:
             engine = self._ended.get()
             with self._changed:

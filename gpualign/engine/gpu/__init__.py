@@ -1,1 +1,1 @@
-"""The CUDA side: compiler and cache, devices, buffers. PyCUDA is imported in ``device.py`` only."""
+"""The CUDA side: compiler and cache, devices, buffers. PyCUDA is imported in ``driver.py`` only."""

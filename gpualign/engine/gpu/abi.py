@@ -1,8 +1,10 @@
-"""Structs that cross to a device: declared once, in ``cuda/abi``, and seen here as NumPy types."""
+"""Structs shared with a device: declared once, in ``cuda/abi``, and mirrored here as NumPy types."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -25,24 +27,37 @@ def struct(name: str) -> np.dtype[np.void]:
 
 
 def filled(name: str, **values: Any) -> np.void:
-    """One struct, which a kernel takes by value; a field that is not named is zero.
+    """One struct, which a kernel takes by value; fields not given are zero.
 
     Raises:
         ValueError: there is no field of that name.
     """
     layout = struct(name)
-    record: np.void = np.frombuffer(bytearray(layout.itemsize), layout)[0]  # in a tenth of the time of np.zeros
-    for field, value in values.items():
-        record[field] = value
-    return record
+    return _written(bytearray(layout.itemsize), layout, values)
 
 
 def changed(record: np.void, **values: Any) -> np.void:
     """A copy of a struct with other values in some fields."""
-    copy: np.void = np.frombuffer(bytearray(record.tobytes()), record.dtype)[0]
+    return _written(bytearray(record.tobytes()), record.dtype, values)
+
+
+def _written(memory: bytearray, layout: np.dtype[np.void], values: dict[str, Any]) -> np.void:
+    """The struct in ``memory`` with these values. Numbers are packed directly, several times as fast as by NumPy."""
+    record: np.void = np.frombuffer(memory, layout)[0]
+    numbers = _numbers(layout)
     for field, value in values.items():
-        copy[field] = value
-    return copy
+        if (number := numbers.get(field)) is None:
+            record[field] = value
+        else:
+            number[0](memory, number[1], value)
+    return record
+
+
+@functools.cache
+def _numbers(layout: np.dtype[np.void]) -> dict[str, tuple[Callable[..., None], int]]:
+    """{field: (function that packs it into memory, offset)} of the numeric fields."""
+    fields = {name: field[:2] for name, field in (layout.fields or {}).items()}
+    return {name: (Struct(kind.char).pack_into, at) for name, (kind, at) in fields.items() if kind.kind in "iuf"}
 
 
 @functools.cache

@@ -1,7 +1,7 @@
-"""Slots: a stream with its own pinned host memory and device arrays. Two slots a device overlap their work.
+"""Slots: a stream with its own pinned host memory and device arrays. Two slots per device overlap their work.
 
-What a batch wants of the device is written down, and enqueued by native code in one call without the GIL: given up for
-every copy and launch, the GIL would have to be won back from the host's threads each time.
+A batch's copies and launches are recorded, and native code enqueues them in one call that holds no GIL. Released for
+each copy and launch, the GIL would have to be won back from the host's threads every time.
 """
 
 from __future__ import annotations
@@ -14,24 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.streaming.timeline import STEPS, WAIT
 
-#: a buffer that must grow grows by this factor, so that slowly growing batches do not reallocate each time
-GROWTH = 1.25
 _ALIGNMENT = 256
-#: bytes of what is copied once that are worth page-locked memory, which takes longer to get than they to copy
-_MAX_STAGED = 16 << 20
 
 
 class Slot:
-    """Everything one batch needs on a device. All methods run in the device's thread, and none of them waits but
-    :meth:`wait`. The device begins with what they ask for at :meth:`submitted` or :meth:`wait`; a slot's buffers belong
-    to its batch until its result has been collected.
+    """Everything one batch needs on a device. All methods run in the device's thread, and only :meth:`wait` and
+    :meth:`finish` wait. Recorded work starts at :meth:`submitted` or :meth:`wait`. A slot's buffers belong to its
+    batch until its result has been collected.
 
     Attributes:
-        step: what kernels are for that are launched from now on, for the timeline.
+        step: the timeline's step of the kernels launched from now on.
     """
 
     def __init__(self, device: Device) -> None:
@@ -48,24 +45,23 @@ class Slot:
     # -- memory
 
     def pinned(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A page-locked array under ``key``; its content is whatever was there."""
+        """The pinned array under ``key``, uninitialized."""
         shape = (shape,) if isinstance(shape, int) else shape
         nbytes = math.prod(shape) * np.dtype(dtype).itemsize
         buffer = self._pinned.get(key)
         if buffer is None or buffer.nbytes < nbytes:
-            # one that is outgrown is kept for others, as the driver frees it only when the device is idle: so they must
-            # be few
-            self._mark("end")  # the device may be idle meanwhile
+            # the pool keeps an outgrown buffer, as the driver frees it only when the device is idle: grow in few steps
+            self._mark("end")  # the device may be idle during the allocation
             size = nbytes if buffer is None else max(nbytes, 2 * buffer.nbytes)
             try:
-                buffer = self._pinned[key] = self.device.host_memory.make(size)
+                buffer = self._pinned[key] = self.device.pinned_pool.make(size)
             except MemoryError as error:
-                raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be page-locked") from error
+                raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be pinned") from error
         return buffer[:nbytes].view(dtype).reshape(shape)
 
-    def part_with(self, key: str) -> NDArray[np.uint8] | None:
-        """The page-locked array under ``key``, None where there is none. It is not the slot's any more: its content
-        stays until nobody has a view of it, then it serves another batch.
+    def detach_pinned(self, key: str) -> NDArray[np.uint8] | None:
+        """Take the pinned array under ``key`` from the slot; None if there is none. Its last view returns it to the
+        pool.
         """
         return self._pinned.pop(key, None)
 
@@ -73,7 +69,7 @@ class Slot:
         """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
 
         Args:
-            zeroed: new memory is set to zero, as kernels or copies to the host read more of it than was written.
+            zeroed: clear new memory, as kernels or copies to the host read more of it than was written.
 
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.
@@ -95,40 +91,40 @@ class Slot:
         return sum(size for _, size in self._arrays.values())
 
     def retire(self, key: str) -> None:
-        """Give back the device array ``key``, as soon as somebody needs the space."""
+        """Free the device array ``key`` as soon as its memory is needed."""
         if key in self._arrays:
             self.device.retire(*self._arrays.pop(key))
 
-    def give_up(self, key: str) -> tuple[Any, int]:
-        """The device array ``key`` and its bytes, which is not the slot's any more."""
+    def detach(self, key: str) -> tuple[Any, int]:
+        """Take the device array ``key`` and its size from the slot."""
         return self._arrays.pop(key)
 
-    def adopt(self, key: str, array: tuple[Any, int]) -> None:
-        """Take a device array that is nobody's, where there is none under ``key``."""
+    def attach(self, key: str, array: tuple[Any, int]) -> None:
+        """Make a detached device array this slot's array ``key``, which it must lack."""
         self._arrays[key] = array
 
     def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
         self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
-        roomy = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
+        larger = max(wanted, -(-int(exact * tuning.GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
-            return allocate(roomy), roomy
+            return allocate(larger), larger
         except DeviceMemoryExceeded:
             return allocate(exact), exact
 
     # -- work on the stream
 
     def upload(self, key: str, array: NDArray[Any], max_staged: float = math.inf) -> Any:
-        """Copy ``array`` to the device array ``key``, where it is not in pinned memory by way of that.
+        """Copy ``array`` to the device array ``key``, staged in pinned memory unless it is pinned itself.
 
         Args:
-            max_staged: bytes from which on the driver copies it from where it is, for which the host waits.
+            max_staged: a larger array is not staged: the driver copies it from pageable memory, and the host waits.
 
         Returns:
             The device pointer.
         """
         staged = array
-        if array.nbytes <= max_staged and not is_lent(array):
+        if array.nbytes <= max_staged and not is_pinned(array):
             staged = self.pinned(key, array.shape, array.dtype)
             np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
@@ -137,17 +133,19 @@ class Slot:
         return pointer
 
     def upload_parts(self, key: str, nbytes: int, parts: Sequence[tuple[NDArray[np.uint8], int]]) -> Any:
-        """Copy arrays to where each begins in the device array ``key`` of so many bytes, those that are in page-locked
-        memory from where they are.
+        """Copy arrays to their offsets in the device array ``key`` of ``nbytes`` bytes; pageable ones are staged.
+
+        Args:
+            parts: arrays and their offsets.
 
         Returns:
             The device pointer.
         """
-        ordinary = [part for part, _ in parts if not is_lent(part)]
+        ordinary = [part for part, _ in parts if not is_pinned(part)]
         staged, end = self.pinned(key, sum(map(len, ordinary)), np.uint8), 0
         pointer = self.device_array(key, nbytes)
         for part, at in parts:
-            if not is_lent(part):
+            if not is_pinned(part):
                 begin, end = end, end + len(part)
                 np.copyto(staged[begin:end], part)
                 part = staged[begin:end]
@@ -160,11 +158,11 @@ class Slot:
         self.device.timeline.bytes_to_device += array.nbytes
 
     def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
-        """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
-        return self.once(key, owner, lambda: self.upload(key, array, _MAX_STAGED))
+        """Copy ``array`` like :meth:`upload`, unless ``key`` still holds the array of this ``owner``."""
+        return self.once(key, owner, lambda: self.upload(key, array, tuning.MAX_STAGED))
 
     def once(self, key: str, owner: object, make: Callable[[], object]) -> Any:
-        """The device array ``key``, which ``make`` fills unless it still holds what came from ``owner``."""
+        """The device array ``key``; ``make`` fills it unless it still holds the data of ``owner``."""
         if self._owners.get(key) is not owner:
             self._owners.pop(key, None)
             make()
@@ -178,7 +176,7 @@ class Slot:
         return staged
 
     def download_into(self, array: NDArray[Any], key: str) -> None:
-        """The same to page-locked memory that is not the slot's."""
+        """Copy the head of the device array ``key`` to pinned memory that is not the slot's."""
         if array.nbytes:
             self._mark("copy", "copy from device")
             self.stream.copy_from_device(array, int(self._arrays[key][0]))
@@ -198,7 +196,7 @@ class Slot:
     def launch(
         self, function: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], *arguments: Any, shared: int = 0
     ) -> None:
-        """Enqueue a kernel. ``arguments``: device pointers and numpy scalars; ``shared``: dynamic bytes a block."""
+        """Launch a kernel. ``arguments``: device pointers and numpy scalars; ``shared``: dynamic bytes per block."""
         grid = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         block = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
         if 0 in grid:
@@ -207,7 +205,7 @@ class Slot:
         self.stream.launch(function, grid, block, shared, arguments)
 
     def submitted(self) -> None:
-        """Begin with a batch's work (the runner calls it after the kernel object's ``submit``)."""
+        """Enqueue the recorded work (the runner calls this after the kernel object's ``submit``)."""
         self._mark("end")
         self.stream.flush(last=True)
 
@@ -216,15 +214,15 @@ class Slot:
         """Whether all work of this slot has ended."""
         return bool(self.stream.is_done)
 
-    def wait(self, looking_s: float = 0.0) -> None:
+    def wait(self, spin_s: float = 0.0) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline.
 
         Args:
-            looking_s: so long the host looks for the end, before it sleeps and is woken, which takes longer.
+            spin_s: how long the host spins before it sleeps; waking takes longer.
         """
         start = time.perf_counter()
         with STEPS.at(WAIT):
-            times = self.stream.wait(self._origin, looking_s)
+            times = self.stream.wait(self._origin, spin_s)
         self.device.timeline.wait_s += time.perf_counter() - start
         for (kind, step), begin, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
             if kind != "end":
@@ -232,7 +230,7 @@ class Slot:
         self._marks.clear()
 
     def _mark(self, kind: str, step: str = "") -> None:
-        """Mark where the stream turns from one kind of work, or step, to another."""
+        """Record an event where the stream changes to another kind of work or step."""
         if not self._marks or self._marks[-1] != (kind, step):
             self.stream.mark()
             self._marks.append((kind, step))
@@ -242,7 +240,7 @@ class Slot:
         return self.stream.now()
 
     def finish(self) -> None:
-        """Mark the end of its work so far, and wait for it: for what must be known before more is enqueued."""
+        """Wait for the work recorded so far, as its results decide what is enqueued next."""
         self._mark("end")
         self.wait()
 

@@ -1,8 +1,8 @@
 """From ``cuda/<name>.cu`` to machine code for one architecture: prebuilt, cached, or compiled now.
 
-The sources are hashed here, headers included, because PyCUDA's own cache runs the preprocessor at every start to
-learn the same. A kernel is looked for in three locations: the package's prebuilt fat binaries (``make kernels``), the
-user's cache, and last the compiler, so nvcc is needed only when the first two do not have it.
+The sources are hashed here, headers included, as PyCUDA's own cache runs the preprocessor at every start to find
+headers. A kernel comes from the package's prebuilt fat binaries (``make kernels``), else from the user's cache, else
+from nvcc, which is needed only then.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Variant = tuple[str, Mapping[str, str]]
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-#: whose machine code is prebuilt: that of 8.0 runs on 8.6 to 8.9, of 10.0 on 10.3, of 12.0 on 12.1
+#: architectures with prebuilt machine code: that of 8.0 runs on 8.6 to 8.9, of 10.0 on 10.3, of 12.0 on 12.1
 ARCHITECTURES = (75, 80, 90, 100, 120)
-#: sources are compiled once for all of these, and again only from where on they have instructions for newer ones
+#: a source is compiled for the oldest of these, and once more for each newer one whose instructions it uses
 _NEWER = {80: re.compile(rb"__CUDA_ARCH__ >= 80"), 90: re.compile(rb"\b__vi[a-z]+_")}
-#: a lock for each module: what one device compiles, the others wait for
+#: a lock for each module: the first device compiles it, the others wait
 _compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
@@ -48,17 +48,17 @@ def modules() -> list[str]:
 
 
 def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
-    """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
+    """Hash of everything that determines the machine code of ``cuda/<source>.cu``: text, headers, flags, macros."""
     return _key(_text_digest(source_root() / f"{source}.cu"), defines or {})
 
 
 def read_ahead(source: str) -> None:
-    """Begin, in a thread, to read by what the machine code of a module, and of those whose names begin with its name,
-    is looked for: dozens of small files."""
+    """Hash, in a thread, the sources of a module and of those whose names begin with its name: dozens of small
+    files."""
 
     def read() -> None:
         for path in sorted(source_root().glob(f"{source}*.cu")):
-            with contextlib.suppress(DeviceError):  # said when it is looked for
+            with contextlib.suppress(DeviceError):  # raised again when the module is loaded
                 _text_digest(path)
 
     threading.Thread(target=read, daemon=True, name="gpualign-sources").start()
@@ -75,7 +75,7 @@ def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
 
 
 def _digest(text: bytes) -> str:
-    import hashlib  # it loads OpenSSL, which runs without a GPU can do without
+    import hashlib  # it loads OpenSSL, which runs without a GPU do not need
 
     return hashlib.sha256(text).hexdigest()
 
@@ -89,7 +89,7 @@ def compile_module(
         source: name of the file without ".cu".
         architecture: "sm_90".
         defines: macros.
-        prebuilt: take it from the package where it is there; not where the driver has refused it.
+        prebuilt: use the package's prebuilt code; False once the driver has refused it.
 
     Returns:
         a cubin, or a prebuilt fat binary that holds one.
@@ -122,7 +122,7 @@ def compile_module(
 
 
 def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:
-    """As :func:`compile_module` for each, side by side: a compiler runs on one core.
+    """Compile modules in parallel, each like :func:`compile_module`: a compiler uses one core.
 
     Raises:
         as :func:`compile_module`.
@@ -134,7 +134,7 @@ def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]
 
 
 def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
-    """Whether machine code of a module is at hand with one of these, for whatever architecture: no driver is asked."""
+    """Whether a module is compiled with one of these macros for any architecture; asks no driver."""
     try:
         cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
     except OSError:
@@ -150,7 +150,7 @@ def can_be_had(source: str, defines: Mapping[str, str]) -> bool:
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:
-    """Compile through PyCUDA's compiler where PyCUDA can be imported, else by running nvcc the same way."""
+    """Compile with PyCUDA's compiler if PyCUDA can be imported, else run nvcc with the same options."""
     text = f'#include "{source}.cu"\n'
     options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
     code = compile_source(text, nvcc, options, architecture, str(source_root()))
@@ -181,7 +181,7 @@ def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
 
 
 def find_nvcc() -> str | None:
-    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual location; None where there is none."""
+    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in /usr/local/cuda; None if there is none."""
     import shutil
 
     found = shutil.which("nvcc")
@@ -206,7 +206,7 @@ def nvcc_release(nvcc: str) -> tuple[int, int]:
 
 
 def _said_by(nvcc: str, option: str) -> str:
-    import subprocess  # where a compiler is needed, it is not this that takes long
+    import subprocess  # imported only if a compiler is needed
 
     return subprocess.run([nvcc, option], capture_output=True, text=True, check=False).stdout
 
@@ -232,7 +232,7 @@ def prebuilt_directory() -> Path:
 
 
 def prebuilt_path(source: str, key: str) -> Path:
-    """Of a module's fat binary."""
+    """Path of a module's fat binary."""
     return prebuilt_directory() / f"{source}-{key}.fatbin"
 
 
@@ -246,20 +246,20 @@ def prebuilt_by() -> str | None:
 
 def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -> Path:
     """Compile one module into the package, for every architecture that this nvcc knows and, for all others, as PTX of
-    the oldest. Returns the file; one that is there already is left as it is.
+    the oldest. Returns the file; an existing one is kept.
     """
     path = prebuilt_path(source, source_key(source, defines))
     if path.is_file():
         return path
     macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
-    flags = [flag for flag in FLAGS if flag != "-lineinfo"]  # a third of the size, and only for profilers
+    flags = [flag for flag in FLAGS if flag != "-lineinfo"]  # only profilers need it, and it triples the size
     options = [*flags, *macros, *_targets(source, nvcc), *_smallest(nvcc)]
     _write_whole(path, run_nvcc(nvcc, f'#include "{source}.cu"\n', options, "fatbin"))
     return path
 
 
 def _targets(source: str, nvcc: str) -> list[str]:
-    """What nvcc is to make of a source."""
+    """nvcc's -gencode options for a source."""
     text = b"".join(_sources(source_root() / f"{source}.cu").values())
     known = [number for number in ARCHITECTURES if number in nvcc_architectures(nvcc)]
     starts = [known[0], *(number for number in known[1:] if number in _NEWER and _NEWER[number].search(text))]
@@ -272,12 +272,12 @@ def _targets(source: str, nvcc: str) -> list[str]:
 
 
 def _smallest(nvcc: str) -> list[str]:
-    """The option for small files, of CUDA 12.8 and later; drivers that are as new as the compiler read them."""
+    """The option for small files (CUDA 12.8 and later), which only drivers as new as the compiler can read."""
     return ["--compress-mode=size"] if nvcc_release(nvcc) >= (12, 8) else []
 
 
 def _sources(path: Path) -> dict[str, bytes]:
-    """A source and the headers it reaches by #include "...", by path below the source folder."""
+    """A source and its headers, found by #include "...", keyed by their paths below the source folder."""
     root, found, pending = source_root(), {}, [path]
     while pending:
         current = pending.pop()

@@ -1,4 +1,4 @@
-"""BGZF blocks inflated and contents deflated on devices, between the batches of a stage or while none runs."""
+"""BGZF on devices: inflates and deflates between the batches of a stage, or while no stage runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign._native import NvcompError
+from gpualign.engine import tuning
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
@@ -17,28 +18,18 @@ from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool
 from gpualign.errors import GpualignError
-from gpualign.io import bgzf
+from gpualign.io import tuning as io_tuning
 from gpualign.io.bgzf import BgzfCodec, inflated_in
 from gpualign.params import available_cores
-from gpualign.streaming.lent import Lend
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.priority_semaphore import PrioritySemaphore
-
-#: of blocks that a device inflates side by side
-_GROUP_BYTES = 8 << 20
-#: groups that a device may have to inflate next to a stage's batches, the same where CPU threads are spare, which
-#: inflate all others, and contents that it may have to deflate, which is slow there
-_INFLATED_NEXT_TO_BATCHES, _INFLATED_NEXT_TO_THREADS, _DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
-#: the same of a device that does nothing else, and its slots; CPU threads that deflate as much in the same time
-_INFLATED, _DEFLATED, _SLOTS, _DEFLATES_LIKE = 6, 12, 10, 20
-#: CPU threads for each device from which on some are spare
-_SPARE_THREADS = 8
 
 
 class CompressingKernel:
-    """A stage's kernel that inflates groups of blocks and deflates contents, too (see ``gpu.runner.Kernel``).
+    """A stage's kernel that also inflates groups of blocks and deflates contents (see ``gpu.runner.Kernel``).
 
     Args:
-        kernel: the stage's; None: there is no stage.
+        kernel: the stage's kernel; None: there is no stage.
     """
 
     def __init__(self, device: Device, kernel: Any = None) -> None:
@@ -64,43 +55,44 @@ class CompressingKernel:
         return self._of(item).collect(slot, item)
 
     def split(self, item: Any) -> list[Any]:
-        """Halves of a batch; the CPU does what else does not fit."""
+        """Halves of a batch. Groups and contents that do not fit are left to the CPU."""
         kernel = self._of(item)
         return kernel.split(item) if hasattr(kernel, "split") else [item]
 
     def join(self, results: Sequence[Any]) -> Any:
-        """The parts' results."""
+        """Join the parts' results."""
         return self._kernel.join(results)
 
 
 class DeviceCodec(BgzfCodec):
-    """Devices that have nvCOMP.
+    """Inflates and deflates on devices with nvCOMP.
 
     Args:
-        lend: pinned memory.
-        host_threads: threads that inflate and deflate as well.
+        allocate: allocates pinned memory.
+        host_threads: CPU threads that inflate and deflate as well.
     """
 
-    def __init__(self, devices: Sequence[Device], lend: Lend, host_threads: int) -> None:
-        self._devices, self._lend, self._threads = devices, lend, host_threads
+    def __init__(self, devices: Sequence[Device], allocate: Allocate, host_threads: int) -> None:
+        self._devices, self._allocate, self._threads = devices, allocate, host_threads
         self._pool: DevicePool[Any, Any] | None = None
         self._is_alone = False
         self._inflating = self._deflating = PrioritySemaphore(0)
 
     @property
     def group_bytes(self) -> int:  # type: ignore[override]
-        return BgzfCodec.group_bytes if self._pool is None else _GROUP_BYTES
+        return BgzfCodec.group_bytes if self._pool is None else tuning.INFLATED_GROUP_BYTES
 
     @property
     def waiting(self) -> int:  # type: ignore[override]
-        at_once = _DEFLATED if self._is_alone else _DEFLATED_NEXT_TO_BATCHES
+        at_once = tuning.DEFLATED_ALONE if self._is_alone else tuning.DEFLATED_NEXT_TO_BATCHES
         return 0 if self._pool is None else at_once * len(self._devices)
 
     @contextlib.contextmanager
     def by(self, pool: DevicePool[Any, Any], alone: bool = False) -> Iterator[None]:
-        """Meanwhile ``pool``, whose kernels are compressing ones, does it; ``alone``: and nothing else."""
+        """Use ``pool``, of :class:`CompressingKernel`, in this context; ``alone``: no stage runs on it."""
         before = self._pool, self._is_alone, self._inflating, self._deflating
-        inflated = _INFLATED if alone else _INFLATED_NEXT_TO_THREADS if self._spare else _INFLATED_NEXT_TO_BATCHES
+        beside = tuning.INFLATED_NEXT_TO_THREADS if self._spare else tuning.INFLATED_NEXT_TO_BATCHES
+        inflated = tuning.INFLATED_ALONE if alone else beside
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
         self._inflating = PrioritySemaphore(inflated * len(self._devices))
         self._deflating = PrioritySemaphore(self.waiting)
@@ -115,19 +107,19 @@ class DeviceCodec(BgzfCodec):
             yield
             return
         with (
-            contextlib.closing(DevicePool(CompressingKernel, self._devices, slots=_SLOTS)) as pool,
+            contextlib.closing(DevicePool(CompressingKernel, self._devices, slots=tuning.SLOTS_ALONE)) as pool,
             self.by(pool, alone=True),
         ):
             yield
 
     @property
     def _spare(self) -> bool:
-        return min(self._threads, available_cores()) >= _SPARE_THREADS * len(self._devices)
+        return min(self._threads, available_cores()) >= tuning.SPARE_THREADS * len(self._devices)
 
     def inflate(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
         if self._spare and not self._is_alone and self._inflating.all_taken:
-            with contextlib.suppress(ValueError):  # who inflates them again says of what kind
-                return inflated_in(self._lend, blocks)
+            with contextlib.suppress(ValueError):  # the reader inflates them again and reports the error
+                return inflated_in(self._allocate, blocks)
             return None
         return self._made(BlockGroup.of, blocks, self._inflating)
 
@@ -139,18 +131,21 @@ class DeviceCodec(BgzfCodec):
     def deflates_at(self, before: int) -> bool:
         if not self._is_alone:
             return False
-        rate = _DEFLATES_LIKE * len(self._devices)
-        share, turn = rate / (rate + self._threads), before // bgzf.DEVICE_CONTENT
-        return int((turn + 1) * share) > int(turn * share)
+        rate = tuning.DEFLATING_THREADS * len(self._devices)
+        share, number = rate / (rate + self._threads), before // io_tuning.DEVICE_CONTENT
+        return int((number + 1) * share) > int(number * share)
 
     def _made(
-        self, staged: Callable[[NDArray[np.uint8], Lend], Any], given: NDArray[np.uint8], semaphore: PrioritySemaphore
+        self,
+        staged: Callable[[NDArray[np.uint8], Allocate], Any],
+        given: NDArray[np.uint8],
+        semaphore: PrioritySemaphore,
     ) -> NDArray[np.uint8] | None:
         if (pool := self._pool) is None:
             return None
         try:
             with semaphore.taken(ahead=False):
-                made: NDArray[np.uint8] | None = pool.run(staged(given, self._lend))
+                made: NDArray[np.uint8] | None = pool.run(staged(given, self._allocate))
             return made
-        except (ValueError, GpualignError, NvcompError):  # said by who does it without a device
+        except (ValueError, GpualignError, NvcompError):  # the CPU does it then, and reports errors
             return None

@@ -1,7 +1,7 @@
-"""CPU threads next to devices (``--device cuda,cpu``): they take items from the same threads, each a whole one.
+"""CPU threads next to devices (``--device cuda,cpu``), which take whole items.
 
-Devices are up to a hundred times as fast as a core. Results are written in order, so a core takes only an item that the
-devices would not have done sooner, after all that they have already.
+Devices are up to a hundred times as fast as a core, and results are written in order. So a core takes an item only if
+the devices, with all the items they have already, would not finish it sooner.
 """
 
 from __future__ import annotations
@@ -12,31 +12,28 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-#: seconds that an item takes a core, as long as none has done one
-_CORE_S = 2.0
-#: latest items of the devices, whose times tell how fast these are; the first are slow, as buffers are made for them
-_LATEST, _SKIPPED = 8, 3
+from gpualign.engine import tuning
 
 
 class CpuShare:
-    """Which items cores take.
+    """Decides which items cores take.
 
     Args:
         cores: how many may take items.
 
     Attributes:
-        items: done so far by cores.
+        items: number of items that cores have done.
     """
 
     def __init__(self, cores: int) -> None:
-        self._cores, self._free = cores, 1  # until it is known how long it takes
+        self._cores, self._free = cores, 1  # one, until an item has been timed
         self._lock = threading.Lock()
-        self._core_s = _CORE_S
+        self._core_s = tuning.CORE_S
         self._with_devices = self._skipped = self.items = 0
-        self._ends: deque[float] = deque(maxlen=_LATEST)
+        self._ends: deque[float] = deque(maxlen=tuning.TIMED_ITEMS)
 
     def run(self, item: Any, on_cpu: Callable[[Any], Any], on_device: Callable[[Any], Any]) -> Any:
-        """The item's result, from whichever has it sooner."""
+        """The item's result, from a core or a device, whichever should finish it sooner."""
         with self._lock:
             here = self._free > 0 and (self._with_devices + 1) * self._device_s > self._core_s
             if here:
@@ -54,10 +51,10 @@ class CpuShare:
                     self.items, self._core_s = self.items + 1, now - start
                 else:
                     self._with_devices, self._skipped = self._with_devices - 1, self._skipped + 1
-                    if self._skipped > _SKIPPED:
+                    if self._skipped > tuning.SKIPPED_ITEMS:
                         self._ends.append(now)
 
     @property
     def _device_s(self) -> float:
-        """Seconds that an item takes all devices together; 0: not known yet."""
+        """Seconds per item of all devices together; 0: not measured yet."""
         return (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1) if len(self._ends) > 1 else 0.0

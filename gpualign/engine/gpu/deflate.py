@@ -1,4 +1,4 @@
-"""Text on a device as BGZF blocks: ``cuda/bgzf.cu`` around nvCOMP, which deflates."""
+"""BGZF blocks of text that is on a device: nvCOMP deflates, ``cuda/bgzf.cu`` makes the blocks."""
 
 from __future__ import annotations
 
@@ -9,36 +9,33 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import Nvcomp
+from gpualign.engine import tuning
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.streaming.lent import Lend
+from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
-#: what the space of a block is a multiple of
+#: alignment of the space of a block
 _ALIGNMENT = 16
-_THREADS = 256
-_PLACERS = 1024
-#: bytes of a BGZF block around content that is stored as it is
-_AROUND = 31
-#: of the device's budget for scratch memory of the blocks that are deflated at once
-_SCRATCH_SHARE = 0.05
+#: bytes that a BGZF block adds to content that is stored uncompressed
+_OVERHEAD = 31
 
 
 class Deflater:
-    """Makes blocks of texts that a device has written."""
+    """Deflates texts that a device has written."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
         self._device, self._nvcomp = device, nvcomp
 
     def submit(self, slot: Slot, text: int, totals: int, capacity: int) -> None:
-        """Enqueue the blocks of a text, of which the host knows no more than that it has space for it.
+        """Enqueue the deflation of a text whose length only the device knows.
 
         Args:
             text: its address.
-            totals: of three uint64 on the device: the text's bytes; any; 0, then the bytes of the blocks, which are the
-                slot's array "blocks".
-            capacity: bytes at ``text``: of a text that is larger no block is made.
+            totals: address of three uint64 on the device: the text's bytes; unused; 0 before, and after it the bytes of
+                the blocks, which are the slot's array "blocks".
+            capacity: bytes allocated at ``text``; a longer text yields no block.
 
         Raises:
             NvcompError: nvCOMP failed.
@@ -67,13 +64,13 @@ class Deflater:
             space=numbers("space", space_bytes),
             space_bytes=space_bytes,
             block_offsets=numbers("block_offsets"),
-            out=int(slot.device_array("blocks", capacity + _AROUND * blocks, zeroed=True)),
+            out=int(slot.device_array("blocks", capacity + _OVERHEAD * blocks, zeroed=True)),
             out_bytes=totals + 16,
         )
         for first in range(0, blocks, at_once):
             count = min(at_once, blocks - first)
             batch["first"], batch["count"] = first, count
-            self._run(slot, "set_tasks", -(-count // _THREADS), _THREADS, batch)
+            self._run(slot, "set_tasks", -(-count // tuning.BGZF_THREADS), tuning.BGZF_THREADS, batch)
             slot.stream.deflate(
                 self._nvcomp,
                 count,
@@ -86,25 +83,30 @@ class Deflater:
                 deflated_bytes=int(batch["deflated_bytes"]),
                 status=int(batch["status"]),
             )
-            self._run(slot, "place_blocks", 1, _PLACERS, batch)
-            self._run(slot, "write_blocks", count, _THREADS, batch)
+            self._run(slot, "place_blocks", 1, tuning.BGZF_PLACERS, batch)
+            self._run(slot, "write_blocks", count, tuning.BGZF_THREADS, batch)
 
     def _at_once(self, content: int) -> int:
-        """As many blocks as there is scratch memory for."""
-        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(_THREADS, content)
-        return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + space_bytes)))
+        """The number of blocks that fit the budget for scratch memory."""
+        scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(tuning.BGZF_THREADS, content)
+        return max(
+            1,
+            int(
+                tuning.DEFLATE_SCRATCH_SHARE * self._device.budget / (scratch_bytes / tuning.BGZF_THREADS + space_bytes)
+            ),
+        )
 
     def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
-        slot.launch(self._device.function("bgzf", name), blocks, threads, batch.copy())
+        slot.launch(self._device.function("bgzf", name), blocks, threads, batch)
 
 
 @dataclass(frozen=True)
 class Content:
-    """What is to be deflated.
+    """Content to be deflated.
 
     Attributes:
-        memory: uint8, of which it is the head; the blocks come back in it if they fit.
-        nbytes: of it.
+        memory: uint8, pinned; the content is its head, and the blocks come back in it if they fit.
+        nbytes: bytes of the content.
     """
 
     memory: NDArray[np.uint8]
@@ -112,16 +114,16 @@ class Content:
 
     @classmethod
     @STEPS.at("copy")
-    def of(cls, content: NDArray[np.uint8], lend: Lend) -> Content:
+    def of(cls, content: NDArray[np.uint8], allocate: Allocate) -> Content:
         """
         Args:
-            lend: page-locked memory of so many bytes, if there is any.
+            allocate: allocates pinned memory.
 
         Raises:
-            ValueError: there is none.
+            ValueError: none is available.
         """
-        if (memory := lend(len(content))) is None:
-            raise ValueError("no page-locked memory")
+        if (memory := allocate(len(content))) is None:
+            raise ValueError("no pinned memory")
         np.copyto(memory, content)
         return cls(memory, len(content))
 
@@ -147,7 +149,7 @@ class DeflateKernel:
         nbytes, memory = int(slot.pinned("content totals", 3, np.uint64)[2]), item.memory
         if len(memory) < nbytes:
             memory = slot.pinned("blocks", nbytes, np.uint8)
-            slot.part_with("blocks")
+            slot.detach_pinned("blocks")
         slot.download_into(memory[:nbytes], "blocks")
         slot.finish()
         return memory[:nbytes]

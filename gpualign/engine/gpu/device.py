@@ -1,4 +1,4 @@
-"""CUDA devices: which there are, and one context with one driving host thread for each that is used."""
+"""CUDA devices: listing them, and a context with its host thread for each one in use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.driver import load_driver, native_driver
-from gpualign.engine.gpu.host_memory import HostMemory
+from gpualign.engine.gpu.pinned_pool import PinnedPool
 from gpualign.errors import DeviceError
 from gpualign.streaming.timeline import STEPS, DeviceTimeline
 
@@ -35,7 +35,7 @@ class DeviceMemoryExceeded(Exception):
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What a device says of itself.
+    """A device's properties.
 
     Attributes:
         index: number among the visible devices (CUDA_VISIBLE_DEVICES renumbers them).
@@ -77,24 +77,24 @@ def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tu
     return source, tuple(sorted((defines or {}).items()))
 
 
-#: how keys of what :meth:`Device.resident` makes begin that goes where memory is short
+#: prefix of the keys of :meth:`Device.resident` that are freed when memory is short
 KEPT = "kept"
 
 
 class Device:
     """One GPU: a context that lives in one host thread, its memory budget, modules and slots.
 
-    Every call that touches the device runs in that thread: :meth:`call`. All device objects are released there
-    before the context goes, which is what keeps PyCUDA quiet at the end of a process.
+    Every call that touches the device runs in that thread: :meth:`call`. All device objects are released there before
+    the context is destroyed, else PyCUDA complains at the end of a process.
 
     Args:
         info: which device.
         max_memory: bytes of device memory to use at most; None: a share of what is free.
-        after: a device that is opened first; this one opens while that works. Else it is waited for.
-        optional: where it cannot be used others go on without it.
+        after: a device that is opened first; this one then opens in the background. None: wait until it is open.
+        optional: if it cannot be used, the other devices continue without it.
 
     Attributes:
-        memory: bytes that may be used at most.
+        memory: upper limit of the bytes used.
 
     Raises:
         DeviceError: as :meth:`opened`.
@@ -114,14 +114,14 @@ class Device:
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
         self.slots: list[Any] = []
-        self._resident: dict[str, Any] = {}
+        self._resident: dict[tuple[Any, ...], tuple[Any, tuple[object, ...]]] = {}
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
         self.driver: Any = None
         self.cuda: Any = None
         self.bell = _native.Bell()
         self.streams: list[Any] = []
-        self.host_memory: HostMemory
+        self.pinned_pool: PinnedPool
         self._closed: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
         self._opening = self.call(self._open, max_memory, after)
@@ -172,14 +172,14 @@ class Device:
             if _native.opened_ahead(self.info.index):
                 self._context = device.retain_primary_context()
                 self._context.push()
-            else:  # a waiting host thread sleeps: CPU time belongs to parsing and writing
+            else:  # a waiting host thread sleeps, which leaves CPU time for parsing and writing
                 self._context = device.make_context(self.driver.ctx_flags.SCHED_BLOCKING_SYNC)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
         free, _ = self.driver.mem_get_info()
         usable = max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
-        self.host_memory = HostMemory(self.cuda.pinned_memory())
+        self.pinned_pool = PinnedPool(self.cuda.pinned_memory())
         STEPS.devices.append(self.timeline)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
@@ -194,7 +194,7 @@ class Device:
         return self._modules[key]
 
     def prepare(self, wanted: Iterable[compiler.Variant]) -> None:
-        """Load modules that will be needed together: those without machine code are compiled side by side.
+        """Load several modules; those without machine code are compiled in parallel.
 
         Raises:
             DeviceError: as :meth:`module`.
@@ -206,7 +206,7 @@ class Device:
             self._load(source, defines, code)
 
     def _load(self, source: str, defines: Mapping[str, str] | None, code: bytes) -> None:
-        """Load machine code; what a driver older than the prebuilt kernels refuses is compiled, where there is nvcc."""
+        """Load machine code. If the driver is older than the prebuilt kernels and refuses them, compile with nvcc."""
         try:
             module = self.cuda.load(code)
         except self.errors as error:
@@ -227,18 +227,20 @@ class Device:
             self._functions[key] = self.module(source, defines).get_function(name)
         return self._functions[key]
 
-    def resident(self, key: str, make: Callable[[], Result]) -> Result:
-        """Something that stays on the device between batches (a reference, an index): made once per ``key``."""
-        if key not in self._resident:
-            self._resident[key] = make()
-        made: Result = self._resident[key]
+    def resident(self, key: str, make: Callable[[], Result], *owners: object) -> Result:
+        """An object that stays on the device between batches (a reference, an index), made once per ``key`` and
+        ``owners``, which it keeps alive, so that their identities stay unique.
+        """
+        full_key = (key, *map(id, owners))
+        if full_key not in self._resident:
+            self._resident[full_key] = make(), owners
+        made: Result = self._resident[full_key][0]
         return made
 
-    def forget(self, key: str) -> None:
-        """Give back what :meth:`resident` made for ``key``; waits for the device's kernels."""
-        made = self._resident.pop(key, None)
-        if made is not None:
-            made.free()
+    def forget(self, key: str, *owners: object) -> None:
+        """Free what :meth:`resident` made; waits for the device's kernels."""
+        if (kept := self._resident.pop((key, *map(id, owners)), None)) is not None:
+            kept[0].free()
 
     def allocate(self, size: int) -> Any:
         """Device memory within the budget.
@@ -265,8 +267,8 @@ class Device:
         return self.budget - self.allocated + sum(size for _, size in self._retired)
 
     def mapped_memory(self, size: int) -> tuple[NDArray[np.uint8], int]:
-        """Page-locked host memory that kernels read over the bus, and its address there; it lives as long as the array,
-        which must go in the device's thread.
+        """Pinned host memory that kernels read over the bus, and its device address. It lives as long as the array,
+        whose last reference must go in the device's thread.
 
         Raises:
             DeviceMemoryExceeded: the host has no memory.
@@ -274,19 +276,19 @@ class Device:
         try:
             memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
         except self.driver.MemoryError as error:
-            raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be page-locked") from error
+            raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be pinned") from error
         self.mapped += size
         return memory, int(memory.base.get_device_pointer())
 
     def free(self, pointer: Any, size: int) -> None:
-        """Give back what :meth:`allocate` gave."""
-        for stream in self.streams:  # what was written down may want it; the driver waits for what is enqueued
+        """Free memory of :meth:`allocate`."""
+        for stream in self.streams:  # recorded work may use it; the driver waits for enqueued work
             stream.flush()
         pointer.free()
         self.allocated -= size
 
     def retire(self, pointer: Any, size: int) -> None:
-        """As :meth:`free`, but not before the space is needed: to free memory waits for all kernels of the device."""
+        """Free memory once it is needed: freeing it now would wait for all kernels of the device."""
         self._retired.append((pointer, size))
 
     def _free_retired(self) -> None:
@@ -294,23 +296,23 @@ class Device:
             self.free(*self._retired.pop())
 
     def release_buffers(self) -> None:
-        """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
+        """Free the slots' memory after an out-of-memory error; it is allocated again on demand."""
         for slot in self.slots:
             slot.release()
-        for key in [key for key in self._resident if key.startswith(KEPT)]:
+        for key in [key for key, *_ in self._resident if key.startswith(KEPT)]:
             self.forget(key)
         self._free_retired()
-        self.host_memory.clear()
+        self.pinned_pool.clear()
 
     def close(self) -> None:
-        """Stop the driving loop, release everything in the right order and end the thread. Safe to call twice."""
+        """Stop the thread's loop, release everything in the right order and end the thread. Safe to call twice."""
         self.begin_to_close()
         self._thread.shutdown()
         if self._closed is not None:
             self._closed.result()
 
     def begin_to_close(self) -> None:
-        """The same without waiting for it: several devices close side by side."""
+        """Start closing without waiting, so that several devices close in parallel."""
         if not self.closing.is_set():
             self.closing.set()
             self.bell.ring()
@@ -321,15 +323,15 @@ class Device:
             return
         if self.timeline in STEPS.devices:
             STEPS.devices.remove(self.timeline)
-        # after a kernel that failed no call works, and what the device holds goes with its context
+        # after a failed kernel no call works; the context frees what the device holds
         with contextlib.suppress(*self.errors):
             for slot in self.slots:
                 slot.close()
             self._free_retired()
-            for item in self._resident.values():
+            for item, _ in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
-        self.host_memory.close()
+        self.pinned_pool.close()
         self.slots.clear()
         self.streams.clear()
         self._resident.clear()

@@ -12,28 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine import tuning
 from gpualign.engine.gpu.device import Device
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
-#: zero words before and after packed text: the kernels read up to 32 bases beyond a window
+#: zero words before and after packed text: kernels read up to 32 bases beyond a window
 PAD_WORDS = 4
-#: of the device's budget for arrays that may stay on the host; batches need the rest
-_RESIDENT_SHARE = 0.7
-#: bytes of an array that goes by way of page-locked memory, its parts, and the threads that fill them: by itself the
-#: driver copies ordinary memory, such as an index's, at a fraction of the bus's speed
-_STAGED_BYTES = 1 << 29
-_PART_BYTES = 1 << 23
-_COPIERS = 8
 
 
 @dataclass(frozen=True)
 class Computed:
-    """An array that is made where it goes, a part at a time.
+    """An array that is computed in its destination, a part at a time.
 
     Attributes:
-        nbytes: of all of it.
-        fill: (first byte, uint8 (n,)): write the n bytes from there on; called from several threads.
+        nbytes: size of the array.
+        fill: (offset, uint8 (n,)): write the n bytes from that offset on; called from several threads.
     """
 
     nbytes: int
@@ -46,7 +40,7 @@ class Computed:
 
 
 class _Given:
-    """The same of an array that is there."""
+    """An array in memory, with the interface of :class:`Computed`."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._bytes: NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -64,11 +58,10 @@ class DeviceArrays:
 
     Args:
         padding: bytes of zeros before and after each.
-        beyond: arrays that do not fit stay in page-locked host memory, where kernels read them over the bus.
-        owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
+        beyond: arrays that do not fit stay in pinned host memory, where kernels read them over the bus.
 
     Attributes:
-        addresses: of each array's first byte.
+        addresses: device address of each array.
 
     Raises:
         DeviceMemoryExceeded: there is no memory.
@@ -80,9 +73,8 @@ class DeviceArrays:
         *arrays: NDArray[Any] | Computed,
         padding: int = 0,
         beyond: bool = False,
-        owner: object = None,
     ) -> None:
-        self._device, self._padding, self._beyond, self._owner = device, padding, beyond, owner
+        self._device, self._padding, self._beyond = device, padding, beyond
         self._held: list[tuple[Any, int]] = []
         self._mapped: list[NDArray[np.uint8]] = []
         start = time.perf_counter()
@@ -95,7 +87,7 @@ class DeviceArrays:
 
     def _upload(self, source: Computed | _Given) -> int:
         size = max(1, source.nbytes + 2 * self._padding)
-        if self._beyond and self._device.allocated + size > _RESIDENT_SHARE * self._device.budget:
+        if self._beyond and self._device.allocated + size > tuning.RESIDENT_SHARE * self._device.budget:
             return self._map(source, size)
         pointer = self._device.allocate(size)
         self._held.append((pointer, size))
@@ -109,22 +101,22 @@ class DeviceArrays:
         return address
 
     def _copy(self, address: int, source: Computed | _Given) -> None:
-        driver, lender = self._device.driver, self._device.host_memory
-        buffers = []  # as many as run_ordered has in flight
-        if source.nbytes >= _STAGED_BYTES:
+        driver, pool = self._device.driver, self._device.pinned_pool
+        buffers = []  # for each part that run_ordered has in flight
+        if source.nbytes >= tuning.STAGED_BYTES:
             with contextlib.suppress(MemoryError):
-                buffers = [lender.make(_PART_BYTES) for _ in range(2 * _COPIERS)]
-        if len(buffers) < 2 * _COPIERS:
+                buffers = [pool.make(tuning.PART_BYTES) for _ in range(2 * tuning.COPIERS)]
+        if len(buffers) < 2 * tuning.COPIERS:
             driver.memcpy_htod(address, source.whole())
             return
 
         def fill(start: int) -> tuple[int, NDArray[np.uint8]]:
-            stop = min(source.nbytes, start + _PART_BYTES)
-            buffer: NDArray[np.uint8] = buffers[start // _PART_BYTES % len(buffers)][: stop - start]
+            stop = min(source.nbytes, start + tuning.PART_BYTES)
+            buffer: NDArray[np.uint8] = buffers[start // tuning.PART_BYTES % len(buffers)][: stop - start]
             source.fill(start, buffer)
             return start, buffer
 
-        for start, buffer in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+        for start, buffer in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
             driver.memcpy_htod(address + start, buffer)
 
     def _map(self, source: Computed | _Given, size: int) -> int:
@@ -133,9 +125,9 @@ class DeviceArrays:
         memory[: self._padding] = memory[self._padding + source.nbytes :] = 0
 
         def fill(start: int) -> None:
-            source.fill(start, content[start : start + _PART_BYTES])
+            source.fill(start, content[start : start + tuning.PART_BYTES])
 
-        for _ in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+        for _ in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
             pass
         self._mapped.append(memory)
         return address + self._padding
@@ -151,18 +143,18 @@ class DeviceText(DeviceArrays):
     """A packed reference, padded at both ends.
 
     Attributes:
-        text, known: addresses of the first base's word and of its word of the ACGT mask.
+        text, mask: addresses of the first base's word and of its word of the ACGT mask.
     """
 
     def __init__(self, device: Device, reference: Reference, beyond: bool = False) -> None:
         native = reference.native
 
-        def fill_known(start: int, buffer: NDArray[np.uint8]) -> None:
+        def fill_mask(start: int, buffer: NDArray[np.uint8]) -> None:
             _native.fill_known_bits(native, start // 4, buffer.view(np.uint32))
 
-        known = Computed(4 * reference.known_words, fill_known)
-        super().__init__(device, reference.words, known, padding=4 * PAD_WORDS, beyond=beyond, owner=reference)
-        self.text, self.known = self.addresses
+        mask = Computed(4 * reference.mask_words, fill_mask)
+        super().__init__(device, reference.words, mask, padding=4 * PAD_WORDS, beyond=beyond)
+        self.text, self.mask = self.addresses
 
 
 def padded(words: NDArray[np.uint32]) -> NDArray[np.uint32]:

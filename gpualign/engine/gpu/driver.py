@@ -1,4 +1,4 @@
-"""PyCUDA, imported here alone, and only when a GPU is asked for or a kernel compiled."""
+"""PyCUDA, imported only here, and only if a GPU is asked for or a kernel compiled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load_driver() -> Any:
     except ImportError as error:
         raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
     try:
-        _native.wait_for_driver()  # who calls it earlier waits with the GIL
+        _native.wait_for_driver()  # driver.init() would wait with the GIL held
         driver.init()
     except driver.Error as error:
         raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error
@@ -46,12 +46,12 @@ def load_driver() -> Any:
 
 
 def native_driver(driver: Any) -> Any:
-    """The native calls next to PyCUDA's; what stands in for PyCUDA in tests has them itself."""
+    """The native driver calls; the tests' fake of PyCUDA has its own."""
     return _native.CudaDriver(early.LIBRARY) if isinstance(driver, ModuleType) else driver
 
 
 def compile_source(text: str, nvcc: str, options: Sequence[str], architecture: str, include: str) -> bytes | None:
-    """A cubin by PyCUDA's compiler; None where PyCUDA cannot be imported.
+    """A cubin by PyCUDA's compiler; None if PyCUDA cannot be imported.
 
     Raises:
         CompileError: with the compiler's own text.
@@ -63,7 +63,7 @@ def compile_source(text: str, nvcc: str, options: Sequence[str], architecture: s
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyCUDA turns every remark of nvcc into a warning
+            warnings.simplefilter("ignore")  # PyCUDA warns of everything that nvcc prints
             return bytes(
                 compiler.compile(
                     text,

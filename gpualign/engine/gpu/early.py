@@ -1,6 +1,6 @@
-"""The driver and its contexts, begun while Python is still importing: neither needs the GIL, and both take as long.
+"""Starts the driver and creates contexts while Python is still importing: neither needs the GIL.
 
-What fails is left to who opens the devices, and said there.
+Errors are raised later, when the devices are opened.
 """
 
 from __future__ import annotations
@@ -10,27 +10,26 @@ import os
 import re
 from collections.abc import Sequence
 
+from gpualign.engine import tuning
 from gpualign.errors import GpualignError
 
 #: NVIDIA's driver
 LIBRARY = "libcuda.so.1"
-#: bytes of input from which on a GPU will be wanted where nobody says so
-_MUCH = 32 << 20
 
 
 def begin(arguments: Sequence[str]) -> None:
-    """Begin to open the devices that a command line asks for, as far as that can be seen without reading it in full."""
+    """Start opening the devices of a command line, as far as they can be told without parsing it."""
     indices = _wanted(arguments)
     if indices is None or not os.path.exists("/dev/nvidiactl") or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return
-    with contextlib.suppress(GpualignError, ImportError):  # said where the command begins
+    with contextlib.suppress(GpualignError, ImportError):  # raised again when the command starts
         from gpualign import _native
 
         _native.open_ahead(LIBRARY, indices)
 
 
 def _wanted(arguments: Sequence[str]) -> list[int] | None:
-    """Numbers of devices, none of them for all, or None where no GPU is asked for or worth it."""
+    """Indices of devices, empty for all of them; None if no GPU is asked for or worth it."""
     words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
     if "--cluster" in words:
         return None
@@ -38,7 +37,7 @@ def _wanted(arguments: Sequence[str]) -> list[int] | None:
     if device == ["auto"]:
         paths = [path for word in words for path in word.split(",")]
         sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
-        return [] if sum(sizes) >= _MUCH or "--samples" in words else None
+        return [] if sum(sizes) >= tuning.EARLY_BYTES or "--samples" in words else None
     match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(?:,cpu)?", "".join(device))
     if match is None:
         return None

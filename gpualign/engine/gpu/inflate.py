@@ -1,4 +1,4 @@
-"""BGZF blocks inflated on a device by nvCOMP: ``cuda/bgzf.cu`` compares the checksums."""
+"""BGZF blocks to text on a device: nvCOMP inflates, ``cuda/bgzf.cu`` checks the CRCs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import Nvcomp
+from gpualign.engine import tuning
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.streaming.lent import Lend, lent_or_new
+from gpualign.streaming.pinned import Allocate, pinned_or_pageable
 
 _ALIGNMENT = 16
-_THREADS = 256
-#: 64-bit numbers of each block: where its payload and its text are, and their bytes
+#: uint64 arrays with a value per block: addresses and sizes of payload and text
 _NUMBERS = 4
 
 
@@ -25,9 +25,9 @@ class BlockGroup:
     """Whole blocks on their way to a device.
 
     Attributes:
-        block: uint8, four uint64 and a uint32 a block, then what was deflated of each.
-        count: blocks that have text.
-        text_bytes: of all.
+        block: uint8: four uint64 and a uint32 (CRC) per block, then the payloads.
+        count: number of blocks with text.
+        text_bytes: bytes of all text.
     """
 
     block: NDArray[np.uint8]
@@ -35,10 +35,10 @@ class BlockGroup:
     text_bytes: int
 
     @classmethod
-    def of(cls, blocks: NDArray[np.uint8] | bytes, lend: Lend) -> BlockGroup:
+    def of(cls, blocks: NDArray[np.uint8] | bytes, allocate: Allocate) -> BlockGroup:
         """
         Args:
-            lend: page-locked memory of so many bytes, if there is any.
+            allocate: allocates pinned memory.
 
         Raises:
             ValueError: a block is damaged.
@@ -47,7 +47,7 @@ class BlockGroup:
         count, text_bytes = _native.count_bgzf_blocks(given)
         head = cls._head(count)
         nbytes = head + len(given) + _ALIGNMENT * count
-        block = lent_or_new(lend, nbytes)
+        block = pinned_or_pageable(allocate, nbytes)
         payloads, sizes, texts, text_sizes = cls._numbers(block, count)
         arrays = (payloads, sizes, texts, text_sizes, cls._checksums(block, count))
         _native.stage_bgzf_blocks(given, block[head:], *arrays)
@@ -66,20 +66,20 @@ class BlockGroup:
         return block[8 * _NUMBERS * count :][: 4 * count].view(np.uint32)
 
     def with_addresses(self, block: int, text: int) -> None:
-        """Where payloads and texts are becomes where they will be on a device."""
+        """Turn the offsets of payloads and texts into device addresses."""
         offsets, _, text_offsets, _ = self._numbers(self.block, self.count)
         for places, begin in ((offsets, block + self._head(self.count)), (text_offsets, text)):
             places -= places[0]
             places += np.uint64(begin)
 
     def addresses(self, block: int) -> tuple[int, int, int, int, int]:
-        """Of the arrays, where the block is at this address."""
+        """Device addresses of the arrays, if the block is at ``block``."""
         payloads, payload_bytes, texts, text_bytes = (block + 8 * self.count * i for i in range(_NUMBERS))
         return payloads, payload_bytes, texts, text_bytes, block + 8 * _NUMBERS * self.count
 
 
 class InflateKernel:
-    """Inflates groups of blocks on one device; None of a group that the CPU must see."""
+    """Inflates groups of blocks on one device; returns None for a group that the CPU must inflate, to report errors."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
         self.device, self._nvcomp = device, nvcomp
@@ -126,15 +126,15 @@ class InflateKernel:
             damaged=damaged,
             count=item.count,
         )
-        slot.launch(self.device.function("bgzf", "check_texts"), item.count, _THREADS, batch)
+        slot.launch(self.device.function("bgzf", "check_texts"), item.count, tuning.BGZF_THREADS, batch)
         slot.download("damaged", 1, np.uint32)
         slot.download("inflated", item.text_bytes, np.uint8)
 
     def collect(self, slot: Slot, item: BlockGroup) -> NDArray[np.uint8] | None:
         if item.count == 0:
             return np.zeros(0, np.uint8)
-        slot.part_with("blocks to inflate")
+        slot.detach_pinned("blocks to inflate")
         damaged = bool(slot.pinned("damaged", 1, np.uint32)[0])
-        text = slot.part_with("inflated")
+        text = slot.detach_pinned("inflated")
         assert text is not None
         return None if damaged else text[: item.text_bytes]

@@ -1,4 +1,4 @@
-"""NVIDIA's nvCOMP, which deflates on a device: PyPI's nvidia-libnvcomp-cu12 or -cu13, where installed."""
+"""NVIDIA's nvCOMP, which inflates and deflates on a device (PyPI's nvidia-libnvcomp-cu12 or -cu13)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGE = "nvidia.libnvcomp"
 
 @functools.cache
 def load_nvcomp() -> Nvcomp | None:
-    """The library; None where there is none that can be used."""
+    """The library; None if there is none of the right version."""
     for path in library_paths():
         try:
             return Nvcomp(path)
@@ -24,7 +24,7 @@ def load_nvcomp() -> Nvcomp | None:
 
 
 def library_paths() -> list[str]:
-    """Where the package has its library, and the system's."""
+    """Paths of the package's library, then the system's."""
     try:
         package = importlib.util.find_spec(_PACKAGE)
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
-"""Items through several devices at once, results in input order.
+"""Runs items on several devices, with results in input order.
 
-Each device's own thread takes items from one queue, so a faster device takes more of them; with two slots a device,
-the copies of one batch run with the kernels of the other while the host threads parse and write.
+Each device's thread takes items from one queue, so that a faster device takes more of them. With two slots per device,
+the copies of one batch overlap the kernels of the other while host threads parse and write.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
+from gpualign.engine import tuning
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.work_queue import WorkQueue
@@ -26,16 +27,9 @@ Result = TypeVar("Result")
 _KernelItem = TypeVar("_KernelItem", contravariant=True)
 _KernelResult = TypeVar("_KernelResult", covariant=True)
 
-#: batches in flight on a device: one computes, one copies
-SLOTS = 2
-#: after which a device's thread looks at its batches although nothing has rung: after an error the driver calls nobody
-_LOOK_S = 0.1
-#: for which a short call looks for its end
-_LOOKING_S = 5e-3
-
 
 class Kernel(Protocol[_KernelItem, _KernelResult]):
-    """A command's device side; made, used and dropped in one device's thread.
+    """A command's device side; created, used and released in one device's thread.
 
     It may also have ``split(item) -> list of items`` and ``join(results) -> result``: then an item that does not
     fit the device's memory is halved until it does.
@@ -45,11 +39,11 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
         """Enqueue copies and kernels on ``slot``; must not wait for them."""
 
     def collect(self, slot: Slot, item: _KernelItem) -> _KernelResult:
-        """The result, after the slot's work is done; must not keep views of pinned memory that is still the slot's."""
+        """The result, once the slot's work is done; must not keep views of the slot's pinned memory."""
 
 
 class DevicePool(Generic[Item, Result]):
-    """All devices, each of which takes items from one queue in its own thread, for callers in many threads.
+    """Devices that take items from one queue, for callers in any thread.
 
     Args:
         make_kernel: called once for each device, in its thread.
@@ -57,7 +51,10 @@ class DevicePool(Generic[Item, Result]):
     """
 
     def __init__(
-        self, make_kernel: Callable[[Device], Kernel[Item, Result]], devices: Sequence[Device], slots: int = SLOTS
+        self,
+        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        devices: Sequence[Device],
+        slots: int = tuning.SLOTS,
     ) -> None:
         self._queue: WorkQueue[Item, Result] = WorkQueue(devices)
         self._loops: list[Future[None]] = [
@@ -65,18 +62,18 @@ class DevicePool(Generic[Item, Result]):
         ]
 
     def run(self, item: Item) -> Result:
-        """The item's result, when a device has computed it.
+        """Wait for the item's result.
 
         Raises:
             GpualignError: all devices were closed before one took the item.
-            whatever ended a device's loop (its kernel could not be made), or the kernel raised.
+            what ended a device's loop (its kernel could not be created), or the kernel raised.
         """
         future = self._queue.put(item)
         with STEPS.at(WAIT):
             return future.result()
 
     def finish(self) -> None:
-        """Wait for the end of all loops, and raise what one of them died of."""
+        """Wait for the end of all loops, and raise the error of one that failed."""
         self._queue.end()
         for loop in self._loops:
             loop.result()
@@ -92,7 +89,7 @@ def run_on_devices(
     items: Iterable[Item],
     make_kernel: Callable[[Device], Kernel[Item, Result]],
     devices: Sequence[Device],
-    slots: int = SLOTS,
+    slots: int = tuning.SLOTS,
 ) -> Iterator[Result]:
     """Yield each item's result in the order of ``items``; ``items`` is advanced in the calling thread.
 
@@ -100,7 +97,7 @@ def run_on_devices(
         make_kernel, slots: as for :class:`DevicePool`.
 
     Raises:
-        OutOfMemoryError: an item fits no device even when halved as far as it goes.
+        OutOfMemoryError: an item does not fit, even halved as often as possible.
         whatever ``items`` or a kernel raises, in the order of the items.
     """
     with contextlib.closing(DevicePool(make_kernel, devices, slots)) as pool:
@@ -109,14 +106,14 @@ def run_on_devices(
 
 
 def waiting_threads(devices: Sequence[Device], slots: int) -> int:
-    """Threads that wait for devices: one for each batch that these may have in flight, and each device's next one."""
+    """Threads that wait for devices: one for each batch in flight, and one for each device's next batch."""
     return (slots + 1) * len(devices)
 
 
 def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
-    """What a device's thread does in a run, until the queue ends or the device closes."""
+    """The loop of a device's thread, until the queue ends or the device closes."""
     error: BaseException | None = None
     try:
         device.opened()
@@ -127,7 +124,7 @@ def _drive(
     except BaseException as other:
         error = other
         if isinstance(other, DeviceError) and device.optional and not device.is_open:
-            error = None  # others go on without it
+            error = None  # the other devices continue
             return
         raise
     finally:
@@ -135,7 +132,7 @@ def _drive(
 
 
 def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: int) -> None:
-    """Fill free slots, else collect a batch that is done, as some take longer than others; else sleep."""
+    """Fill free slots; if none is free, collect a batch that is done; else sleep."""
     free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Any, Future[Any]]] = deque()
     while True:
@@ -148,7 +145,7 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
                 busy.append((slot, item, future))
                 continue
             except DeviceMemoryExceeded:
-                _collect_all(kernel, busy, free)  # their buffers may be what is in the way
+                _collect_all(kernel, busy, free)  # frees their buffers
                 _settle(device, future, _run_in_parts, device, kernel, slot, item)
             except BaseException as error:
                 _fail(device, future, error)
@@ -160,12 +157,12 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
         else:
             start = time.perf_counter()
             with STEPS.at(WAIT):
-                device.bell.wait(_LOOK_S)
+                device.bell.wait(tuning.POLL_S)
             device.timeline.wait_s += time.perf_counter() - start if busy else 0.0
 
 
 def _collect(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
-    """Finish the oldest batch that is done, else the oldest; where memory is short, finish all others and run it
+    """Finish the oldest batch that is done, else the oldest one. If memory runs out, finish all others and run it
     again alone.
     """
     taken = next((task for task in busy if task[0].is_done), busy[0])
@@ -189,7 +186,7 @@ def _collect_all(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
 
 
 def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
-    """One item's result, by a kernel made for it, as soon as it is there: for short calls and self-tests.
+    """Run one item with a kernel made for it, with low latency: for short calls and self-tests.
 
     Raises:
         OutOfMemoryError: it does not fit the device.
@@ -199,7 +196,7 @@ def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Resul
         future: Future[Result] = Future()
         kernel, (slot,) = make_kernel(device), slots_of(device, 1)
         try:
-            future.set_result(_run(kernel, slot, item, _LOOKING_S))
+            future.set_result(_run(kernel, slot, item, tuning.SPIN_S))
         except DeviceMemoryExceeded:
             _settle(device, future, _run_in_parts, device, kernel, slot, item)
         except BaseException as error:
@@ -209,9 +206,9 @@ def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Resul
     return device.call(run).result()
 
 
-def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item, looking_s: float = 0.0) -> Result:
+def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item, spin_s: float = 0.0) -> Result:
     _submit(kernel, slot, item)
-    slot.wait(looking_s)
+    slot.wait(spin_s)
     return _collected(kernel, slot, item)
 
 
@@ -228,7 +225,7 @@ def _collected(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
 
 
 def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
-    """Run one item alone; where it does not fit, halve it as far as the kernel can."""
+    """Run one item alone; if it does not fit, halve it as often as the kernel can."""
     device.release_buffers()
     try:
         return _run(kernel, slot, item)

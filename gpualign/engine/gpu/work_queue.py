@@ -1,4 +1,4 @@
-"""The queue of a run, from which devices take items."""
+"""The queue from which devices take items."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Result = TypeVar("Result")
 
 
 class WorkQueue(Generic[Item, Result]):
-    """The one queue of a run, with its end.
+    """The one queue of a run.
 
     Args:
-        devices: which take items from it; their bells ring when there is something new.
+        devices: the takers, woken by their bells when there is a new item.
 
     Attributes:
-        ended: nothing more will be put.
+        ended: no more items will be put.
     """
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self._devices, self._takers = devices, len(devices)
         self._tasks: deque[tuple[Item, Future[Result]]] = deque()
-        self._changing = threading.Lock()  # of the takers, and of what is put when there are none
+        self._changing = threading.Lock()  # guards the number of takers and the error
         self._error: BaseException | None = None
         self.ended = False
 
     def put(self, item: Item) -> Future[Result]:
-        """Its result fails where no device is left to take it, or one has failed as a whole."""
+        """The future of the item's result; it fails if no device is left, or a device's loop has failed."""
         future: Future[Result] = Future()
         with self._changing:
             error = self._error
@@ -47,7 +47,7 @@ class WorkQueue(Generic[Item, Result]):
         return future
 
     def take(self) -> tuple[Item, Future[Result]] | None:
-        """The next task; None where there is none now."""
+        """The next task; None if there is none now."""
         while self._tasks:
             try:
                 task = self._tasks.popleft()
@@ -58,12 +58,12 @@ class WorkQueue(Generic[Item, Result]):
         return None
 
     def end(self) -> None:
-        """Nothing more will be put."""
+        """No more items will be put."""
         self.ended = True
         self._ring()
 
     def leave(self, error: BaseException | None = None) -> None:
-        """A device takes no more items; with an error, nor does any other, as the run has failed."""
+        """A device takes no more items. With an error the run has failed, and no device takes any."""
         with self._changing:
             self._takers -= 1
             if error is not None:

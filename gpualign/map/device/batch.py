@@ -1,7 +1,7 @@
-"""Reads as `map`'s kernel takes them: all that is copied to the device for a batch in one block, made by host threads.
+"""Reads as `map`'s kernel takes them: host threads put a batch's input into one block.
 
-The device's thread, which must keep the device busy, shares the interpreter with those that parse and print: it has
-nothing to compute, and one copy to enqueue.
+The device's thread, which must keep the device busy, competes with other threads for the GIL. So it computes nothing,
+and enqueues one copy per batch.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS
 
-#: where the bases begin in a block is a multiple of it, as that of memory from the driver
+#: alignment of the bases in a block, that of the driver's allocations
 _ALIGNMENT = 256
-#: counters of a batch, uint32: fields of MapBatch (cuda/abi/map.hpp), the last one MapCounters
+#: uint32 counters of a batch, by fields of MapBatch (cuda/abi/map.hpp); the last one is MapCounters
 _COUNTERS = {"slow_count": 1, "counters": _native.MAP_COUNTERS}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
@@ -30,18 +30,17 @@ _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
 
 @dataclass(frozen=True)
 class MapBatch:
-    """What the kernel takes of a batch of reads.
+    """A batch of reads for the kernel.
 
     Attributes:
-        reads, bases: how many they are, and about how many bases they have.
-        block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
-            or a pair, and their end (uint32), a number drawn from each read's name (uint32), _COUNTERS (uint32, 0),
-            bases, and as many qualities if there are any.
-        templates: how many there are.
-        longest: bases of the longest read that may be mapped by its seeds alone, of the longest one that is aligned
-            whole unless all are, and of the longest one.
-        batch: the reads, whose bases are a view of the block; None where kernels parse them.
-        model: how its pairs should lie, where the kernel maps batches of several samples.
+        reads, bases: number of reads, and about how many bases they have.
+        block: uint8: offsets of the reads' bases (int64), the first read of each template and the end (uint32), a
+            tie-break hash of each read's name (uint32), _COUNTERS (uint32, 0), bases, and qualities if there are any.
+        templates: number of templates, single reads or pairs.
+        longest: bases of the longest read that fits the fast path, of the longest one that is aligned end to end
+            unless ``end_to_end`` asks for all of them, and of the longest one.
+        batch: the reads, whose bases are a view of the block; None if kernels parse them.
+        model: pair model of the batch, if the kernel maps batches of several samples.
     """
 
     reads: int
@@ -55,18 +54,22 @@ class MapBatch:
     @classmethod
     @STEPS.at("copy")
     def of(
-        cls, batch: SequenceBatch, paired: bool, lend: Lend = nothing_lent, model: PairModel | None = None
+        cls,
+        batch: SequenceBatch,
+        paired: bool,
+        allocate: Allocate = no_pinned,
+        model: PairModel | None = None,
     ) -> MapBatch:
         """Copies bases and qualities.
 
         Args:
-            paired: a batch's mates are templates.
-            lend: of memory for the block.
+            paired: mates form one template.
+            allocate: allocates the block.
         """
         layout = BlockLayout(len(batch))
         end = layout.bases + len(batch.bases)
         nbytes = end if batch.qualities is None else end + len(batch.qualities)
-        block = lent_or_new(lend, nbytes)
+        block = pinned_or_pageable(allocate, nbytes)
         bases, qualities = block[layout.bases : end], None if batch.qualities is None else block[end:]
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.tie_breaks].view(np.uint32)
@@ -92,11 +95,11 @@ class MapBatch:
 
     @property
     def mates(self) -> int:
-        """Of a template, at most."""
+        """Reads per template, at most."""
         return 1 if self.templates == self.reads else 2
 
     def addresses(self, block: int) -> dict[str, int]:
-        """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
+        """Addresses of the fields of MapBatch (cuda/abi/map.hpp) in the block, if that is at ``block``."""
         layout = BlockLayout(self.reads)
         end = layout.bases + self.bases
         return {
@@ -109,11 +112,11 @@ class MapBatch:
         }
 
     def on_device(self, slot: Slot) -> int:
-        """Enqueue what puts the block there; its address."""
+        """Enqueue the copy of the block; returns its device address."""
         return int(slot.upload("batch", self.block))
 
     def halves(self, paired: bool) -> list[MapBatch]:
-        """Two parts of the batch, pairs whole; itself where there is one template."""
+        """The batch in two parts that split no pair; the batch itself if it is one template."""
         if self.templates < 2 or self.batch is None:
             return [self]
         layout = BlockLayout(self.reads)
@@ -123,9 +126,9 @@ class MapBatch:
 
 
 class BlockLayout:
-    """Where things are in a block, bytes."""
+    """Byte offsets in a block."""
 
-    #: of all counters, uint32
+    #: number of uint32 counters
     counters_size = sum(_COUNTERS.values())
 
     def __init__(self, reads: int) -> None:

@@ -1,4 +1,4 @@
-"""Long reads to alignments on a GPU, by chaining: the kernels of ``cuda/map_chains.cu``, one after the other."""
+"""Long reads to alignments on a GPU, by chaining: launches the kernels of ``cuda/map_chains.cu``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
-#: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
+#: initial items of each arena, per base and per read of a batch. Arenas that turn out too small grow.
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "hashes": (1.5, 768),
     "seeds": (0.3, 8),
@@ -36,16 +36,14 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.005, 4),
     "output_cigars": (0.3, 32),
 }
-#: the arenas of a batch and, for each, which counter says how much of it is used
+#: the arena of each counter of used items
 _ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
-#: counters of what warps take in turn: each pass over each round's tasks
-ALIGN_TURNS = 2 * len(tuning.ALIGN_PASSES)
+#: work counters, from which warps take the next item: one per pass of each round
+ALIGN_COUNTERS = 2 * len(tuning.ALIGN_PASSES)
 ARENA_COUNTERS = len(_ARENAS)
-#: of a batch: those of the arenas, the next read to chain, passes, and how many chains are done before all: none
-COUNTERS = ARENA_COUNTERS + 1 + ALIGN_TURNS + 1
+#: counters of a batch: arenas, the next read to chain, passes, and chains done by earlier rounds
+COUNTERS = ARENA_COUNTERS + 1 + ALIGN_COUNTERS + 1
 Array = Callable[[str, int], int]
-#: of the device's budget for the dynamic programs of one pass
-_WORKSPACE_SHARE = 0.05
 
 
 def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
@@ -62,47 +60,47 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
 
 
 class ArenaItems(dict[str, int]):
-    """{arena: items that a batch has space for}.
+    """{arena: capacity in items} of a batch.
 
     Attributes:
-        factors: how many times as many as at the beginning.
+        factors: growth of each arena over its initial size.
     """
 
     factors: Mapping[str, float]
 
 
 class ArenaSizes:
-    """How many items the arenas of a batch have; grows with what batches turn out to need.
+    """Capacities of arenas, which grow to what batches turn out to need.
 
     Args:
-        beginning: by the bases of a batch, and by its reads.
-        growth: of an arena, times what was asked for before all stopped.
+        initial: items per base and per read of a batch.
+        growth: an arena that was too small grows to this multiple of what was requested.
     """
 
-    def __init__(self, beginning: Mapping[str, tuple[float, float]] | None = None, growth: float = 1.5) -> None:
+    def __init__(self, initial: Mapping[str, tuple[float, float]] | None = None, growth: float = 1.5) -> None:
         self._growth = growth
-        self._beginning = _ARENA_ITEMS if beginning is None else beginning
-        self._factor = dict.fromkeys(self._beginning, 1.0)
+        self._initial = _ARENA_ITEMS if initial is None else initial
+        self._factor = dict.fromkeys(self._initial, 1.0)
 
     def items(self, bases: int, reads: int) -> ArenaItems:
         items = ArenaItems(
             (name, min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024))
-            for name, (per_base, per_read) in self._beginning.items()
+            for name, (per_base, per_read) in self._initial.items()
         )
         items.factors = dict(self._factor)
         return items
 
     def lacking(self, used: Mapping[str, int], capacity: ArenaItems) -> list[str]:
-        """Names of arenas that were too small; the next batch has space for more than was wanted."""
+        """Names of arenas that were too small; they are larger for the next batch."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
-        for name in lacking:  # of many batches in flight each says so
+        for name in lacking:  # several batches in flight may report the same arena
             wanted = capacity.factors[name] * self._growth * used[name] / capacity[name]
             self._factor[name] = max(self._factor[name], wanted)
         return lacking
 
 
 def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
-    """{arena: items that a batch asked for}, of its rounds of tasks the larger number."""
+    """{arena: items that a batch requested}; for tasks the larger number of both rounds."""
     used = dict.fromkeys(_ARENA_ITEMS, 0)
     for name, count in zip(_ARENAS, counters.tolist(), strict=False):
         used[name] = max(used[name], count)
@@ -119,19 +117,19 @@ def chain_batch_of(
     counters: int,
     min_length: int = 0,
 ) -> np.void:
-    """``ChainBatch`` of cuda/abi/chains.hpp for a batch whose block is at this address.
+    """``ChainBatch`` of cuda/abi/chains.hpp for a batch whose block is at address ``block``.
 
     Args:
         array: (name, bytes) -> address of an array of the batch.
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
-        min_length: of a read that is mapped by these rules.
+        min_length: shorter reads are not mapped by these rules.
     """
     reads, words = item.reads, item.bases // 32 + 2 * item.reads + 2
-    of_item = _native.chain_item_bytes()
+    item_bytes = _native.chain_item_bytes()
 
     def arena(name: str, number: int, key: str) -> tuple[int, int, int]:
         """``Arena``, as NumPy takes a struct: items, used, capacity."""
-        return array(key, capacity[name] * of_item[name]), counters + 4 * number, capacity[name]
+        return array(key, capacity[name] * item_bytes[name]), counters + 4 * number, capacity[name]
 
     arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
     rounds = [arena("tasks", len(_ARENAS) - 2 + number, f"tasks {number}") for number in range(2)]
@@ -155,11 +153,10 @@ def chain_batch_of(
 
 @dataclass(frozen=True)
 class DeviceAlignments:
-    """What a device found of a batch; nothing of it is left to the CPU.
+    """A device's alignments of a batch; none is left to the CPU.
 
     Attributes:
-        parts: uint8, as the device wrote them, of each part of the batch mapped at once: ChainRead of its reads,
-            their ChainOutput, and CIGARs.
+        parts: uint8 arrays of each part of the batch, as the device wrote them: ChainRead, ChainOutput, CIGARs.
     """
 
     parts: tuple[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]], ...]
@@ -167,7 +164,7 @@ class DeviceAlignments:
     text: ClassVar[None] = None
 
     def alignments(self, *_: object) -> Alignments:
-        """As :meth:`DeviceRecords.alignments`."""
+        """The alignments; takes the arguments of :meth:`DeviceRecords.alignments`."""
         parts = [
             Alignments(*_native.chain_alignments(state, outputs, cigars.view(np.uint32)))
             for state, outputs, cigars in self.parts
@@ -185,48 +182,48 @@ class ChainSteps:
         self._blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
 
     def run(self, slot: Slot, launch: np.void) -> None:
-        """All steps for the reads of a ``ChainLaunch``."""
+        """Launch all steps for the reads of a ``ChainLaunch``."""
         reads = int(launch["batch"]["reads"])
         self._run(slot, "chain_reads", launch, min(self._blocks, -(-reads // tuning.CHAIN_WARPS)))
         self.align(slot, launch, int(launch["next"]) + 4, tuning.ALIGN_PASSES)
         self._run(slot, "report_reads", launch, self._blocks)
 
     def align(
-        self, slot: Slot, launch: np.void, turn: int, passes: Sequence[tuning.AlignPass], largest: int = 1 << 62
+        self, slot: Slot, launch: np.void, counter: int, passes: Sequence[tuning.AlignPass], largest: int = 1 << 62
     ) -> None:
-        """From planned chains to their alignments.
+        """Launch the alignment of planned chains.
 
         Args:
-            turn: address of the first of ``ALIGN_TURNS`` counters, all 0.
-            passes: over the dynamic programs of each round.
-            largest: bytes that a warp needs at most for a dynamic program.
+            counter: address of the first of ``ALIGN_COUNTERS`` counters, all 0.
+            passes: passes over the DP matrices of each round.
+            largest: upper limit of the bytes of a DP matrix.
         """
         passes = [step for step in passes if step.minimum < largest]
-        turn = self._align(slot, launch, 0, turn, passes)
+        counter = self._align(slot, launch, 0, counter, passes)
         self._run(slot, "cut_chains", launch, self._blocks)
-        self._align(slot, launch, 1, turn, passes)
+        self._align(slot, launch, 1, counter, passes)
         self._run(slot, "finish_chains", launch, self._blocks)
 
-    def _align(self, slot: Slot, launch: np.void, number: int, turn: int, passes: Sequence[tuning.AlignPass]) -> int:
-        """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
-        budget = int(_WORKSPACE_SHARE * self._device.budget)
+    def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
+        """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
+        budget = int(tuning.DP_SHARE * self._device.budget)
         for step in passes:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
-            of_block = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
-            blocks = count // of_block
-            workspace = int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory))
+            warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
+            blocks = count // warps
+            workspace = int(slot.device_array(f"workspace {step.memory}", blocks * warps * step.memory))
             with_memory = changed(
                 launch,
                 workspace=workspace,
                 workspace_bytes=step.memory,
                 min_bytes=step.minimum,
                 max_bytes=step.maximum,
-                next=turn,
+                next=counter,
                 round=number,
             )
-            self._run(slot, step.kernel, with_memory, blocks, of_block * step.warps)
-            turn += 4
-        return turn
+            self._run(slot, step.kernel, with_memory, blocks, warps * step.warps)
+            counter += 4
+        return counter
 
     def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:
         function = self._device.function("map_chains", kernel, self._variant)
@@ -239,20 +236,18 @@ def slot_array(slot: Slot) -> Array:
 
 
 def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
-    """``ChainLaunch`` of cuda/abi/chains.hpp with its batch's own counters, uint32 (COUNTERS,), at this address."""
-    turns, done = counters + 4 * ARENA_COUNTERS, counters + 4 * (COUNTERS - 1)
-    return filled("ChainLaunch", target=target, batch=batch, next=turns, done_chains=done)
+    """``ChainLaunch`` of cuda/abi/chains.hpp; ``counters`` is the address of uint32 (COUNTERS,)."""
+    next_items, done = counters + 4 * ARENA_COUNTERS, counters + 4 * (COUNTERS - 1)
+    return filled("ChainLaunch", target=target, batch=batch, next=next_items, done_chains=done)
 
 
-#: arenas whose items come back
+#: arenas that are copied back
 _RESULTS = ("outputs", "output_cigars")
-#: how much of them is copied before it is known how many there are, in times of what the latest batch had
-_AHEAD = 1.1
 
 
 @dataclass(frozen=True)
 class _InFlight:
-    """Of a batch: the items of its arenas, and bytes of results that are copied in any case."""
+    """A batch in flight: capacities of its arenas, and bytes of results that are copied ahead."""
 
     capacity: ArenaItems
     ahead: Mapping[str, int]
@@ -262,17 +257,17 @@ class LongReadKernel:
     """Maps batches of long reads on one device (see ``gpu.runner.Kernel``).
 
     Args:
-        lent: as for :class:`gpualign.map.device.kernel.MapKernel`.
+        pinned_results: see :class:`gpualign.map.device.kernel.MapKernel`.
     """
 
-    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, lent: bool = False) -> None:
-        self.device, self.index, self.params, self._lent = device, index, params, lent
+    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pinned_results: bool = False) -> None:
+        self.device, self.index, self.params, self._pinned_results = device, index, params, pinned_results
         self._rules, self._arena_sizes = chain_rules(index, params), ArenaSizes()
         self._in_flight: dict[int, _InFlight] = {}
-        self._shares = dict.fromkeys(_RESULTS, 0.0)  # of their arenas, in the latest batch
-        self._of_item = _native.chain_item_bytes()
+        self._shares = dict.fromkeys(_RESULTS, 0.0)  # used share of each arena in the latest batch
+        self._item_bytes = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
-        self._target = resident_target(device, index)  # while the first batch is read
+        self._target = resident_target(device, index)  # uploaded while the first batch is read
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if not item.reads:
@@ -283,11 +278,14 @@ class LongReadKernel:
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
         self._steps.run(slot, chain_launch(self._target, batch, counters))
-        ahead = {name: self._bytes(name, min(1.0, _AHEAD * self._shares[name]) * capacity[name]) for name in _RESULTS}
+        ahead = {
+            name: self._bytes(name, min(1.0, tuning.CHAINS_COPIED_AHEAD * self._shares[name]) * capacity[name])
+            for name in _RESULTS
+        }
         self._in_flight[id(slot)] = _InFlight(capacity, ahead)
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", item.reads * struct("ChainRead").itemsize, np.uint8)
-        for name, nbytes in ahead.items():  # about all: then the device's thread need not wait for a second copy
+        for name, nbytes in ahead.items():  # mostly all of it, which saves the wait for a second copy
             slot.download(name, nbytes, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceAlignments:
@@ -311,22 +309,22 @@ class LongReadKernel:
             for name in late:
                 slot.download(name, sizes[name], np.uint8)
             slot.finish()
-        slot.part_with("batch")  # a host thread may fill it with the next batch
+        slot.detach_pinned("batch")  # a host thread may fill it with the next batch
         return DeviceAlignments((tuple(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()),))  # type: ignore[arg-type]
 
     def _bytes(self, name: str, items: float) -> int:
-        return int(items) * int(self._of_item[name])
+        return int(items) * int(self._item_bytes[name])
 
     def _taken(self, slot: Slot, name: str, nbytes: int) -> NDArray[np.uint8]:
-        """What came back, no longer the slot's."""
-        array = slot.part_with(name)
+        """A result, taken from the slot."""
+        array = slot.detach_pinned(name)
         assert array is not None
-        return array[:nbytes] if self._lent else array[:nbytes].copy()
+        return array[:nbytes] if self._pinned_results else array[:nbytes].copy()
 
     def split(self, item: MapBatch) -> list[MapBatch]:
-        """Halves of a batch."""
+        """Halve a batch."""
         return item.halves(False)
 
     def join(self, results: Sequence[Any]) -> DeviceAlignments:
-        """The parts' results."""
+        """Join the parts' results."""
         return DeviceAlignments(tuple(part for result in results for part in result.parts))

@@ -1,4 +1,4 @@
-"""FASTQ text as reads on a GPU: ``cuda/map_fastq.cu`` finds its records, checks them, and packs what kernels take."""
+"""FASTQ text to reads on a GPU: ``cuda/map_fastq.cu`` finds, checks and packs the records."""
 
 from __future__ import annotations
 
@@ -15,42 +15,40 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import KEPT
-from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
+from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.kept_arrays import KeptArrays
-from gpualign.streaming.lent import Lend, lent_or_new, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
-#: of ``cuda/map_fastq.cu``, in turn
+#: kernels of ``cuda/map_fastq.cu``, in launch order
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
 _ALIGNMENT = 256
-#: the device array of :class:`ReadsLayout`; how many are kept for the batches' records, and the columns that those have
+#: key of the device array of :class:`ReadsLayout`, and its columns
 READS = "reads in text"
-_KEPT = 8
 _COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
 _ANY_LENGTH = (1 << 32) - 1
-#: warps of the blocks of those that are not scans
-_WARPS = 8
 
 
 class ReadsLayout:
-    """What the kernels make of a text, in one device array.
+    """Layout of the parsed reads in one device array.
 
     Attributes:
-        fastq: where the arrays begin, bytes, by their fields of ``FastqBatch``.
-        block: where those begin that :class:`MapBatch` has.
-        facts_bytes: of the facts and the reads' ends, which the host wants.
+        fastq: {field of ``FastqBatch``: byte offset of its array}.
+        block: offset of the block of :class:`MapBatch`.
+        facts_bytes: bytes at the beginning that the host needs: the facts and the reads' offsets.
     """
 
     def __init__(self, reads: int, text_bytes: int) -> None:
         of_map, self.block = BlockLayout(reads), _ALIGNMENT
-        most_names = min(text_bytes, _native.FASTQ_LONGEST_NAME * reads)
-        most_bases = text_bytes // 2  # each has a quality
+        max_names = min(text_bytes, _native.FASTQ_LONGEST_NAME * reads)
+        max_bases = text_bytes // 2  # each has a quality
         at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
         at |= {"tie_breaks": self.block + of_map.tie_breaks, "zeros": self.block + of_map.counters}
         at["bases"] = self.block + of_map.bases
-        end = at["bases"] + most_bases
-        rest = {"qualities": most_bases, "names": most_names, "name_offsets": 8 * (reads + 1), "mates": reads}
+        end = at["bases"] + max_bases
+        rest = {"qualities": max_bases, "names": max_names, "name_offsets": 8 * (reads + 1), "mates": reads}
         for name, nbytes in rest.items():
             at[name] = _aligned(end)
             end = at[name] + nbytes
@@ -60,15 +58,15 @@ class ReadsLayout:
 
 @dataclass(frozen=True)
 class StagedText:
-    """Text on its way to a device: of each file, the newlines before each tile (uint32), and the tiles.
+    """Text ready to be copied to a device: for each file, the newlines before each tile (uint32), and the tiles.
 
     Attributes:
-        reads: of which it is.
-        block: uint8: all of it but what is in page-locked memory already.
-        parts: of the block, and the others, and where each begins on the device.
-        files: of each, where its two arrays begin there, bytes of its tiles, and newlines before the first record.
-        number: which no other one has.
-        base_offsets: int64 (n + 1,): where the bases of the reads begin, once kernels have found them.
+        reads: the reads in the text.
+        block: uint8: a copy of the text that is not in pinned memory already.
+        parts: arrays to copy, parts of the block and others, with their offsets on the device.
+        files: for each file, offsets of its two arrays, bytes of its tiles, and newlines before the first record.
+        number: identifies the text.
+        base_offsets: int64 (n + 1,), offsets of the reads' bases, once kernels have found them.
     """
 
     reads: Reads
@@ -79,14 +77,14 @@ class StagedText:
     base_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, reads: Reads, lend: Lend = nothing_lent) -> StagedText:
+    def of(cls, reads: Reads, allocate: Allocate = no_pinned) -> StagedText:
         """Reads the text, or copies it.
 
         Args:
-            lend: of memory for the block; what is in such memory already is not copied.
+            allocate: allocates the block; text in pinned memory is not copied.
 
         Raises:
-            InputError: it cannot be read (any more).
+            InputError: the text cannot be read (any more).
         """
         files, copied, inflated, end = [], [], [], 0
         for text in reads.texts:
@@ -99,18 +97,18 @@ class StagedText:
             else:
                 at = begin
                 for piece in text.pieces():
-                    if is_lent(piece):
+                    if is_pinned(piece):
                         inflated.append((piece, at))
                     else:
                         copied.append((at, len(piece), _copy_of(piece)))
                     at += len(piece)
             end = begin + _aligned(size)
-        block, parts = _block_of(copied, lend)
+        block, parts = _block_of(copied, allocate)
         return cls(reads, block, (*parts, *inflated), tuple(files))
 
     @property
     def records(self) -> int:
-        """Of each file."""
+        """Records of each file."""
         return len(self.reads.texts[0])
 
     @property
@@ -120,7 +118,7 @@ class StagedText:
 
     @property
     def mates(self) -> NDArray[np.uint8] | None:
-        """As :class:`SequenceBatch` has it."""
+        """``SequenceBatch.mates`` of the reads."""
         return np.tile(np.array([1, 2], np.uint8), self.records) if self.reads.paired else None
 
     @property
@@ -133,7 +131,7 @@ class StagedText:
 
     @property
     def nbytes(self) -> int:
-        """On the device."""
+        """Bytes on the device."""
         return max(at + len(part) for part, at in self.parts)
 
     def native(self, block: int, reads: int, array: Callable[[str, int], int], **others: Any) -> np.void:
@@ -142,7 +140,7 @@ class StagedText:
         Args:
             block: address of the parts' memory.
             reads: address of :attr:`layout`'s arrays.
-            array: (name, bytes) -> address of memory of so many bytes.
+            array: (name, bytes) -> address of device memory.
         """
         count, scan = self.count, _native.FASTQ_READS_SCANNED
         texts = {
@@ -175,8 +173,8 @@ class StagedText:
         """Enqueue the kernels; returns the address of :attr:`layout`'s arrays.
 
         Args:
-            template_reads: 2 where mates are mapped together.
-            longest: bases that a read may have; where one has more all are empty.
+            template_reads: 2 if mates are mapped together.
+            longest: limit of a read's bases; if one is longer, all reads are empty.
         """
         step, slot.step = slot.step, "parse"
         reads = int(slot.device_array(READS, self.layout.nbytes, zeroed=True))
@@ -192,7 +190,7 @@ class StagedText:
         return reads
 
     def columns(self, slot: Slot) -> np.void:
-        """``ReadColumns`` of cuda/abi/text.hpp: as they were left there, or made by kernels that are enqueued now."""
+        """``ReadColumns`` of cuda/abi/text.hpp: kept from mapping, or parsed again."""
         kept = kept_reads(slot).use(self.number, slot)
         reads = self.run(slot) if kept is None else kept
         return filled("ReadColumns", **{name: reads + self.layout.fastq[name] for name in _COLUMNS})
@@ -203,10 +201,10 @@ class StagedText:
 
     @property
     def launches(self) -> tuple[tuple[int, int], ...]:
-        """Blocks of each of :data:`KERNELS`, and their threads."""
+        """(blocks, threads per block) of each of :data:`KERNELS`."""
         count, scan = self.count, _native.FASTQ_READS_SCANNED
         of_all = (32 * self.tiles, self.records, count, 1, 32 * count)
-        of_blocks = (32 * _WARPS, 32 * _WARPS, scan, scan, 32 * _WARPS)
+        of_blocks = (32 * tuning.FASTQ_WARPS, 32 * tuning.FASTQ_WARPS, scan, scan, 32 * tuning.FASTQ_WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
 
 
@@ -219,14 +217,14 @@ def _copy_of(array: NDArray[np.uint8]) -> _Fill:
 
 
 def _block_of(
-    copied: Sequence[tuple[int, int, _Fill]], lend: Lend
+    copied: Sequence[tuple[int, int, _Fill]], allocate: Allocate
 ) -> tuple[NDArray[np.uint8], list[tuple[NDArray[np.uint8], int]]]:
-    """A block, and its parts, which are few: what lies close together on the device is one.
+    """A block and its parts. Arrays that are close together on the device form one part, so that there are few copies.
 
     Args:
-        copied: where each begins on the device, its bytes, and what writes them.
+        copied: (offset on the device, bytes, function that writes them) of each array.
     """
-    begins: list[tuple[int, int]] = []  # of parts, in the block and on the device
+    begins: list[tuple[int, int]] = []  # offsets of parts in the block and on the device
     places, nbytes, end = [], 0, 0
     for at, size, _ in copied:
         if not begins or at - end >= _ALIGNMENT:
@@ -234,16 +232,16 @@ def _block_of(
         begin, first = begins[-1]
         places.append((len(begins) - 1, begin + at - first, size))
         nbytes, end = begin + at - first + size, at + size
-    block = lent_or_new(lend, nbytes)
+    block = pinned_or_pageable(allocate, nbytes)
     for (_, place, size), (*_, fill) in zip(places, copied, strict=True):
         fill(block[place : place + size])
-    ends = {part: place + size for part, place, size in places}  # the last one of each
+    ends = {part: place + size for part, place, size in places}  # the end of each part's last array
     return block, [(block[begin : ends[part]], at) for part, (begin, at) in enumerate(begins)]
 
 
 def kept_reads(slot: Slot) -> KeptArrays:
-    """Reads of batches that were mapped, for their records."""
-    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, _KEPT))
+    """Parsed reads of mapped batches, kept until their records are written."""
+    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, tuning.KEPT_READS))
 
 
 def _aligned(nbytes: int) -> int:

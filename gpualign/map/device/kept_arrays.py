@@ -1,7 +1,8 @@
-"""Device arrays of one batch that a later one uses, on whichever slot."""
+"""Device arrays that outlive a batch, for a later one on any slot."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from gpualign.engine.gpu.buffers import Slot
@@ -11,29 +12,29 @@ _Array = tuple[Any, int]
 
 
 class KeptArrays:
-    """Arrays that slots have given up, by number; all methods run in the device's thread. They serve later batches.
+    """Arrays detached from slots, by number. All methods run in the device's thread.
 
     Args:
-        key: which array of a slot.
-        most: that are kept at a time: the oldest one goes when there are more.
+        key: of the slots' array.
+        max_kept: beyond this number the oldest array is dropped.
     """
 
-    def __init__(self, device: Device, key: str, most: int) -> None:
-        self._device, self._key, self._most = device, key, most
+    def __init__(self, device: Device, key: str, max_kept: int) -> None:
+        self._device, self._key, self._max_kept = device, key, max_kept
         self._kept: dict[int, _Array] = {}
         self._in_use: dict[int, list[_Array]] = {}
         self._spare: list[_Array] = []
 
     def keep(self, number: int, slot: Slot) -> None:
-        """Take the array from a slot whose work is done; it may get another one instead."""
-        self._kept[number] = slot.give_up(self._key)
-        while len(self._kept) > self._most:
+        """Take the array of a slot whose work is done; the slot gets a spare one, if there is any."""
+        self._kept[number] = slot.detach(self._key)
+        while len(self._kept) > self._max_kept:
             self._spare.append(self._kept.pop(next(iter(self._kept))))
         if self._spare:
-            slot.adopt(self._key, self._spare.pop())
+            slot.attach(self._key, self._spare.pop())
 
     def use(self, number: int, slot: Slot) -> int | None:
-        """Its address, for a batch on this slot; None where it is not there any more."""
+        """The array's address, for a batch on this slot; None if it was dropped."""
         array = self._kept.pop(number, None)
         if array is None:
             return None
@@ -41,17 +42,10 @@ class KeptArrays:
         return int(array[0])
 
     def used(self, slot: Slot) -> None:
-        """The slot's work is done."""
+        """The slot's work is done: its arrays are spare."""
         self._spare += self._in_use.pop(id(slot), [])
 
     def free(self) -> None:
-        """Give all back; no kernel runs."""
-        for pointer, size in (
-            *self._kept.values(),
-            *self._spare,
-            *(each for of in self._in_use.values() for each in of),
-        ):
+        """Free all arrays; no kernel may be running."""
+        for pointer, size in itertools.chain(self._kept.values(), self._spare, *self._in_use.values()):
             self._device.free(pointer, size)
-        self._kept.clear()
-        self._spare.clear()
-        self._in_use.clear()

@@ -1,4 +1,4 @@
-"""Reads to alignments on a GPU: ``cuda/map.cu``, in steps over the batch."""
+"""Reads to alignments on a GPU: launches the kernels of ``cuda/map.cu``, then the slow path."""
 
 from __future__ import annotations
 
@@ -20,38 +20,31 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, slot_array
 from gpualign.map.device.records import DeviceRecords
+from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
-from gpualign.map.device.thorough import Capacity, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
 
-#: the kernels in turn; lanes take templates in the second and reads in the fourth, warps what they leave in the others
+#: kernels in launch order; each lane takes a template in the second and a read in the fourth, a warp in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
-#: hits of a read beyond which it is mapped thoroughly
+#: hits of a read beyond which it takes the slow path
 _MAX_HITS = 1 << 14
-#: windows next to a mate's loci, of a short one on both sides of what is found there, too
+#: windows next to a mate's loci; for a short mate also on both sides of what is found there
 _MATE_WINDOWS = 12
-#: hits that there is space for, at least: windows for both mates
+#: minimum capacity for hits: windows for both mates
 _MIN_HITS = 32
-#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is space for
-_READS_A_LONG_CIGAR = 32
-_USUAL_SECONDARY = 2
-#: shared memory that the driver keeps of each block
+#: bytes of shared memory per block that the driver reserves
 _BLOCK_SHARED = 1024
-#: of the device's budget for all warps' workspaces in one batch
-_WORKSPACE_SHARE = 0.1
-#: and for that of the reads that are mapped thoroughly
-_THOROUGH_SHARE = 0.03
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """What a warp needs for the reads of a batch.
+    """A warp's workspace.
 
     Attributes:
-        words: of 32 bases in the longest read.
-        hits, loci: how many there can be, powers of two.
-        trace: bytes of the alignment's traceback.
+        words: words of 32 bases in the longest read.
+        hits, loci: capacities, powers of two.
+        trace: bytes of an alignment's traceback.
     """
 
     words: int
@@ -61,7 +54,7 @@ class Workspace:
 
     @classmethod
     def of(cls, params: MapParams, longest: int) -> Workspace:
-        """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are mapped thoroughly."""
+        """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` take the slow path."""
         words = tuning.map_shape(longest).words
         length = min(longest, 32 * words)
         limit = int(edit_limits(params, length)[-1])
@@ -72,34 +65,34 @@ class Workspace:
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
 
-    def further_records(self, params: MapParams, reads: int) -> int:
-        """For as many reads, if they are as most, and in any case for the most that a pair can need."""
+    def overflow_records(self, params: MapParams, reads: int) -> int:
+        """Overflow records for typical reads, and at least what a single pair can need."""
         secondary = params.reporting.secondary
-        long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations a base, of two bytes
+        long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations per base, two bytes each
         of_pair = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
-        return of_pair + reads // _READS_A_LONG_CIGAR + reads * min(secondary, _USUAL_SECONDARY)
+        return of_pair + reads // tuning.READS_PER_LONG_CIGAR + reads * min(secondary, tuning.USUAL_SECONDARY)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of one warp."""
+        """Bytes per warp."""
         return _native.map_workspace_bytes(self.hits, self.loci, self.trace)
 
 
 def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
-    """int32 (longest + 1,): edits allowed by a read's length."""
+    """int32 (longest + 1,): edits allowed for each length of a read."""
     return params.limits(np.arange(longest + 1)).astype(np.int32)
 
 
 def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
-    """``MapRules`` of cuda/abi/map.hpp; the last two are addresses."""
+    """``MapRules`` of cuda/abi/map.hpp; ``penalties`` and ``limits`` are addresses."""
     library = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
     rules = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params)
     return changed(rules, pairs=library, penalties=penalties, limits=limits)
 
 
-@lru_cache(4)  # small batches take less time than to write these down
+@lru_cache(4)  # filling the struct takes longer than mapping a small batch
 def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
-    """What does not depend on pairs and addresses."""
+    """The fields that depend neither on pairs nor on addresses."""
     return filled(
         "MapRules",
         k=k,
@@ -114,7 +107,7 @@ def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
 
 
 def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
-    """``MapBatch`` of cuda/abi/map.hpp, whose block and records, so many bytes, are at these addresses."""
+    """``MapBatch`` of cuda/abi/map.hpp; ``block`` and ``records`` are addresses."""
     size, reads = _native.MAP_RECORD_BYTES, item.reads
     return filled(
         "MapBatch",
@@ -133,8 +126,8 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
 
 @dataclass(frozen=True)
 class _Launch:
-    """The kernels for batches of one longest length: bytes of shared memory of those in which warps work, and number of
-    their blocks.
+    """The kernels for batches with one maximum length. Those that work by warp have ``blocks`` blocks with ``shared``
+    bytes of shared memory each.
     """
 
     workspace: Workspace
@@ -144,7 +137,7 @@ class _Launch:
     functions: tuple[Any, ...]
 
     def steps(self, item: MapBatch) -> Iterator[tuple[Any, int, int]]:
-        """(kernel, blocks, bytes of shared memory) in turn."""
+        """Yield (kernel, blocks, bytes of shared memory) in launch order."""
         for function, items in zip(self.functions, (0, item.templates, 0, item.reads, 0), strict=True):
             yield (function, -(-items // (32 * self.shape.warps)), 0) if items else (function, self.blocks, self.shared)
 
@@ -153,24 +146,34 @@ class MapKernel:
     """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
 
     Args:
-        pairs: how the pairs that a batch's mates name should lie, unless the batch says so itself; None: every read by
-            itself.
-        lent: results lie in the device's page-locked memory and are used before the device is closed; otherwise they
-            are copied.
+        pairs: model of the pairs, unless the batch has its own; None: map every read by itself.
+        pinned_results: results stay in pinned memory, for callers that use them before the device is closed; False:
+            they are copied.
     """
 
     def __init__(
-        self, device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, lent: bool = False
+        self,
+        device: Device,
+        index: MinimizerIndex,
+        params: MapParams,
+        pairs: PairModel | None,
+        pinned_results: bool = False,
     ) -> None:
-        self.device, self.index, self.params, self.pairs, self._lent = device, index, params, pairs, lent
+        self.device, self.index, self.params, self.pairs, self._pinned_results = (
+            device,
+            index,
+            params,
+            pairs,
+            pinned_results,
+        )
         self._model = pairs or PairModel()
         attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
-        self._further = 1  # times the usual number of further records
-        self._thorough = Thorough(index, params, 32)
-        self._in_flight: dict[int, tuple[Capacity, int]] = {}  # of its slot, and bytes of its records
+        self._overflow_scale = 1  # multiple of the usual number of overflow records
+        self._slow_path = SlowPath(index, params, 32)
+        self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
@@ -178,9 +181,9 @@ class MapKernel:
             return
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
-        # the first time much is copied: not between this batch's events
+        # the first call copies the index: keep it out of this batch's events
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
-        records_bytes, given = self._records_bytes(item), self._thorough.capacity(item, self.device.budget)
+        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.budget)
         self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
@@ -195,7 +198,7 @@ class MapKernel:
             rules=rules,
             records=records,
             workspace=memory,
-            next_overflow=counters + 4 * given.further,
+            next_overflow=counters + 4 * given.overflow,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
         )
@@ -206,29 +209,31 @@ class MapKernel:
         else:
             for function, blocks, shared in launch.steps(item):
                 slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
-        self._map_thoroughly(slot, item, packed, block, counters, given)
+        self._run_slow_path(slot, item, packed, block, counters, given)
         slot.download("counters", given.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
-    def _map_thoroughly(
+    def _run_slow_path(
         self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, given: Capacity
     ) -> None:
-        """The templates that the first kernel leaves."""
-        thorough, sizes = self._thorough, given.sizes
-        at_once = self._multiprocessors * tuning.THOROUGH_BLOCKS * tuning.THOROUGH_WARPS
-        warps = max(1, min(at_once, int(_THOROUGH_SHARE * self.device.budget) // sizes.group, 2 * given.templates))
-        of_block = min(warps, tuning.THOROUGH_WARPS)
-        blocks = warps // of_block
-        workspace = int(slot.device_array("thorough workspace", blocks * of_block * sizes.group))
-        if thorough.any_long(item):
-            self._steps.run(slot, thorough.long_launch(item, batch, block, slot_array(slot), counters, given))
-        defines = tuning.thorough_defines(self.params.scoring.has_long_gaps)
-        for launch in thorough.launches(item, batch, block, slot_array(slot), counters, workspace, given):
+        """Map the templates that the fast path leaves."""
+        slow_path, sizes = self._slow_path, given.sizes
+        at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
+        warps = max(
+            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.budget) // sizes.group, 2 * given.templates)
+        )
+        block_warps = min(warps, tuning.SLOW_PATH_WARPS)
+        blocks = warps // block_warps
+        workspace = int(slot.device_array("slow path workspace", blocks * block_warps * sizes.group))
+        if slow_path.any_long(item):
+            self._steps.run(slot, slow_path.long_launch(item, batch, block, slot_array(slot), counters, given))
+        defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
+        for launch in slow_path.launches(item, batch, block, slot_array(slot), counters, workspace, given):
             slot.clear("statuses", 4 * given.templates)
-            for kernel, own in thorough.steps(launch):
+            for kernel, own in slow_path.steps(launch):
                 if kernel:
                     function = self.device.function("map_slow_path", kernel, defines)
-                    slot.launch(function, blocks, 32 * of_block, own)
+                    slot.launch(function, blocks, 32 * block_warps, own)
                 else:
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
@@ -242,33 +247,35 @@ class MapKernel:
         while True:
             given, nbytes = self._in_flight.pop(id(slot))
             counters = slot.pinned("counters", given.counters, np.uint32)
-            if not self._thorough.lacking(counters, given):
+            if not self._slow_path.lacking(counters, given):
                 break
             self.submit(slot, item)
             slot.finish()
-        slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
-        records, reads = slot.part_with("records"), item.reads
+        slot.detach_pinned("batch")  # the staging buffer, if there was one
+        records, reads = slot.detach_pinned("records"), item.reads
         assert records is not None
-        if int(counters[given.further]) > nbytes // _native.MAP_RECORD_BYTES - reads:
-            self._further *= 2  # of the batches to come
+        if int(counters[given.overflow]) > nbytes // _native.MAP_RECORD_BYTES - reads:
+            self._overflow_scale *= 2  # for later batches
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
         records = records[:nbytes]
-        return DeviceRecords(((records if self._lent else records.copy(), reads),))
+        return DeviceRecords(((records if self._pinned_results else records.copy(), reads),))
 
     def split(self, item: MapBatch) -> list[MapBatch]:
-        """Halves of a batch, pairs whole."""
+        """Halve a batch without splitting pairs."""
         return item.halves(self.pairs is not None or item.model is not None)
 
     def join(self, results: Sequence[Any]) -> DeviceRecords:
-        """The parts' results."""
+        """Join the parts' results."""
         return DeviceRecords(tuple(part for result in results for part in result.parts))
 
     def _records_bytes(self, item: MapBatch) -> int:
-        further = self._further * self._launch(item.longest[0]).workspace.further_records(self.params, item.reads)
-        return (item.reads + further) * _native.MAP_RECORD_BYTES
+        overflow = self._overflow_scale * self._launch(item.longest[0]).workspace.overflow_records(
+            self.params, item.reads
+        )
+        return (item.reads + overflow) * _native.MAP_RECORD_BYTES
 
     def _launch(self, longest: int) -> _Launch:
-        """For batches whose longest read has so many bases."""
+        """The launch for batches whose longest read has ``longest`` bases."""
         if longest not in self._launches:
             workspace, shape = Workspace.of(self.params, longest), tuning.map_shape(longest)
             shared = shape.warps * _native.map_shared_bytes(shape.words)
@@ -280,15 +287,16 @@ class MapKernel:
         return self._launches[longest]
 
     def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
-        """As many blocks as run at once, or as there is memory for."""
+        """The number of blocks that are resident at once and fit the budget for workspaces."""
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
+        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
         tables = self.device.resident(
-            f"map tables {longest} {id(self)}",
+            f"map tables {longest}",
             lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
+            *(self.params, self._model),
         )
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):
@@ -297,9 +305,9 @@ class MapKernel:
 
 
 def make_kernel(
-    device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, lent: bool = False
+    device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, pinned_results: bool = False
 ) -> MapKernel | LongReadKernel:
-    """For the reads that these parameters are for; the arguments are those of :class:`MapKernel`."""
+    """The kernel for long or short reads; takes the arguments of :class:`MapKernel`."""
     if params.long_reads:
-        return LongReadKernel(device, index, params, lent)
-    return MapKernel(device, index, params, pairs, lent)
+        return LongReadKernel(device, index, params, pinned_results)
+    return MapKernel(device, index, params, pairs, pinned_results)

@@ -20,9 +20,9 @@ class DeviceRecords:
     """The device's records of a batch.
 
     Attributes:
-        parts: records (uint8, the bytes of MapRecord in cuda/abi/map.hpp) and number of reads of each part of the batch
-            that was mapped at once: a record a read, then further ones.
-        text: that kernels parsed; None: the host did.
+        parts: for each part of the batch, records (uint8, MapRecord of cuda/abi/map.hpp: one per read, then overflow
+            records) and number of reads.
+        text: the text, if kernels parsed it.
     """
 
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
@@ -30,7 +30,7 @@ class DeviceRecords:
 
     @cached_property
     def left(self) -> NDArray[np.uint8]:
-        """uint8 (n,): 1 for the reads that are left to the CPU."""
+        """uint8 (n,): 1 for reads that are left to the CPU."""
         return np.concatenate([_native.reads_on_host(*part) for part in self.parts])
 
     @cached_property
@@ -46,12 +46,12 @@ class DeviceRecords:
         """All records of the batch.
 
         Args:
-            batch: where reads are left to the CPU, all of them.
-            mates: as :class:`SequenceBatch` has it, of pairs that were mapped together.
-            on_cpu: batch -> alignments of the reads that the device left.
+            batch: all reads, if some are left to the CPU.
+            mates: ``SequenceBatch.mates`` if pairs were mapped together.
+            on_cpu: maps the reads that the device left.
         """
-        of_host = on_cpu(_taken(batch, self.left)) if batch is not None and self.left_count else Alignments.none()
-        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=of_host.native))
+        from_cpu = on_cpu(_taken(batch, self.left)) if batch is not None and self.left_count else Alignments.none()
+        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=from_cpu.native))
 
 
 def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:

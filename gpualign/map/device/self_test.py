@@ -1,4 +1,4 @@
-"""What ``gpualign devices --check`` maps on a device."""
+"""The self-test of `map`'s kernels (``gpualign devices --check``)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
 _TESTED_LENGTH = 150
-#: share of the tested reads that a device may leave to the CPU
+#: largest share of the reads that a device may leave to the CPU
 _MAX_LEFT = 0.1
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: modules of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("map", tuning.map_shape(_TESTED_LENGTH).defines),
     ("map_fastq", {}),
-    ("map_slow_path", tuning.thorough_defines(False)),
+    ("map_slow_path", tuning.slow_path_defines(False)),
     *(("map_chains", tuning.chain_defines(long_gaps)) for long_gaps in (False, True)),
 )
 

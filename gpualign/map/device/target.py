@@ -1,4 +1,4 @@
-"""The reference and its index where a device's mappers want them."""
+"""The reference and its index in device memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpualign.sequences.reference import Reference
 
 
 def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask: int, contig_offsets: int) -> np.void:
-    """``MapTarget`` of cuda/abi/map.hpp, whose arrays are at these addresses."""
+    """``MapTarget`` of cuda/abi/map.hpp; the arguments after ``index`` are addresses."""
     split = filled("HashSplit", k=index.params.k, bucket_bits=index.bucket_bits)
     return filled(
         "MapTarget",
@@ -28,33 +28,34 @@ def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask
 
 
 def padded_mask(reference: Reference) -> NDArray[np.uint32]:
-    """The ACGT mask with the words that kernels read beyond it."""
-    return np.append(reference.known_bits(), np.zeros(2, np.uint32))
+    """The ACGT mask, padded with the words that kernels read beyond it."""
+    return np.append(reference.acgt_mask(), np.zeros(2, np.uint32))
 
 
 def resident_text(device: Device, reference: Reference) -> DeviceText:
-    """The reference's bases and ACGT mask on the device, where they stay."""
-    return device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    """The reference's bases and ACGT mask, resident on the device."""
+    return device.resident("text", lambda: DeviceText(device, reference, beyond=True), reference)
 
 
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
-    """``MapTarget`` in this process's memory, and the arrays that must live as long as it."""
+    """``MapTarget`` in host memory, and the arrays that must outlive it."""
     reference = index.reference
     arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
     return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
-    """``MapTarget`` with the arrays on the device, where they stay."""
+    """``MapTarget`` with its arrays resident on the device."""
 
     def target() -> np.void:
         reference = index.reference
         text = resident_text(device, reference)
         arrays = device.resident(
-            f"map index {id(index)}",
+            "map index",
             lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
+            index,
         )
         contig_offsets, offsets, entries = arrays.addresses
-        return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
+        return target_of(index, offsets, entries, text.text, text.mask, contig_offsets)
 
-    return device.resident(f"map target {id(index)}", target)
+    return device.resident("map target", target, index)

@@ -1,4 +1,4 @@
-"""Records as SAM lines or BAM's bytes, written and deflated on a GPU: ``cuda/map_text.cu`` and ``cuda/bgzf.cu``."""
+"""SAM lines or BAM records, formatted and deflated on a GPU: ``cuda/map_text.cu`` and ``cuda/bgzf.cu``."""
 
 from __future__ import annotations
 
@@ -21,35 +21,29 @@ from gpualign.map import tuning
 from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
-from gpualign.map.found import Found
-from gpualign.map.written import Written
+from gpualign.map.found import Found, Written
 from gpualign.sequences.reference import Reference
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
-#: where the arrays begin in a block is a multiple of it
+#: alignment of the arrays in a block
 _ALIGNMENT = 16
-#: bytes of a record besides bases, qualities and names: a first guess; and the space for texts in times of the largest
+#: first guess of a record's bytes besides bases, qualities and names
 _USUAL_FIELDS = 192
-_GROWTH = 1.25
-#: how much longer than by the latest one a text may be that is copied at once
-_AHEAD = 1.02
 _MIN_BYTES = 1 << 12
-#: warps of the blocks of ``cuda/map_text.cu``, each for a read
-_WARPS = 4
 
 
 @dataclass(frozen=True)
 class TextBatch:
-    """What was found on its way to a device, which writes it.
+    """A batch's alignments, to be formatted on a device.
 
     Attributes:
-        bam: BAM's bytes are written, not SAM lines.
-        deflate: as BGZF blocks, where nvCOMP can make them.
-        block: uint8, all arrays, and in memory that is lent space for about as much as will be written.
-        offsets: of each array its first byte in the block; what there is not is not named.
-        nbytes: of the arrays.
-        usual_bytes: of the text, about.
+        bam: format BAM records, not SAM lines.
+        deflate: compress them to BGZF blocks, if nvCOMP is there.
+        block: uint8, all arrays; in pinned memory also space for about the size of the output.
+        offsets: {array: offset in the block}, without arrays that are missing.
+        nbytes: bytes of the arrays.
+        usual_bytes: estimated bytes of the output.
     """
 
     found: Found
@@ -62,11 +56,11 @@ class TextBatch:
 
     @classmethod
     @STEPS.at("copy")
-    def of(cls, found: Found, bam: bool, deflate: bool, lend: Lend = nothing_lent) -> TextBatch:
+    def of(cls, found: Found, bam: bool, deflate: bool, allocate: Allocate = no_pinned) -> TextBatch:
         """Copies the arrays.
 
         Args:
-            lend: of memory for the block.
+            allocate: allocates the block.
         """
         options, batch = found.options, found.batch
         arrays: dict[str, NDArray[Any] | None] = {}
@@ -80,7 +74,7 @@ class TextBatch:
             offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         usual = usual_bytes(found, bam)
-        block = lend(nbytes + usual)
+        block = allocate(nbytes + usual)
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
@@ -89,16 +83,16 @@ class TextBatch:
 
     @property
     def space(self) -> NDArray[np.uint8]:
-        """For what is written: page-locked memory, or none."""
+        """Space for the output, in pinned memory; may be empty."""
         return self.block[self.nbytes :]
 
     def native(self, block: int, **others: Any) -> np.void:
-        """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
+        """``TextBatch`` of cuda/abi/text.hpp for a block at address ``block``."""
         at = {name: block + offset for name, offset in self.offsets.items()}
         all_options = self.found.options
         options = {name: all_options[name] for name in _fields("SamOptions") if name in all_options}
         options |= {"read_group": at["read_group"], "read_group_size": len(all_options["read_group"].encode())}
-        del options["alt_contigs"]  # of batches that are not for a device
+        del options["alt_contigs"]  # such batches are not formatted on a device
         reads = filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at})
         return filled(
             "TextBatch",
@@ -110,7 +104,7 @@ class TextBatch:
         )
 
     def halves(self) -> list[TextBatch]:
-        """Two parts of the batch, pairs whole; itself where there are none."""
+        """The batch in two parts that split no pair; the batch itself if that is impossible."""
         found, middle = self.found, len(self.found) // 2
         if found.mates is not None and found.mates[middle] == 2:
             middle += 1
@@ -121,14 +115,14 @@ class TextBatch:
 
 
 def usual_bytes(found: Found, bam: bool) -> int:
-    """Of the text of a batch's records, about."""
+    """Estimated bytes of a batch's formatted records."""
     records, bases, batch = len(found.alignments.flag), int(found.base_offsets[-1]), found.batch
     comments = 0 if batch is None or batch.comments is None else len(batch.comments)
     names = len(batch.names) if batch is not None else 0
     if found.text is not None:
         names = max(0, found.text.text_bytes - 2 * bases)
-    of_reads = (3 if bam else 4) * bases // 2 + names + comments
-    return of_reads * records // max(1, len(found)) + _USUAL_FIELDS * records
+    read_bytes = (3 if bam else 4) * bases // 2 + names + comments
+    return read_bytes * records // max(1, len(found)) + _USUAL_FIELDS * records
 
 
 def _fields(name: str) -> tuple[str, ...]:
@@ -136,21 +130,21 @@ def _fields(name: str) -> tuple[str, ...]:
 
 
 class TextKernel:
-    """Writes batches' records on one device (see ``gpu.runner.Kernel``)."""
+    """Formats batches' records on one device (see ``gpu.runner.Kernel``)."""
 
     def __init__(self, device: Device, reference: Reference) -> None:
         self.device, self.reference = device, reference
         nvcomp = load_nvcomp()
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
-        self._scale = 1.0  # times the usual bytes
-        self._shares = {"text": 1.0, "blocks": 0.3}  # of the usual bytes, in the latest batch
-        # of each batch the space, which of these arrays it is, and how much of that is copied in any case
+        self._scale = 1.0  # capacity as a multiple of usual_bytes
+        self._shares = {"text": 1.0, "blocks": 0.3}  # output of the latest batch as a share of usual_bytes
+        # capacity, key of the output array, and bytes copied ahead, by slot
         self._in_flight: dict[int, tuple[int, str, int]] = {}
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """
         Raises:
-            NvcompError: the batch cannot be deflated; later ones come as they are.
+            NvcompError: the batch cannot be deflated; later ones are not compressed here.
         """
         reads, text = len(item.found), item.found.text
         if reads == 0:
@@ -177,30 +171,30 @@ class TextKernel:
             capacity=capacity,
             **columns,
         )
-        defines, warps = tuning.text_defines(item.bam), -(-reads // _WARPS)
+        defines, warps = tuning.text_defines(item.bam), -(-reads // tuning.TEXT_WARPS)
         for name, blocks, threads in (
-            ("measure_records", warps, 32 * _WARPS),
+            ("measure_records", warps, 32 * tuning.TEXT_WARPS),
             ("scan_reads", scanned, scan),
             ("scan_blocks", 1, scan),
-            ("write_records", warps, 32 * _WARPS),
+            ("write_records", warps, 32 * tuning.TEXT_WARPS),
         ):
             slot.launch(self.device.function("map_text", name, defines), blocks, threads, batch)
         if deflater is not None:
             try:
                 deflater.submit(slot, out, totals, capacity)
             except NvcompError:
-                self._deflater = None  # of the batches to come
+                self._deflater = None  # for later batches
                 raise
-        # as long as the latest, about: then the device's thread need not wait for a second copy
+        # mostly all of it, which saves the wait for a second copy
         key = "text" if deflater is None else "blocks"
-        ahead = min(capacity, int(_AHEAD * self._shares[key] * item.usual_bytes))
+        ahead = min(capacity, int(tuning.TEXT_COPIED_AHEAD * self._shares[key] * item.usual_bytes))
         ahead = min(ahead, len(item.space)) or ahead
         slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned(key, ahead, np.uint8), key)
         slot.download("totals", 3, np.uint64)
         self._in_flight[id(slot)] = capacity, key, ahead
 
     def collect(self, slot: Slot, item: TextBatch) -> Written:
-        """The records, in page-locked memory, which is to be given back soon.
+        """The records, in pinned memory, which the caller should release soon.
 
         Raises:
             DeviceMemoryExceeded: the text is longer than there was space for.
@@ -211,27 +205,27 @@ class TextKernel:
             kept_reads(slot).used(slot)
         capacity, key, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
-        slot.part_with("text block")  # where it had to be staged here
+        slot.detach_pinned("text block")  # the staging buffer, if there was one
         if size > capacity:
-            self._scale = max(self._scale, _GROWTH * size / item.usual_bytes)  # of the batches to come
+            self._scale = max(self._scale, tuning.TEXT_GROWTH * size / item.usual_bytes)  # for later batches
             raise DeviceMemoryExceeded("the records are longer than there was space for")
         nbytes = blocks if key == "blocks" else size
         self._shares[key] = nbytes / max(1, item.usual_bytes)
         memory = item.space
         if len(memory) < nbytes:
             memory = slot.pinned(key, nbytes, np.uint8)
-            slot.part_with(key)
+            slot.detach_pinned(key)
         if nbytes > ahead:
             slot.download_into(memory[:nbytes], key)
             slot.finish()
         return Written(memory[:nbytes], records, key == "blocks")
 
     def split(self, item: TextBatch) -> list[TextBatch]:
-        """Halves of a batch, pairs whole."""
+        """Halve a batch without splitting pairs."""
         return item.halves()
 
     def join(self, results: Sequence[Written]) -> Written:
-        """The parts' results."""
+        """Join the parts' results."""
         if len({result.deflated for result in results}) > 1:
             raise NvcompError("nvCOMP deflated some parts of a batch")
         records = np.concatenate([result.records for result in results])
@@ -239,7 +233,7 @@ class TextKernel:
 
 
 class MapAndTextKernel:
-    """Maps batches and writes what was found (see ``gpu.runner.Kernel``)."""
+    """Maps batches and formats their records (see ``gpu.runner.Kernel``)."""
 
     def __init__(self, mapper: Any, text: TextKernel) -> None:
         self._mapper, self._text = mapper, text
@@ -258,23 +252,20 @@ class MapAndTextKernel:
         return self._of(item).collect(slot, item)
 
     def split(self, item: Any) -> list[Any]:
-        """Halves of a batch."""
+        """Halve a batch."""
         parts: list[Any] = self._of(item).split(item)
         return parts
 
     def join(self, results: Sequence[Any]) -> Any:
-        """The parts' results."""
+        """Join the parts' results."""
         return self._of(results[0]).join(results)
 
 
 def resident_text_target(device: Device, reference: Reference) -> np.void:
-    """``TextTarget`` of cuda/abi/text.hpp with the arrays on the device, where they stay."""
+    """``TextTarget`` of cuda/abi/text.hpp with its arrays resident on the device."""
     text = resident_text(device, reference)
-    arrays = device.resident(
-        f"bases {id(reference)}",
-        lambda: DeviceArrays(device, *text_arrays(reference), beyond=True, owner=reference),
-    )
-    return text_target(reference, text.text, text.known, *arrays.addresses)
+    arrays = device.resident("bases", lambda: DeviceArrays(device, *text_arrays(reference), beyond=True), reference)
+    return text_target(reference, text.text, text.mask, *arrays.addresses)
 
 
 def text_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
@@ -285,12 +276,12 @@ def text_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
     )
 
 
-def text_target(reference: Reference, words: int, known: int, *arrays: int) -> np.void:
+def text_target(reference: Reference, words: int, mask: int, *arrays: int) -> np.void:
     contig_offsets, run_starts, run_ends, run_letters, names, name_offsets = arrays
     return filled(
         "TextTarget",
         words=words,
-        acgt_mask=known,
+        acgt_mask=mask,
         contig_offsets=contig_offsets,
         run_starts=run_starts,
         run_ends=run_ends,

@@ -1,4 +1,4 @@
-"""Reads in FASTQ text to alignments on a GPU: they are parsed there, and mapped by the kernel that maps reads."""
+"""FASTQ text to alignments on a GPU, which parses and maps the reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import READS, StagedText, kept_reads
 from gpualign.map.device.records import DeviceRecords
-from gpualign.streaming.lent import Lend, nothing_lent
+from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
 
@@ -22,20 +22,20 @@ class TextMapBatch(MapBatch):
     """A batch whose block is made on the device.
 
     Attributes:
-        text: of which text.
+        text: the FASTQ text.
     """
 
     text: StagedText
 
     @classmethod
     @STEPS.at("copy")
-    def of_text(cls, reads: Reads, together: bool, lend: Lend = nothing_lent) -> TextMapBatch:
+    def of_text(cls, reads: Reads, together: bool, allocate: Allocate = no_pinned) -> TextMapBatch:
         """
         Args:
-            together: mates are templates.
-            lend: of memory for the text.
+            together: mates form one template.
+            allocate: allocates memory for the text.
         """
-        text = StagedText.of(reads, lend)
+        text = StagedText.of(reads, allocate)
         templates = text.records if together else text.count
         nothing, longest = np.zeros(0, np.uint8), (1, 1, 1)
         return cls(text.count, text.text_bytes // 2, nothing, templates, longest, text=text)
@@ -54,9 +54,10 @@ class TextMapBatch(MapBatch):
 
 
 class TextMapKernel:
-    """Maps batches of text with the kernel that maps reads (see ``gpu.runner.Kernel``).
+    """Parses batches of text and maps them with ``mapper`` (see ``gpu.runner.Kernel``).
 
-    The longest read is known when the kernels have run: until then it is that of the batches before.
+    The longest read is known only after parsing. A batch is launched for the longest read of earlier batches, and again
+    if it has a longer one.
     """
 
     def __init__(self, mapper: Any) -> None:
@@ -69,7 +70,7 @@ class TextMapKernel:
         self._mapper.submit(slot, item)
 
     def collect(self, slot: Slot, item: TextMapBatch) -> DeviceRecords | None:
-        """None of text that the host must read."""
+        """The records; None if the host must parse the text."""
         while True:
             submitted = self._in_flight.pop(id(slot))
             odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
@@ -80,7 +81,7 @@ class TextMapKernel:
             self._longest = max(self._longest, _longest_of(longest))
             self.submit(slot, item)
             slot.finish()
-        facts = slot.part_with("facts")
+        facts = slot.detach_pinned("facts")
         assert facts is not None
         records: DeviceRecords = self._mapper.collect(slot, submitted)
         kept_reads(slot).keep(item.text.number, slot)
@@ -89,11 +90,11 @@ class TextMapKernel:
         return replace(records, text=replace(item.text, base_offsets=offsets))
 
     def split(self, item: TextMapBatch) -> list[MapBatch]:
-        """Halves of a batch, which the host reads."""
+        """Halve a batch; the host parses it."""
         parts: list[MapBatch] = self._mapper.split(item)
         return parts
 
 
 def _longest_of(bases: int) -> int:
-    """Of a shape of the kernels that is long enough."""
+    """Longest read of the smallest kernel shape for reads of ``bases`` bases."""
     return 32 * tuning.map_shape(bases).words

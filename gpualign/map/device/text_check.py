@@ -1,4 +1,4 @@
-"""Whether a device writes the records that the CPU does."""
+"""The self-test of record formatting (``gpualign devices --check``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpualign.sequences.reference import Reference
 
 
 def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
-    """The CPU's records, and their number."""
+    """The CPU's formatted records, and their number."""
     reads, arrays, options = item.found.columns().native, item.found.alignments.native, dict(item.found.options)
     names = reference.shown_name_bytes
     records, count = _native.format_records(
@@ -32,7 +32,7 @@ def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     return records.tobytes(), count
 
 
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+#: modules of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *(("map_text", tuning.text_defines(bam)) for bam in (False, True)),
     ("bgzf", {}),

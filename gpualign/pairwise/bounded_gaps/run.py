@@ -136,7 +136,7 @@ class Aligner:
 
 
 def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairIds:
-    """Of each pattern that has a pair, the pair of the best score; then of the fewest gaps; then the first."""
+    """The best pair of each pattern: by score, then fewest gaps, then the first."""
     best_key = np.full(patterns, np.iinfo(np.int64).min)
     best_text = np.full(patterns, -1, np.int32)
     for block, answer in answers:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.runner import SLOTS
+from gpualign.engine.tuning import SLOTS
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import (
     Candidates,

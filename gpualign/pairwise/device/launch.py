@@ -70,17 +70,16 @@ class PairwiseLauncher:
 
         def copy() -> DeviceArrays:
             codes = np.concatenate([sequences.codes, np.zeros(_LOOKED_AHEAD, sequences.codes.dtype)])
-            return DeviceArrays(self.device, codes, sequences.offsets, owner=sequences)
+            return DeviceArrays(self.device, codes, sequences.offsets)
 
-        resident = self.device.resident(f"sequences {id(sequences)}", copy)
+        resident = self.device.resident("sequences", copy, sequences)
         codes, offsets = resident.addresses
         return filled("DeviceSequences", codes=codes, offsets=offsets)
 
     def _table_of_scores(self) -> int:
         """The address of the scoring's table, copied once a device."""
         scoring = self.problem.scoring
-        key = f"scores {id(scoring)}"
-        resident = self.device.resident(key, lambda: DeviceArrays(self.device, scoring.scores, owner=scoring))
+        resident = self.device.resident("scores", lambda: DeviceArrays(self.device, scoring.scores), scoring)
         return resident.addresses[0]
 
     @cached_property
@@ -89,7 +88,7 @@ class PairwiseLauncher:
         problem = self.problem
         table = problem.edits_by_length
         assert table is not None
-        resident = self.device.resident(f"edits {id(problem)}", lambda: DeviceArrays(self.device, table, owner=problem))
+        resident = self.device.resident("edits", lambda: DeviceArrays(self.device, table), problem)
         return filled("EditLimits", by_length=resident.addresses[0], with_difference=problem.definition == 0)
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import SLOTS
+from gpualign.engine.tuning import SLOTS
 from gpualign.pairwise.cpu import Candidates, PairProblem
 from gpualign.pairwise.device.kernel import PairwiseKernel, strand_on_cores
 from gpualign.pairwise.device.lane_launcher import LaneLauncher
@@ -95,7 +95,7 @@ class SearchKernel:
         if kernel is None:
             while len(self._others) > SLOTS:
                 _, old = self._others.popitem(last=False)
-                self.device.forget(f"sequences {id(old.problem.targets)}")
+                self.device.forget("sequences", old.problem.targets)
             kernel = PairwiseKernel(self.device, replace(self.problem, targets=item.targets))
             self._others[id(item.targets)] = kernel
         return kernel

@@ -8,13 +8,13 @@ import click
 @click.command("makedb", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("sequences", metavar="SEQUENCES")
 @click.option("-o", "--output", metavar="FILE.gpdb", required=True, help="Where to save the database.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(sequences: str, output: str, quiet: bool, json: str | None, debug: bool) -> None:
-    """Prepare a database for `pairwise --top`: parsed once, checked by checksums, read faster than FASTA.
+    """Prepare a database for `pairwise --top`, which is read faster than FASTA.
 
-    It holds residues and names, and serves any matrix.
+    It holds residues and names, with checksums, and works with any matrix.
 
     \b
     Examples:

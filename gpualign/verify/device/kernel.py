@@ -33,7 +33,7 @@ def window_text(
     """The windows of a plan's tasks one after the other, for a device that cannot hold the reference.
 
     Args:
-        known: of the whole reference, as ``Reference.known_bits`` gives them.
+        known: of the whole reference, as ``Reference.acgt_mask`` gives them.
         tasks: uint32 (n, 4), as in :class:`Plan`.
 
     Returns:
@@ -73,7 +73,7 @@ class VerifyKernel:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._known: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
+        self._masks: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
         self._plans: dict[int, Plan] = {}
         self._functions: dict[tuple[tuning.VerifyShape, str, bool], Any] = {}
 
@@ -147,18 +147,17 @@ class VerifyKernel:
         reference = item.reference
         resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of ACGT mask each
         if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
-            key = f"text {id(reference)}"
-            resident = self.device.resident(key, lambda: DeviceText(self.device, reference))
-            return resident.text, resident.known, made.tasks
-        if id(reference) not in self._known:
-            self._known.clear()
-            self._known[id(reference)] = reference, reference.known_bits()
-        words, known = reference.words.view(np.uint32), self._known[id(reference)][1]
+            resident = self.device.resident("text", lambda: DeviceText(self.device, reference), reference)
+            return resident.text, resident.mask, made.tasks
+        if id(reference) not in self._masks:
+            self._masks.clear()
+            self._masks[id(reference)] = reference, reference.acgt_mask()
+        words, mask = reference.words.view(np.uint32), self._masks[id(reference)][1]
         tasks = made.tasks
         if item.resident:
-            words, known, tasks = window_text(reference, known, tasks)
-        text_at, known_at = slot.upload("text", padded(words)), slot.upload("known", padded(known))
-        return int(text_at) + 4 * PAD_WORDS, int(known_at) + 4 * PAD_WORDS, tasks
+            words, mask, tasks = window_text(reference, mask, tasks)
+        text_at, mask_at = slot.upload("text", padded(words)), slot.upload("mask", padded(mask))
+        return int(text_at) + 4 * PAD_WORDS, int(mask_at) + 4 * PAD_WORDS, tasks
 
     def _function(self, group: Group, verify_pass: str) -> Any:
         key = (group.shape, verify_pass, group.runs)
@@ -174,7 +173,7 @@ class VerifyKernel:
         count = len(made.tasks)
         if made.in_order and count:
             result = VerifyResult(*slot.pinned("results", (len(_RESULTS), count), np.int32))
-            slot.part_with("results")
+            slot.detach_pinned("results")
             return result
         distance, start, end = (np.zeros(len(item), np.int32) for _ in range(3))
         if count < len(item):

@@ -67,6 +67,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     names = [genome.split()[0] for genome in genomes]
     rows = [f"{reads[i][0]}\t{names[i % len(names)]}\t{1 + 7 * i}\t{200 + 7 * i}\n" for i in range(500)]
     (folder / "candidates.tsv").write_text("".join(rows))
+    (folder / "many.tsv").write_text("".join(row for row in rows for _ in range(5)))  # more than a reader holds
     return {path.name: path for path in folder.iterdir()} | {"genomes.fa": EXAMPLES / "genomes.fa"}
 
 

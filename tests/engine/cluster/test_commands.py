@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,57 @@ def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str
     assert f"cluster {cluster.address}, 2 workers, 2 threads" in on_cluster[2]
 
 
+UNSEEN = [
+    "map genomes.fa reads.fq --batch-size 20K",
+    "map genomes.fa 1.fq 2.fq --batch-size 20K",
+    "map genomes.fa -p pairs.bgz --batch-size 20K",
+    "verify genomes.fa reads.fq -c many.tsv --all --batch-size 20K",
+    "verify genomes.fa reads.fq -c many.tsv --best 2 --batch-size 20K",
+    "verify reads.fq reads.fq --batch-size 20K",
+    "pairwise few.fa reads.fq --id 0.7",
+    "lcs-filter -Q query.fa reads.fq -n 20 --batch-size 10K",
+    "lcs-filter -Q query.fa --multi-query reads.fq -n 9 --lines --batch-size 30K",
+    "mems -maxmatch -b -l 12 genomes.fa reads.fq --batch-size 10K",
+    "mems -b -l 12 genomes.fa long.fa --batch-size 4K",
+]
+
+
+@pytest.mark.parametrize("words", UNSEEN)
+def test_files_that_the_client_alone_has(words: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli) -> None:
+    """By the number of a descriptor, which is that of another file, or of none, in a worker's process."""
+    alone = cli(*(str(inputs.get(word, word)) for word in words.split()))
+    with ExitStack() as stack:
+        paths = {name: f"/dev/fd/{stack.enter_context(open(path)).fileno()}" for name, path in inputs.items()}
+        given = [paths.get(word, word) for word in words.split()]
+        on_cluster = cli(*given, "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 0, on_cluster[2]
+    assert without_program(alone[1]) == without_program(on_cluster[1])
+    assert len(alone[1]) > 0
+
+
+@pytest.mark.parametrize(
+    ("saving", "using"),
+    [
+        ("index genomes.fa -d FILE", "map FILE reads.fq --batch-size 20K"),
+        ("mems -b -l 12 genomes.fa long.fa -save FILE", "mems -b -l 12 -load FILE genomes.fa reads.fq"),
+        ("makedb reads.fq -o FILE", "pairwise few.fa FILE --mode local --top 3"),
+    ],
+)
+def test_a_saved_file_that_the_client_alone_has(
+    saving: str, using: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    code, _, message = cli(*(saved if word == "FILE" else inputs.get(word, word) for word in saving.split()))
+    assert code == 0, message
+    alone = cli(*(saved if word == "FILE" else inputs.get(word, word) for word in using.split()))
+    with open(saved) as file:
+        given = {**inputs, "FILE": f"/dev/fd/{file.fileno()}"}
+        on_cluster = cli(*(given.get(word, word) for word in using.split()), "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 0, on_cluster[2]
+    assert without_program(alone[1]) == without_program(on_cluster[1])
+    assert len(alone[1]) > 0
+
+
 @pytest.mark.parametrize("reads", [("reads.bgz",), ("1.bgz", "2.bgz")])
 def test_bam_is_compressed_by_the_workers(
     cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Any
@@ -133,11 +184,13 @@ def without_header(bam: bytes) -> bytes:
 
 
 def test_saved_index_is_read_by_the_workers(
-    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = tmp_path / "genomes.gpi"
-    alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", index)
-    on_cluster = cli("map", index, inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    """They run in another folder."""
+    monkeypatch.chdir(tmp_path)
+    alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", "genomes.gpi")
+    on_cluster = cli("map", "genomes.gpi", inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    assert on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
 
 
@@ -176,6 +229,18 @@ def test_lines_of_malformed_input_that_a_worker_reads(
     assert alone[0] == on_cluster[0] == 3
     assert "bad.fq:8000" in alone[2]
     assert alone[2].splitlines()[-1] == on_cluster[2].splitlines()[-1]
+
+
+def test_the_line_of_a_malformed_candidate(cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path) -> None:
+    lines = inputs["many.tsv"].read_text().splitlines(keepends=True)
+    lines[2000] = "nobody\t" + lines[2000].split("\t", 1)[1]
+    (tmp_path / "bad.tsv").write_text("".join(lines))
+    with open(tmp_path / "bad.tsv") as file:
+        path = f"/dev/fd/{file.fileno()}"
+        words = ["verify", inputs["genomes.fa"], inputs["reads.fq"], "-c", path, "--batch-size", "20K"]
+        code, _, message = cli(*words, "-o", tmp_path / "out.tsv", "--cluster", cluster.address)
+    assert code == 3
+    assert f"{path}:2001: no query is named 'nobody'" in message
 
 
 def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import gzip
 import os
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import thread as executors
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +23,10 @@ from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.index.file import load_index, save_index
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.io.chunks import read_chunks
-from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
+from gpualign.io.reads import read_file
 from gpualign.io.references import read_reference
-from gpualign.io.sources import Stored, Streamed
+from gpualign.io.sources import Stored
 from gpualign.lcs.cpu import ScoredBatch
 from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.params import RunOptions
@@ -41,7 +39,7 @@ from tests.helpers.fake_cuda import FakeDriver
 pytest.importorskip("distributed")
 
 from gpualign.engine.cluster import worker as worker_module
-from gpualign.engine.cluster.shards import Shard, fingerprint, pack, pack_item
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cluster.worker import run_items
 
 
@@ -62,7 +60,7 @@ def test_shared_objects_travel_next_to_the_item() -> None:
 
     sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
     ids = np.array([1], np.int32)
-    item = pack_item(PairBlock(sequences, sequences, ids, ids), lambda shared: 7)
+    item = pack(PairBlock(sequences, sequences, ids, ids), number_of=lambda shared: 7)
     assert item.shared == (7,)
     assert item.nbytes < 1000 <= pack(sequences).nbytes
     block = item.load({7: pack(sequences).open()})
@@ -102,46 +100,16 @@ thread.join()
     assert int(done.stdout) < 1000
 
 
-def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
-    text = b"".join(b"@r%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(10_000))
-    plain, packed = tmp_path / "reads.fq", tmp_path / "reads.fq.gz"
-    plain.write_bytes(text)
-    packed.write_bytes(gzip.compress(text))
-
-    def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Shard]]:
-        with InputFile(str(path)) as file:
-            chunks = list(read_chunks(Streamed(file), 100_000))
-        return chunks, [pack_item([chunk], lambda shared: 0, lambda path: seen) for chunk in chunks]
-
-    for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
-        chunks, shards = sent(path, seen)
-        assert b"".join(bytes(chunk.text()) for chunk in chunks) == text
-        assert len(chunks) > 2
-        copies = [chunk for shard in shards for chunk in shard.load()]
-        assert [bytes(copy.text()) for copy in copies] == [bytes(chunk.text()) for chunk in chunks]
-        assert [replace(copy, data=b"", stored_at=None) for copy in copies] == [
-            replace(chunk, data=b"") for chunk in chunks
-        ]
-        assert {shard.nbytes < 1000 for shard in shards} == {by_path}
-        assert [shard.read for shard in shards] == [len(chunk.data) * by_path for chunk in chunks]
-    chunks, shards = sent(plain, True)
-    plain.write_bytes(text[:100_000] + b"X" + text[100_001:-1])
-    with pytest.raises(InputError, match="has changed"):
-        shards[1].load()
-    with pytest.raises(InputError, match="has changed"):
-        shards[-1].load()
-    plain.write_bytes(text)
-    with InputFile(str(plain)) as file:
-        chunks = list(read_chunks(Stored(file), 100_000))
-        stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
-    assert [shard.read for shard in stored] == [len(chunk.data) for chunk in chunks]
-    assert b"".join(bytes(chunk.text()) for shard in stored for chunk in shard.load()) == text
-    plain.write_bytes(text.replace(b"ACGTACGTAC", b"ACGTACGTAG"))  # of which the client has read nothing
-    with pytest.raises(InputError, match="has changed"):
-        stored[1].load()
-    plain.unlink()
-    with pytest.raises(InputError, match="a worker cannot read it"):
-        shards[0].load()
+def test_an_open_file_is_not_sent(tmp_path: Path) -> None:
+    """Its descriptor is the number of another file, or of none, in another process."""
+    path = tmp_path / "reads.fq"
+    path.write_bytes(b"@r\nACGT\n+\nIIII\n" * 10_000)
+    with InputFile(str(path)) as file:
+        chunk = next(read_chunks(Stored(file), 100_000))
+        with pytest.raises(TypeError, match=r"reads\.fq is open in this process"):
+            pack([chunk], number_of=lambda shared: 0)
+        texts = [chunk.data for chunk in read_file(file, 100_000, remote=True)]
+    assert pack(texts, number_of=lambda shared: 0).nbytes > 150_000
 
 
 def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
@@ -229,7 +197,7 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
     stage: Stage[int, Any] = Stage(
         lambda item: ("all", item),
         _Doubler,  # type: ignore[arg-type]
-        lambda item, run: (f"kept {item}", run(lambda lend: item + 1)),
+        lambda item, run: (f"kept {item}", run(lambda allocate: item + 1)),
     )
     shard = pack(stage)
     with ThreadPoolExecutor(4) as pool:

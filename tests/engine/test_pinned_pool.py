@@ -1,4 +1,4 @@
-"""Page-locked memory that is lent: by size, to any thread, and back when nobody has a view of it."""
+"""The pool of pinned memory: buffers by size, for any thread, reused once nobody has a view of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.host_memory import HostMemory, is_lent
+from gpualign.engine.gpu.pinned_pool import PinnedPool, is_pinned
 
 
 class Driver:
-    """Counts what is allocated, as a driver that has page-locked memory for so many buffers."""
+    """Counts what is allocated, as a driver that can pin so many buffers."""
 
     def __init__(self, maximum: int = 100) -> None:
         self.sizes: list[int] = []
@@ -32,25 +32,25 @@ class Driver:
         return np.empty(size, np.uint8)
 
 
-def whole_buffers(driver: Driver) -> HostMemory:
-    """Every buffer is page-locked by itself."""
-    return HostMemory(driver, chunk=0)
+def whole_buffers(driver: Driver) -> PinnedPool:
+    """Every buffer is pinned by itself."""
+    return PinnedPool(driver, chunk=0)
 
 
 def test_a_buffer_comes_back_when_its_last_view_goes() -> None:
     driver = Driver(maximum=1)
     memory = whole_buffers(driver)
-    array = memory.lend(1000)
+    array = memory.allocate(1000)
     assert array is not None
     assert len(array) == 1000
     array[:] = 7
     view = array[10:20].view(np.uint16)
     del array
     gc.collect()
-    assert memory.lend(1000) is None
+    assert memory.allocate(1000) is None
     assert (view == 0x0707).all()
     del view
-    assert memory.lend(1000) is not None
+    assert memory.allocate(1000) is not None
     assert len(driver.sizes) == 1
 
 
@@ -73,33 +73,33 @@ def test_a_slots_array_grows_in_steps() -> None:
 @pytest.mark.parametrize(("free", "wanted", "again"), [(2000, 1000, True), (1792, 1000, True), (2049, 1000, False)])
 def test_a_free_buffer_up_to_twice_as_large_is_taken(free: int, wanted: int, again: bool) -> None:
     driver = Driver()
-    memory = HostMemory(driver, chunk=16)
+    memory = PinnedPool(driver, chunk=16)
     memory.make(free)
     gc.collect()
     assert len(memory.make(wanted)) >= wanted
     assert len(driver.sizes) == (2 if again else 3)
 
 
-def test_no_more_is_locked_to_be_lent_than_is_allowed() -> None:
+def test_no_more_is_pinned_than_is_allowed() -> None:
     """What must be had is had all the same."""
     driver = Driver()
-    memory = HostMemory(driver, chunk=0, most=2048)
-    held = [memory.lend(1024), memory.lend(1024)]
+    memory = PinnedPool(driver, chunk=0, limit=2048)
+    held = [memory.allocate(1024), memory.allocate(1024)]
     assert all(array is not None for array in held)
-    assert memory.lend(1024) is None
+    assert memory.allocate(1024) is None
     assert len(memory.make(1024)) == 1024
     held.clear()
-    assert memory.lend(1024) is not None
+    assert memory.allocate(1024) is not None
     assert len(driver.sizes) == 3
 
 
 @pytest.mark.parametrize(("free", "most"), [(8 << 20, 1 << 20), (1 << 40, 4 << 30), (0, 0)])
-def test_what_is_lent_leaves_memory_to_others(monkeypatch: pytest.MonkeyPatch, free: int, most: int) -> None:
-    monkeypatch.setattr("gpualign.engine.gpu.host_memory.available_memory", lambda: free)
-    memory = HostMemory(Driver(), chunk=0)
+def test_the_limit_leaves_memory_to_others(monkeypatch: pytest.MonkeyPatch, free: int, most: int) -> None:
+    monkeypatch.setattr("gpualign.engine.gpu.pinned_pool.available_memory", lambda: free)
+    memory = PinnedPool(Driver(), chunk=0)
     memory._pinned.lock = lambda size: np.zeros(0, np.uint8)  # type: ignore[method-assign]  # so much is not there
-    assert memory.lend(most + (1 << 29)) is None
-    assert (memory.lend(most - most // 8) is not None) == (most > 0)
+    assert memory.allocate(most + (1 << 29)) is None
+    assert (memory.allocate(most - most // 8) is not None) == (most > 0)
 
 
 def test_there_are_few_sizes() -> None:
@@ -113,23 +113,23 @@ def test_there_are_few_sizes() -> None:
 
 def test_small_buffers_are_parts_of_what_is_locked_at_the_start() -> None:
     driver = Driver()
-    memory = HostMemory(driver, chunk=1 << 16)
+    memory = PinnedPool(driver, chunk=1 << 16)
     assert driver.sizes == [1 << 16]
     buffers = [memory.make(1 << 12) for _ in range(16)]
     for number, buffer in enumerate(buffers):
         buffer[:] = number
     assert [set(buffer.tolist()) for buffer in buffers] == [{number} for number in range(16)]
-    assert all(map(is_lent, buffers))
+    assert all(map(is_pinned, buffers))
     assert driver.sizes == [1 << 16]
     memory.make(1 << 12)
     assert driver.sizes == [1 << 16] * 2
     del buffers
-    assert memory.lend(1 << 12) is not None
+    assert memory.allocate(1 << 12) is not None
 
 
 def test_a_large_buffer_has_its_own_memory_and_leaves_the_chunk() -> None:
     driver = Driver()
-    memory = HostMemory(driver, chunk=1 << 16)
+    memory = PinnedPool(driver, chunk=1 << 16)
     small, large = memory.make(1 << 12), memory.make(1 << 17)
     assert (len(small), len(large)) == (1 << 12, 1 << 17)
     memory.make(1 << 12)
@@ -137,20 +137,20 @@ def test_a_large_buffer_has_its_own_memory_and_leaves_the_chunk() -> None:
 
 
 def test_a_host_without_space_for_a_chunk_says_so_when_it_is_asked() -> None:
-    memory = HostMemory(Driver(maximum=0), chunk=1 << 16)
+    memory = PinnedPool(Driver(maximum=0), chunk=1 << 16)
     with pytest.raises(MemoryError):
         memory.make(100)
 
 
 def test_a_chunk_is_freed_when_the_last_of_its_parts_goes() -> None:
-    memory = HostMemory(Driver(), chunk=1 << 16)
-    lent, free = memory.make(100), memory.make(100)
+    memory = PinnedPool(Driver(), chunk=1 << 16)
+    used, free = memory.make(100), memory.make(100)
     chunk = weakref.ref(memory._rest.base)
     del free
     memory.clear()
     gc.collect()
     assert chunk() is not None
-    del lent
+    del used
     memory.clear()
     gc.collect()
     assert chunk() is None
@@ -159,24 +159,24 @@ def test_a_chunk_is_freed_when_the_last_of_its_parts_goes() -> None:
 def test_it_is_known_among_other_arrays() -> None:
     memory = whole_buffers(Driver())
     array = memory.make(64)[:64]
-    assert all(map(is_lent, (array, array[3:], array.view(np.uint32).reshape(4, 4))))
+    assert all(map(is_pinned, (array, array[3:], array.view(np.uint32).reshape(4, 4))))
     other = np.zeros(64, np.uint8)
-    assert not any(map(is_lent, (other, other[3:], np.frombuffer(b"abc", np.uint8))))
+    assert not any(map(is_pinned, (other, other[3:], np.frombuffer(b"abc", np.uint8))))
 
 
-def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
+def test_cleared_buffers_are_gone_and_used_ones_stay() -> None:
     driver = Driver(maximum=2)
     memory = whole_buffers(driver)
-    lent, free = memory.make(100), memory.make(100)
-    lent[:] = 3
+    used, free = memory.make(100), memory.make(100)
+    used[:] = 3
     del free
     memory.clear()
-    assert memory.lend(100) is None  # nor can more be had
+    assert memory.allocate(100) is None  # nor can more be had
     with pytest.raises(MemoryError):
         memory.make(100)
-    assert (lent == 3).all()
-    del lent
-    assert memory.lend(100) is not None
+    assert (used == 3).all()
+    del used
+    assert memory.allocate(100) is not None
 
 
 def test_threads_never_get_one_buffer_at_a_time() -> None:
@@ -187,7 +187,7 @@ def test_threads_never_get_one_buffer_at_a_time() -> None:
 
     def work(number: int) -> None:
         for _ in range(2000):
-            array = memory.lend(4096)
+            array = memory.allocate(4096)
             if array is not None:
                 array[:] = number
                 if (array != number).any():
@@ -199,8 +199,8 @@ def test_threads_never_get_one_buffer_at_a_time() -> None:
     for thread in threads:
         thread.join(timeout=60)
     assert wrong == []
-    assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
-    held = [memory.lend(4096) for _ in range(4)]
+    assert [memory.allocate(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
+    held = [memory.allocate(4096) for _ in range(4)]
     assert [array is None for array in held] == [False, False, False, True]
 
 
@@ -214,27 +214,27 @@ def test_nobody_waits_while_others_lock_large_buffers() -> None:
                 both.wait()
             return super().lock(size)
 
-    memory = HostMemory(Slow(), chunk=0)
+    memory = PinnedPool(Slow(), chunk=0)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(memory.lend, [5000, 5000]))
+        found = list(pool.map(memory.allocate, [5000, 5000]))
     assert [array is not None and len(array) for array in found] == [5000, 5000]
 
 
-def test_large_buffers_are_page_locked_ahead() -> None:
+def test_large_buffers_are_pinned_ahead() -> None:
     driver, size = Driver(), 1 << 24
-    memory = HostMemory(driver, chunk=0)
+    memory = PinnedPool(driver, chunk=0)
     memory.ahead = 2
-    held = [memory.lend(size)]
+    held = [memory.allocate(size)]
     memory._lockers.shutdown()  # waits for what it began
     assert len(driver.sizes) == 3
-    held += [memory.lend(size) for _ in driver.sizes[1:]]
+    held += [memory.allocate(size) for _ in driver.sizes[1:]]
     assert len(driver.sizes) == len(held)  # nobody waited for these
 
 
-def test_no_more_is_page_locked_ahead_than_may_be_lent() -> None:
+def test_no_more_is_pinned_ahead_than_allowed() -> None:
     driver, size = Driver(), 1 << 24
-    memory = HostMemory(driver, chunk=0, most=size)
+    memory = PinnedPool(driver, chunk=0, limit=size)
     memory.ahead = 2
-    assert memory.lend(size) is not None
+    assert memory.allocate(size) is not None
     memory._lockers.shutdown()
     assert driver.sizes == [size]

@@ -1,7 +1,7 @@
-"""The second mapper of short reads, ``cuda/map_slow_path.cu``, for templates that want more than a look at their seeds:
-reads that do not align end to end, or not well, mates that are not found, and reads too long for the first one.
+"""The slow path of short reads, ``cuda/map_slow_path.cu``: for reads that do not align end to end, or not well, for
+mates that are not found, and for reads too long for the fast path.
 
-How many there are only the device knows: memory is for the usual number, and grows where that does not suffice.
+Only the device knows how many there are. Memory is allocated for a typical share, and grows if that is too little.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map import tuning
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import (
-    ALIGN_TURNS,
+    ALIGN_COUNTERS,
     ARENA_COUNTERS,
     COUNTERS,
     ArenaItems,
@@ -30,7 +31,7 @@ from gpualign.map.device.chains import (
 )
 from gpualign.map.params import MapParams
 
-#: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
+#: initial items of each arena, per base and per read of a batch, if one read in fifty takes the slow path
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "hashes": (0.15, 30),
     "seeds": (0.0, 2),
@@ -46,37 +47,31 @@ _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "outputs": (0.0, 0),
     "output_cigars": (0.0, 0),
 }
-#: of arenas that were too small: where all reads of a batch are chained, few rounds should find that
-_GROWTH = 3
-#: what there is space for at first: bytes of a dynamic program, and hits of a read
+#: initial capacities: bytes of a DP band, and hits of a read
 _FIRST_BAND = 1 << 30
 _FIRST_HITS = 1 << 17
-#: of the device's budget, and bytes: what takes more is done by the CPU
-_BAND_SHARE, _MOST_BAND = 1 / 4, 1 << 35
-_HITS_SHARE, _MOST_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
-#: windows next to a mate's loci, of a short one on both sides of what is found there, too
+#: limits of a band and of a read's hits: share of the device's budget, and absolute; beyond them the CPU takes over
+_BAND_SHARE, _MAX_BAND = 1 / 4, 1 << 35
+_HITS_SHARE, _MAX_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
+#: windows next to a mate's loci; for a short mate also on both sides of what is found there
 _MATE_WINDOWS = 32
-#: loci of a read that there is space for besides those of its seeds
+#: capacity for loci of a read besides those of its seeds
 _MORE_LOCI = 256
-#: of the templates of a batch those that there is space for at first, and at least so many
-_SHARE, _MIN_TEMPLATES = 1 / 32, 64
-#: of the device's budget for what is known of templates
-_STATES_SHARE = 0.05
-#: the kernels; the second and the third twice, and between the two chains are aligned
+#: kernels in launch order; the second and the third run twice, with the alignment of chains between them
 KERNELS = ("find_slow", "chain_slow", "rank_slow", "choose_slow", "write_slow", "end_slow")
-#: counters of a launch, after those of the arenas: turns of its steps, of aligned chains, and others
-_TURNS = ARENA_COUNTERS
-_ALIGN_TURNS = _TURNS + 2 * len(KERNELS)
+#: counters of a launch, after those of the arenas: work counters of its steps and of aligned chains, and others
+_STEP_COUNTERS = ARENA_COUNTERS
+_ALIGN_COUNTERS = _STEP_COUNTERS + 2 * len(KERNELS)
 _DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES = (
-    _ALIGN_TURNS + 2 * ALIGN_TURNS + i for i in range(5)
+    _ALIGN_COUNTERS + 2 * ALIGN_COUNTERS + i for i in range(5)
 )
 _LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has space for: items of arenas, loci and hits of a read, and templates, so many in each launch; what
-    each of them takes; and hits of a read and bytes of a dynamic program that there can be space for.
+    """Capacities of a batch: items of arenas, loci and hits per read, templates per launch, and number of launches;
+    sizes in bytes; and the limits to which hits per read and a DP band can grow.
     """
 
     chains: ArenaItems
@@ -85,33 +80,33 @@ class Capacity:
     hits: int
     templates: int
     launches: int
-    sizes: ThoroughSizes
-    most_hits: int
-    most_band: int
+    sizes: SlowPathSizes
+    hit_limit: int
+    band_limit: int
 
     @property
-    def further(self) -> int:
-        """The counter of further records: after those of the reads that are mapped as long ones and of all launches."""
+    def overflow(self) -> int:
+        """Index of the counter of overflow records, after those of reads mapped as long ones and of all launches."""
         return COUNTERS + self.launches * _LAUNCH_COUNTERS
 
     @property
     def counters(self) -> int:
-        """Of all these."""
-        return self.further + 1
+        """Number of counters."""
+        return self.overflow + 1
 
 
-class Thorough:
-    """What the kernels are launched with.
+class SlowPath:
+    """Plans the launches of the slow path.
 
     Args:
-        lanes: that map a template together.
+        lanes: lanes that map a template together.
     """
 
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
-        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, _GROWTH), ArenaSizes()
+        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, tuning.SLOW_PATH_GROWTH), ArenaSizes()
         self._band = _FIRST_BAND
-        self._share = 1.0 if params.seeding.full else _SHARE
+        self._share = 1.0 if params.seeding.full else tuning.SLOW_SHARE
         depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
@@ -131,24 +126,24 @@ class Thorough:
         )
 
     def any_long(self, item: MapBatch) -> bool:
-        """Whether reads are mapped as long ones."""
+        """Whether some reads are mapped as long reads."""
         return not self._params.end_to_end and item.longest[2] > _native.LONGEST_WHOLE
 
-    def _sizes(self, item: MapBatch) -> ThoroughSizes:
+    def _sizes(self, item: MapBatch) -> SlowPathSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
         seeds = _native.max_variant_seeds(longest, index.k, index.w)
         space = self._hits, self._loci, self._lanes, self._band
         sizes = _native.slow_path_bytes(item.mates, longest, seeds, limit, *space)
-        return ThoroughSizes(longest, seeds, *map(int, sizes))
+        return SlowPathSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
-        """What this batch gets where there are so many bytes for templates."""
+        """The capacity for a batch within a memory budget in bytes."""
         reads, bases = item.reads, item.bases
-        wanted = min(item.templates, max(_MIN_TEMPLATES, int(self._share * item.templates)))
+        wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
         sizes = self._sizes(item)
-        templates = max(1, int(min(wanted, _STATES_SHARE * budget // sizes.template)))
+        templates = max(1, int(min(wanted, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
         return Capacity(
             self._arenas.items(bases, reads),
             self._long_arenas.items(bases, reads),
@@ -157,14 +152,14 @@ class Thorough:
             templates,
             -(-wanted // templates),
             sizes,
-            int(min(_MOST_HITS, _HITS_SHARE * budget // _HIT_BYTES)),
-            int(min(_MOST_BAND, _BAND_SHARE * budget)),
+            int(min(_MAX_HITS, _HITS_SHARE * budget // _HIT_BYTES)),
+            int(min(_MAX_BAND, _BAND_SHARE * budget)),
         )
 
     def long_launch(
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, given: Capacity
     ) -> np.void:
-        """``ChainLaunch`` for the reads that are mapped as long ones; arguments are those of :meth:`launches`."""
+        """``ChainLaunch`` for the reads that are mapped as long reads; takes the arguments of :meth:`launches`."""
         minimum = _native.LONGEST_WHOLE + 1
 
         def of_long(name: str, nbytes: int) -> int:
@@ -182,7 +177,7 @@ class Thorough:
             batch: the first kernel's ``MapBatch``.
             array: (name, bytes) -> address of an array of the batch.
             counters: address of uint32 (given.counters,), all 0.
-            workspace: address of the groups' memory.
+            workspace: address of the groups' workspaces.
         """
         sizes, long_chains = given.sizes, filled("ChainBatch")
         if self.any_long(item):
@@ -204,8 +199,8 @@ class Thorough:
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
-                max_band_bytes=given.most_band,
-                next=own + 4 * _TURNS,
+                max_band_bytes=given.band_limit,
+                next=own + 4 * _STEP_COUNTERS,
                 done_chains=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
                 wanted_hits=own + 4 * _WANTED_HITS,
@@ -216,7 +211,7 @@ class Thorough:
                 longest=sizes.longest,
                 max_hits=given.hits,
                 max_loci=given.loci,
-                hit_limit=given.most_hits,
+                hit_limit=given.hit_limit,
                 mates=item.mates,
                 full=self._params.seeding.full,
                 max_seeds=sizes.seeds,
@@ -224,21 +219,19 @@ class Thorough:
 
     @staticmethod
     def steps(launch: np.void) -> Iterator[tuple[str, np.void]]:
-        """(kernel, what it is launched with) of a launch, in turn; "" with a ``ChainLaunch`` where chains are
-        to be aligned.
-        """
-        turn, first = int(launch["next"]), int(launch["next"])
+        """Yield (kernel, its argument) in launch order; ("", ``ChainLaunch``) stands for the alignment of chains."""
+        counter, first = int(launch["next"]), int(launch["next"])
 
         def step(kernel: str) -> tuple[str, np.void]:
-            nonlocal turn
-            turn += 4
-            return kernel, changed(launch, next=turn - 4)
+            nonlocal counter
+            counter += 4
+            return kernel, changed(launch, next=counter - 4)
 
         yield step("find_slow")
         for number in range(2):
             launch["round"] = number
             yield step("chain_slow")
-            align = first + 4 * (_ALIGN_TURNS - _TURNS + number * ALIGN_TURNS)
+            align = first + 4 * (_ALIGN_COUNTERS - _STEP_COUNTERS + number * ALIGN_COUNTERS)
             target, done = launch["batch"]["target"], launch["done_chains"]
             yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)
             yield step("rank_slow")
@@ -246,9 +239,9 @@ class Thorough:
             yield step(kernel)
 
     def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
-        """Whether a batch had too little room; the next time it has more."""
+        """Whether a batch exceeded its capacity, which then grows."""
         lacking = bool(self._long_arenas.lacking(used_items(counters), given.long_chains))
-        for own in counters[COUNTERS : given.further].reshape(given.launches, _LAUNCH_COUNTERS):
+        for own in counters[COUNTERS : given.overflow].reshape(given.launches, _LAUNCH_COUNTERS):
             lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
             band = int(own[_WANTED_BAND]) * _native.WANTED_BAND_BYTES
@@ -263,9 +256,10 @@ class Thorough:
 
 
 @dataclass(frozen=True)
-class ThoroughSizes:
-    """Of a batch: bases of its longest read that may be aligned whole, rounded; seeds of a read and its neighbours; and
-    bytes: of a template; of a group of lanes; of these for a dynamic program; of the largest one of a chain.
+class SlowPathSizes:
+    """Sizes for a batch: bases of its longest read to align end to end, rounded up; seeds of a read and its
+    one-substitution variants; bytes of a template's state, of a group's workspace, of the DP band in it, and of a
+    chain's largest DP matrix.
     """
 
     longest: int
@@ -277,7 +271,7 @@ class ThoroughSizes:
 
 
 def all_templates(item: MapBatch) -> NDArray[np.uint32]:
-    """uint32: how many templates are mapped thoroughly, and which, where all are."""
+    """uint32: number and indices of the templates of the slow path, if that is all of them."""
     return np.concatenate([[item.templates], np.arange(item.templates)]).astype(np.uint32)
 
 

@@ -1,4 +1,4 @@
-"""A pipe read ahead by a thread: of two by one writer, it fills one while their reader waits for the other."""
+"""A pipe read ahead by a thread, for a reader of two pipes whose writer may fill one before the other."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 _READ_BYTES = 1 << 16
 
 
-class PipeAhead(io.RawIOBase):
+class PrefetchedPipe(io.RawIOBase):
     """The bytes of ``pipe``, read from now on.
 
     Attributes:
-        limit: bytes that are read before they are asked for, about.
+        limit: about how many bytes are read ahead.
     """
 
     def __init__(self, pipe: Any, limit: int) -> None:
@@ -23,7 +23,7 @@ class PipeAhead(io.RawIOBase):
         self._blocks: deque[bytes] = deque()
         self._ended: BaseException | bool = False
         self._changed = threading.Condition()
-        # nobody waits for it: the pipe's writer may never write again
+        # a daemon: the pipe's writer may never write again
         threading.Thread(target=self._read_on, daemon=True, name="gpualign-pipe").start()
 
     def _read_on(self) -> None:
@@ -35,7 +35,7 @@ class PipeAhead(io.RawIOBase):
                     self._held += len(block)
                     self._changed.notify()
                     self._changed.wait_for(lambda: self._held < self.limit or self.closed)
-        except (OSError, ValueError) as error:  # it was closed meanwhile
+        except (OSError, ValueError) as error:  # the pipe was closed
             ended = error
         with self._changed:
             self._ended = ended
@@ -50,7 +50,7 @@ class PipeAhead(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         with self._changed:
             while not self._changed.wait_for(lambda: self._blocks or self._ended, 1):
-                pass  # a signal is seen between two waits
+                pass  # signals are handled between two waits
             if not self._blocks:
                 if isinstance(self._ended, BaseException):
                     raise self._ended
@@ -65,7 +65,7 @@ class PipeAhead(io.RawIOBase):
         return count
 
     def allow(self, size: int) -> None:
-        """Read so far ahead from now on."""
+        """Raise the limit to ``size``."""
         with self._changed:
             self.limit = max(self.limit, size)
             self._changed.notify()

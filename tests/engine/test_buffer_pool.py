@@ -8,12 +8,12 @@ import pickle
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.host_memory import is_lent
-from gpualign.engine.reused import ReusedMemory
+from gpualign.engine.buffer_pool import BufferPool
+from gpualign.engine.gpu.pinned_pool import is_pinned
 
 
 def test_memory_is_used_again_when_no_view_is_left() -> None:
-    memory = ReusedMemory()
+    memory = BufferPool()
     buffer = memory.make(100_000)
     address, view = buffer.ctypes.data, buffer[10:20]
     del buffer
@@ -27,17 +27,17 @@ def test_memory_is_used_again_when_no_view_is_left() -> None:
 
 @pytest.mark.parametrize("nbytes", [0, 1, 255, 257, 1_000_000])
 def test_buffers_are_large_enough(nbytes: int) -> None:
-    buffer = ReusedMemory().make(nbytes)
+    buffer = BufferPool().make(nbytes)
     assert buffer.dtype == np.uint8
     assert nbytes <= len(buffer) <= max(256, 1.25 * nbytes) + 256
 
 
-def test_it_is_not_page_locked() -> None:
-    assert not is_lent(ReusedMemory().make(1000))
+def test_it_is_not_pinned() -> None:
+    assert not is_pinned(BufferPool().make(1000))
 
 
 def test_another_process_gets_none_of_it() -> None:
-    memory = ReusedMemory()
+    memory = BufferPool()
     address = memory.make(1000).ctypes.data
     gc.collect()
     copy = pickle.loads(pickle.dumps(memory))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.map import tuning
-from gpualign.map.device.thorough import KERNELS
+from gpualign.map.device.slow_path import KERNELS
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
