@@ -1,0 +1,229 @@
+// The table of words that pieces of patterns can have in a text (algo/search/seeds.hpp), and which patterns are better
+// compared with every base.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "algo/search/seeds.hpp"
+#include "search/patterns.hpp"
+
+namespace gpualign {
+
+// What a step takes on a core, in nanoseconds; it decides between ways to the same hits.
+struct SearchCosts {
+    static double lookup(int bases) { return bases <= 8 ? 0.5 : bases == 9 ? 0.6 : bases == 10 ? 0.8 : bases == 11 ? 1.1 : 1.6; }
+    static double check(int rows, int limit) { return 60 + 3.0 * (std::min(rows, 64) + 2 * limit); }
+    static double every_base(int rows, int limit) {
+        if (rows <= 64) return rows <= 32 ? 0.35 : 0.7;
+        return 4 + 2.5 * std::min(rows, 3 * limit + 64) / 64;
+    }
+    static double seed() { return 25; }
+};
+
+class SearchTables {
+public:
+    static constexpr int kMinBases = 6, kMaxBases = 12, kMaxErrors = 2;
+
+    // `text`: bases that are to be searched, about.
+    SearchTables(const SearchPatterns& patterns, double text) : patterns_(patterns), pieces_(size_t(patterns.strands())) {
+        for (int s = 0; s < patterns.strands(); s++)
+            if (patterns.wanted(s)) wanted_.push_back(s);
+        choose(std::max(text, 1e3));
+        if (bases_) build();
+    }
+
+    bool has_seeds() const { return bases_ > 0; }
+    SearchTable table() const {
+        return {marked_.data(), ranks_.data(), firsts_.data(), seeds_.data(), segments_.data(), bases_, 0};
+    }
+    const std::vector<int>& dense() const { return dense_; }
+    const std::vector<SearchSegment>& segments() const { return segments_; }
+    const std::vector<uint64_t>& marked() const { return marked_; }
+    const std::vector<uint32_t>& ranks() const { return ranks_; }
+    const std::vector<uint32_t>& firsts() const { return firsts_; }
+    const std::vector<SearchSeed>& seeds() const { return seeds_; }
+
+    // Rows and errors of the pieces of a strand that stand together; the first of them is a segment's.
+    struct Group {
+        int first, last, limit;
+        bool whole;
+    };
+    // The level of a strand's segments, and a group of 2^level pieces.
+    int level(int strand) const { return pieces_[size_t(strand)].level; }
+    Group group(int strand, int piece, int level) const {
+        const Pieces& p = pieces_[size_t(strand)];
+        const int begin = piece >> level << level, end = std::min<int>(p.count(), begin + (1 << level));
+        int errors = -1;
+        for (int i = begin; i < end; i++) errors += p.errors[size_t(i)] + 1;
+        return {p.begins[size_t(begin)], p.begins[size_t(end)], errors, begin == 0 && end == p.count()};
+    }
+
+private:
+    struct Pieces {
+        std::vector<int> begins, errors;  // one more begin than pieces
+        int level = 0;
+        int count() const { return int(errors.size()); }
+    };
+    struct Choice {
+        double cost;
+        int errors;
+    };
+
+    // Words that are marked for a piece, about.
+    static double words(int bases, int errors) { return errors == 0 ? 1 : errors == 1 ? 8.0 * bases : 30.0 * bases * bases; }
+
+    // The rows outside of which all are fixed, and so have no errors.
+    static std::pair<int, int> span(const SearchPattern& pattern) {
+        int first = 0, last = pattern.rows();
+        while (first + 1 < last && pattern.fixed[size_t(first)]) first++;
+        while (first + 1 < last && pattern.fixed[size_t(last - 1)]) last--;
+        return {first, last};
+    }
+
+    Choice choice(const SearchPattern& pattern, int bases, double text) const {
+        Choice best{SearchCosts::every_base(pattern.rows(), pattern.limit), -1};
+        const auto [first, last] = span(pattern);
+        double choices = 0;
+        for (int i = first; i < last; i++) choices += std::log2(double(__builtin_popcount(pattern.symbols[size_t(i)])));
+        const double ambiguous = std::exp2(choices / (last - first) * bases);
+        for (int errors = 0; errors <= std::min(kMaxErrors, pattern.limit); errors++) {
+            const int count = pattern.limit / (errors + 1) + 1;
+            if ((last - first) / count < bases) continue;
+            const double marked = count * words(bases, errors) * ambiguous;
+            const double cost = std::min(1.0, marked / std::exp2(2 * bases)) * SearchCosts::check(pattern.rows(), pattern.limit) +
+                                marked * SearchCosts::seed() / text;
+            if (cost < best.cost) best = {cost, errors};
+        }
+        return best;
+    }
+
+    void choose(double text) {
+        if (!patterns_.dna()) return void(dense_ = wanted_);
+        double least = 1e300;
+        for (int bases = 0; bases <= kMaxBases; bases == 0 ? bases = kMinBases : bases++) {
+            double cost = bases ? SearchCosts::lookup(bases) + std::exp2(2 * bases) / 8 / text : 0;
+            for (int s : wanted_) {
+                const SearchPattern& pattern = patterns_.strand(s);
+                cost += bases ? choice(pattern, bases, text).cost : SearchCosts::every_base(pattern.rows(), pattern.limit);
+            }
+            if (cost < least) least = cost, bases_ = bases;
+        }
+        bool any = false;
+        for (int s : wanted_) {
+            const int errors = bases_ ? choice(patterns_.strand(s), bases_, text).errors : -1;
+            if (errors < 0) dense_.push_back(s);
+            else cut(s, errors), any = true;
+        }
+        if (!any) bases_ = 0;
+    }
+
+    void cut(int strand, int errors) {
+        const SearchPattern& pattern = patterns_.strand(strand);
+        const auto [first, last] = span(pattern);
+        Pieces& pieces = pieces_[size_t(strand)];
+        const int count = pattern.limit / (errors + 1) + 1;
+        for (int i = 0; i <= count; i++) pieces.begins.push_back(first + int(int64_t(last - first) * i / count));
+        pieces.errors.assign(size_t(count), errors);
+        pieces.errors.back() -= count * (errors + 1) - (pattern.limit + 1);
+        while ((1 << pieces.level) < count) {
+            bool fits = true;
+            for (int i = 0; i < count && fits; i += 2 << pieces.level) {
+                const Group g = group(strand, i, pieces.level + 1);
+                fits = g.last - g.first <= 64;
+            }
+            if (!fits) break;
+            pieces.level++;
+        }
+    }
+
+    void build() {
+        std::vector<std::pair<uint32_t, SearchSeed>> found;
+        for (int s : wanted_) {
+            const Pieces& pieces = pieces_[size_t(s)];
+            for (int i = 0; i < pieces.count(); i++) {
+                if (i % (1 << pieces.level) == 0) add_segment(s, i, pieces.level);
+                const SearchSegment& segment = segments_.back();
+                const SearchSeed seed{uint32_t(segments_.size() - 1), pieces.begins[size_t(i) + 1] - segment.above};
+                add_words(patterns_.strand(s), pieces.begins[size_t(i)], pieces.begins[size_t(i) + 1], pieces.errors[size_t(i)], seed, found);
+            }
+        }
+        index(found);
+    }
+
+    void add_segment(int strand, int piece, int level) {
+        const SearchPattern& pattern = patterns_.strand(strand);
+        Group g = group(strand, piece, level);
+        if (g.whole && pattern.rows() <= 64) g.first = 0, g.last = pattern.rows();  // fixed rows, too
+        g.first = std::max(g.first, g.last - 64);
+        segments_.push_back(segment_of(pattern, strand, g.first, g.last, g.limit, piece));
+    }
+
+public:
+    // Rows of a pattern, 64 or fewer.
+    static SearchSegment segment_of(const SearchPattern& pattern, int strand, int first, int last, int limit, int piece) {
+        SearchSegment segment{{0, 0, 0, 0}, last - first, limit, first, strand, piece, 0};
+        for (int base = 0; base < 4; base++)
+            for (int i = first; i < last; i++)
+                if (pattern.symbols[size_t(i)] >> base & 1) segment.eq[base] |= uint64_t(1) << (64 - last + i);
+        return segment;
+    }
+
+private:
+    // The words of text in which an alignment of rows [first, last) with so many errors can end. The word is made from
+    // its end; bit i of reached[e] says that i rows, from the last one on, are aligned with at most e errors. No alignment
+    // needs to end with a deletion: it ends one symbol earlier without it.
+    void add_words(const SearchPattern& pattern, int first, int last, int errors, SearchSeed seed,
+                   std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
+        first = std::max(first, last - bases_ - errors);
+        uint32_t eq[4] = {};
+        for (int base = 0; base < 4; base++)
+            for (int i = first; i < last; i++)
+                if (pattern.symbols[size_t(i)] >> base & 1) eq[base] |= 1u << (last - 1 - i);
+        uint32_t reached[kMaxErrors + 1];
+        for (int e = 0; e <= errors; e++) reached[e] = (2u << e) - 1;
+        grow(eq, 1u << (last - first), errors, 0, 0, reached, seed, found);
+    }
+
+    void grow(const uint32_t* eq, uint32_t all, int errors, int depth, uint32_t word, const uint32_t* reached, SearchSeed seed,
+              std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
+        if (depth == bases_) return void(found.emplace_back(word, seed));
+        const uint32_t rows = 2 * all - 1;
+        for (uint32_t base = 0; base < 4; base++) {
+            uint32_t next[kMaxErrors + 1];
+            next[0] = ((reached[0] & eq[base]) << 1) | (reached[0] & all);  // what is wholly aligned stays so
+            for (int e = 1; e <= errors; e++)
+                next[e] = (((reached[e] & eq[base]) << 1) | (reached[e] & all) | (reached[e - 1] & ~1u) | (reached[e - 1] << 1) | (next[e - 1] << 1)) & rows;
+            if (next[errors]) grow(eq, all, errors, depth + 1, word | base << (2 * (bases_ - 1 - depth)), next, seed, found);
+        }
+    }
+
+    // Seeds in the order of their words.
+    void index(const std::vector<std::pair<uint32_t, SearchSeed>>& found) {
+        marked_.assign(size_t(std::max(1.0, std::exp2(2 * bases_ - 6))), 0);
+        for (const auto& [word, seed] : found) marked_[word >> 6] |= uint64_t(1) << (word & 63);
+        uint32_t rank = 0;
+        for (uint64_t bits : marked_) ranks_.push_back(rank), rank += uint32_t(bits_of(bits));
+        firsts_.assign(rank + 2, 0);
+        const auto rank_of = [&](uint32_t word) {
+            return ranks_[word >> 6] + uint32_t(bits_of(marked_[word >> 6] & ((uint64_t(1) << (word & 63)) - 1)));
+        };
+        for (const auto& [word, seed] : found) firsts_[rank_of(word) + 2]++;
+        for (size_t i = 2; i < firsts_.size(); i++) firsts_[i] += firsts_[i - 1];
+        seeds_.resize(found.size());
+        for (const auto& [word, seed] : found) seeds_[firsts_[rank_of(word) + 1]++] = seed;
+        firsts_.pop_back();
+    }
+
+    const SearchPatterns& patterns_;
+    std::vector<Pieces> pieces_;
+    std::vector<int> wanted_, dense_;
+    int bases_ = 0;
+    std::vector<uint64_t> marked_;
+    std::vector<uint32_t> ranks_, firsts_;
+    std::vector<SearchSeed> seeds_;
+    std::vector<SearchSegment> segments_;
+};
+
+}  // namespace gpualign
