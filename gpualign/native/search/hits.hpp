@@ -80,8 +80,8 @@ private:
         // what a strand's reader meets last: the last symbol, or on the minus strand the first
         const bool minus = strand & 1;
         const int64_t from = minus ? first : first + m - 1, to = minus ? last : last + m - 1, total = text_.offsets[text_.sequences];
-        if (to < 0 || from >= total) return;
-        for (size_t s = text_.sequence_of(std::max<int64_t>(0, from)); s < text_.sequences && text_.offsets[s] <= to; s++) {
+        if (to < text_.offsets[0] || from >= total) return;
+        for (size_t s = text_.sequence_of(std::max(text_.offsets[0], from)); s < text_.sequences && text_.offsets[s] <= to; s++) {
             const int64_t begin = std::max(from, text_.offsets[s]), end = std::min(to, text_.offsets[s + 1] - 1);
             if (begin > end) continue;
             if (minus) ends(strand, s, text_.offsets[s + 1] - end, text_.offsets[s + 1] - begin);
