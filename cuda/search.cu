@@ -90,7 +90,9 @@ __device__ void compare(const SearchArrays& arrays) {
     SearchColumn<Word> column;
     column.start();
     int score = rows;
-    int64_t told = -1;  // an event covers the ends within the limit of it
+    // an event covers the ends, on the minus strand the starts, within the limit of where it is
+    const int covered = strand & 1 ? 0 : limit;
+    int64_t told = -1;
     for (uint64_t at = begin > reach ? (begin - reach) & ~uint64_t(31) : 0; at < end; at += 32) {
         uint64_t word = arrays.text[at / 32];
         const int n = int(end - at < 32 ? end - at : 32);
@@ -103,7 +105,7 @@ __device__ void compare(const SearchArrays& arrays) {
             const int64_t last = int64_t(at) + i + 1;
             if (score <= limit && last > int64_t(begin) && last > told) {
                 report(arrays, kSearchStrand | uint32_t(strand), last - rows);
-                told = last + limit;
+                told = last + covered;
             }
         }
     }

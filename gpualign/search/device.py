@@ -114,16 +114,16 @@ def self_test(device: Device) -> None:
         DeviceError: the hits differ.
     """
     rng = np.random.default_rng(1)
-    text = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 18)]
+    text = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
     packer = _native.ReferencePacker()
     packer.append(text)
     offsets = np.array([0, len(text)], np.int64)
     reference = Reference(["random"], offsets, *packer.finish())
-    lengths = np.repeat([12, 20, 32, 40, 64, 150, 700], 6)
+    lengths = np.repeat([16, 20, 32, 40, 64, 150, 700], 6)
     at = rng.integers(0, len(text) - 700, len(lengths))
     symbols = np.concatenate([text[begin : begin + size] for begin, size in zip(at, lengths, strict=True)])
     symbols[rng.random(len(symbols)) < 0.02] = ord("A")
-    limits = np.tile([0, 1, 2, 3, 5, 7], len(lengths) // 6).astype(np.int32)
+    limits = np.minimum(lengths // 4, np.tile([0, 1, 2, 3, 5, 12], len(lengths) // 6)).astype(np.int32)
     names = [str(i) for i in range(len(lengths))]
     patterns = Patterns(names, symbols, offsets_of(lengths), limits, np.zeros(len(symbols), np.uint8), text=1e9)
     targets = TargetText(reference, offsets, offsets[:1], offsets[1:], np.zeros(1, np.uint8))
