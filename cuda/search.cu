@@ -27,12 +27,13 @@ __device__ __forceinline__ void check(const SearchArrays& arrays, uint64_t word,
 
 }  // namespace
 
-// Looks up the words that begin at each base, and before the first one. Few of them are marked: a block gathers these, so
+// Looks up the words that begin at each base, or each few, and before the first one. Few of them are marked: a block gathers these, so
 // that all its threads have some to check.
 extern "C" __global__ void __launch_bounds__(kThreads) search_words(SearchArrays arrays) {
     __shared__ uint32_t queue[kQueue];
     __shared__ uint32_t queued;
     const uint32_t bases = arrays.table.bases;
+    const uint32_t stride = arrays.table.stride;
     const uint64_t mask = search_word_mask(int(bases));
     if (arrays.bases == 0) return;
     if (blockIdx.x == 0 && threadIdx.x > 0 && threadIdx.x < bases && threadIdx.x <= arrays.bases) {
@@ -48,7 +49,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) search_words(SearchArrays
             const uint64_t window = packed_window(arrays.text, at);
             uint32_t marked = 0;
             GPUALIGN_UNROLL
-            for (uint32_t i = 0; i < 16; i++) marked |= uint32_t(is_marked(arrays.table, window >> (2 * i) & mask)) << i;
+            for (uint32_t i = 0; i < 16; i++)
+                if (i % stride == 0) marked |= uint32_t(is_marked(arrays.table, window >> (2 * i) & mask)) << i;
             for (; marked; marked &= marked - 1) {
                 const uint32_t i = uint32_t(trailing_zeros(marked));
                 if (at + i + bases > arrays.bases) break;

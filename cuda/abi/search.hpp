@@ -35,7 +35,7 @@ struct SearchTable {
     const SearchSeed* seeds;
     const SearchSegment* segments;
     int32_t bases;
-    int32_t spare;
+    int32_t stride;  // bases from a word that is looked up to the next one, a power of 2 up to 16
 };
 
 // A batch on a device.

@@ -18,7 +18,7 @@ from gpualign.search.patterns import Named, given_patterns, make_patterns, read_
 from gpualign.search.run import search as run_batches
 from gpualign.search.run import whole_or_part
 from gpualign.search.select import Found
-from gpualign.search.targets import Item, read_items
+from gpualign.search.targets import Item, parts_in_memory, read_items
 from gpualign.search.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.column import SignColumn, TextColumn
@@ -174,7 +174,10 @@ def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads
     if is_path(targets):
         files = SearchFiles(None, (os.fspath(targets),), given=("-",))
         return read_items(params, files, _BATCH, patterns.context, threads)
-    return parts_of(targets, _BATCH, "nucleotide" if params.alphabet == "dna" else "any")
+    batches = parts_of(targets, _BATCH, "any")  # nucleotides are checked as they are packed
+    if params.within is not None or params.best_per_target:
+        return batches
+    return parts_in_memory(batches, max(_BATCH, 4 * patterns.context), patterns.context)
 
 
 def _table(params: SearchParams, patterns: Patterns, found: Found | None, first: int) -> Table[Row]:

@@ -100,7 +100,7 @@ class SearchKernel:
         table = np.zeros((), struct("SearchTable"))
         for name in names[:5]:
             table[name] = at[name]
-        table["bases"] = patterns.native.bases
+        table["bases"], table["stride"] = patterns.native.bases, patterns.native.stride
         return dense, table[()]
 
 

@@ -13,9 +13,7 @@ from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 
-_COMPLEMENTS = np.arange(256, dtype=np.uint8)
-for _base, _other in zip(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN", strict=True):
-    _COMPLEMENTS[_base] = _other
+_COMPLEMENTS = np.frombuffer(bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

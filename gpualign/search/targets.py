@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.index.file import is_index, load_index
 from gpualign.io.fastx import Chunk, LongRecord, parse
-from gpualign.io.in_memory import packed
+from gpualign.io.in_memory import checked_nucleotides, packed
 from gpualign.io.reads import ReadSource, Records
 from gpualign.search.cpu import TargetText
 from gpualign.search.params import SearchFiles, SearchParams
@@ -22,6 +22,8 @@ from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
+#: symbols of runs, in any case
+_AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHVnryswkmbdhv")
 #: threads that parse a long record
 _PARSERS = 2
 
@@ -86,7 +88,7 @@ class Targets:
     def sequence(self) -> NDArray[np.uint8]:
         """uint8, the symbols of the text."""
         if isinstance(self.text.text, Reference):
-            return np.frombuffer(self.text.text.sequence(0, int(self.text.offsets[-1])), np.uint8)
+            return np.frombuffer(self.text.text.sequence(0, int(self.text.offsets[-1])).upper(), np.uint8)
         return self.text.text
 
 
@@ -148,6 +150,24 @@ def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[
                              (at + first) % 32)  # fmt: skip
 
 
+def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) -> Iterator[Item]:
+    """Batches, in which long sequences are cut into parts."""
+    for batch in batches:
+        first = 0
+        for long in np.flatnonzero(batch.lengths > 2 * bases).tolist():
+            if long > first:
+                yield batch.part(first, long)
+            text = batch.bases[batch.base_offsets[long] : batch.base_offsets[long + 1]]
+            for begin in range(0, len(text), bases):
+                end = min(len(text), begin + bases)
+                at, after = max(0, begin - context), min(len(text), end + context)
+                last = end == len(text)
+                yield RecordPart(batch.name(long), text[at:after], at, begin, end + last, after, len(text), last)
+            first = long + 1
+        if first < len(batch):
+            yield batch.part(first, len(batch))
+
+
 def _cut(reference: Reference, begin: int, end: int) -> Reference:
     """The packed bases [begin, end) and those before them in the same word."""
     first = begin // 32
@@ -199,11 +219,14 @@ def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32]
 
 
 def _text_of(params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Reference | NDArray[np.uint8]:
+    """Of an API's sequences it is not known yet whether they are nucleotides: all that are not are in runs."""
     if params.alphabet != "dna":
         return bases
     if len(offsets) > 1:
-        empty = SequenceBatch(np.zeros(0, np.uint8), np.zeros(2, np.int64), bases, offsets[[0, -1]])
-        return packed(empty)
+        whole = packed(SequenceBatch(np.zeros(0, np.uint8), np.zeros(2, np.int64), bases, offsets[[0, -1]]))
+        if not _AMBIGUITY_CODES.issuperset(whole.run_letters.tobytes()):
+            checked_nucleotides(bases, offsets)  # which says what is wrong
+        return whole
     return Reference([""], np.zeros(2, np.int64), np.zeros(2, np.uint64), *(np.zeros(0, kind) for kind in ("u4", "u4", "u1")))
 
 

@@ -11,6 +11,62 @@ namespace gpualign {
 
 class SearchBlocks {
 public:
+    // A column of one word, with the differences from the column before; to follow an alignment back.
+    struct Trace {
+        uint64_t pv, mv, ph, mh;
+    };
+
+    bool one_word() const { return words_ == 1; }
+    bool matches(int row, uint8_t code) const { return eq_[code] >> (pad_ + row) & 1; }
+
+    // As run, of a pattern of one word, and keeps all columns.
+    template <class Each>
+    void run_traced(const uint8_t* text, int64_t length, int limit, std::vector<Trace>& columns, Each&& each) {
+        columns.resize(size_t(length));
+        SearchColumn<uint64_t> column;
+        column.start();
+        int score = rows_;
+        for (int64_t at = 0; at < length; at++) {
+            Trace& trace = columns[size_t(at)];
+            column.step(eq_[text[at]], trace.ph, trace.mh);
+            trace.pv = column.pv, trace.mv = column.mv;
+            score += int(trace.ph >> 63) - int(trace.mh >> 63);
+            if (score <= limit) each(at, score);
+        }
+    }
+
+    // Follows the alignment that ends with the last of `length` symbols back, by the rule of SearchMatrix::trace. Calls
+    // put(operation) for each step from its end on, and returns how many symbols are before it.
+    template <class Put>
+    int64_t walk(const uint8_t* text, int64_t length, const std::vector<Trace>& columns, int value, Put&& put) const {
+        int64_t j = length;
+        for (int i = rows_ - 1; i >= 0;) {
+            if (j == 0) {
+                put('I'), i--;
+                continue;
+            }
+            const uint64_t row = uint64_t(1) << (pad_ + i);
+            const Trace& now = columns[size_t(j - 1)];
+            const int left = value - ((now.ph & row) != 0) + ((now.mh & row) != 0);
+            // column 0 grows by one a row
+            const int rise = j > 1 ? ((columns[size_t(j - 2)].pv & row) != 0) - ((columns[size_t(j - 2)].mv & row) != 0) : 1;
+            const int diagonal = left - rise;
+            const bool same = matches(i, text[j - 1]);
+            if (diagonal + !same == value) {
+                put(same ? '=' : 'X');
+                value = diagonal, i--, j--;
+            } else if (left + 1 == value) {
+                put('D');
+                value = left, j--;
+            } else {
+                put('I');
+                value -= ((now.pv & row) != 0) - ((now.mv & row) != 0);
+                i--;
+            }
+        }
+        return j;
+    }
+
     // Rows [first, last) of a pattern.
     void load(const SearchPatterns& patterns, const SearchPattern& pattern, int first, int last) {
         rows_ = last - first;

@@ -113,7 +113,8 @@ private:
             matrix_.profile(pattern, window_.data(), last - origin, at_begin, at_end, each);
         } else {
             if (loaded_ != strand) blocks_.load(patterns_, pattern, 0, pattern.rows()), loaded_ = strand;
-            blocks_.run(window_.data(), last - origin, pattern.limit, each);
+            if (blocks_.one_word()) blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
+            else blocks_.run(window_.data(), last - origin, pattern.limit, each);
         }
         for (size_t i = 0; i < ends_.size(); i++)
             if (ends_[i].at > 0 && (patterns_.settings().all_ends || is_minimum(i))) align(strand, pattern, sequence, origin, ends_[i], at_begin, at_end && ends_[i].at == length);
@@ -134,8 +135,9 @@ private:
         const int64_t first = std::max(origin, end.at - pattern.rows() - end.value);
         const uint8_t* window = window_.data() + (first - origin);
         const size_t operation = operations_.size();
-        const SearchAlignment found =
-            matrix_.trace(pattern, window, end.at - first, at_begin && first == 0, at_end, end.value, operations_);
+        const SearchAlignment found = !patterns_.constrained(pattern) && blocks_.one_word()
+                                          ? follow(pattern, end.at - origin, end.value, first - origin)
+                                          : matrix_.trace(pattern, window, end.at - first, at_begin && first == 0, at_end, end.value, operations_);
         const int64_t start = first + found.start, length = text_.length(sequence);
         Hit hit{int32_t(sequence), strand >> 1, end.value, found.pattern_start, found.pattern_end, minus, minus ? length - end.at : start,
                 minus ? length - start : end.at, operation, operations_.size()};
@@ -143,6 +145,15 @@ private:
         if (hit.start < share.begin || hit.start >= share.end || ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
             return operations_.resize(operation);
         hits_.push_back(hit);
+    }
+
+    // From the columns of the window; `first` of its symbols are left out of the alignment's start.
+    SearchAlignment follow(const SearchPattern& pattern, int64_t length, int value, int64_t first) {
+        const size_t begin = operations_.size();
+        const int64_t before = blocks_.walk(window_.data(), length, columns_, value,
+                                            [&](char operation) { SearchMatrix::put(operations_, begin, operation); });
+        std::reverse(operations_.begin() + ptrdiff_t(begin), operations_.end());
+        return {before - first, 0, pattern.rows()};
     }
 
     // Ambiguous symbols, where there is a limit of them.
@@ -179,6 +190,7 @@ private:
     SearchBlocks blocks_;
     int loaded_ = -1;
     std::vector<uint8_t> window_;
+    std::vector<SearchBlocks::Trace> columns_;
     std::vector<End> ends_;
     std::vector<Hit> hits_;
     std::vector<uint32_t> operations_;

@@ -15,13 +15,9 @@ namespace gpualign {
 
 inline constexpr int kFar = 1 << 20;
 
-// A BAM CIGAR word; I consumes the pattern.
-enum class SearchOperation : uint32_t { insertion = 1, deletion = 2, match = 7, mismatch = 8 };
-
 struct SearchAlignment {
     int64_t start;             // of the text
     int pattern_start, pattern_end;
-    int bulges;
 };
 
 class SearchMatrix {
@@ -71,6 +67,13 @@ public:
         const bool hanging = settings_.overhang >= 0 && at_end;  // as few rows as possible
         while (!fill(pattern, rows, text, length, at_begin, distance - (hanging ? hung(pattern.rows() - rows) : 0)) && hanging && rows > 1) rows--;
         return walk(pattern, rows, text, at_begin, operations);
+    }
+
+    // Appends an operation to a CIGAR in BAM's form that begins at `first`; I consumes the pattern.
+    static void put(std::vector<uint32_t>& operations, size_t first, char operation) {
+        const uint32_t code = operation == 'I' ? 1 : operation == 'D' ? 2 : operation == '=' ? 7 : 8;
+        if (operations.size() > first && (operations.back() & 15) == code) operations.back() += 16;
+        else operations.push_back(16 | code);
     }
 
     int hung(int rows) const { return int(std::floor(settings_.overhang * rows + 1e-9)); }
@@ -124,7 +127,7 @@ private:
 
     SearchAlignment walk(const SearchPattern& pattern, int rows, const uint8_t* text, bool at_begin, std::vector<uint32_t>& operations) {
         const size_t first = operations.size();
-        int b = layers_ - 1, i = rows, t = 0, bulges = 0;
+        int b = layers_ - 1, i = rows, t = 0;
         while (b > 0 && limited_ && at(b - 1, i, 0) == at(b, i, 0)) b--;
         while (i > 0) {
             const int64_t j = i + t + shift_;
@@ -132,24 +135,19 @@ private:
             if (j == 0 && settings_.overhang >= 0 && at_begin && value == hung(i)) break;
             const int diagonal = j > 0 ? step(pattern, i, text[j - 1]) : kFar;
             if (j > 0 && at(b, i - 1, t) + diagonal == value) {
-                put(operations, first, diagonal ? SearchOperation::mismatch : SearchOperation::match);
+                put(operations, first, diagonal ? 'X' : '=');
                 i--;
             } else if (j > 0 && may_delete(pattern, i) && before(b, i, t - 1) + 1 == value) {
-                put(operations, first, SearchOperation::deletion);
-                t--, b -= limited_, bulges++;
+                put(operations, first, 'D');
+                t--, b -= limited_;
             } else {
-                put(operations, first, SearchOperation::insertion);
-                i--, t++, b -= limited_, bulges++;
+                put(operations, first, 'I');
+                i--, t++, b -= limited_;
                 b = std::max(b, 0);
             }
         }
         std::reverse(operations.begin() + ptrdiff_t(first), operations.end());
-        return {i + t + shift_, i, rows, bulges};
-    }
-
-    static void put(std::vector<uint32_t>& operations, size_t first, SearchOperation operation) {
-        if (operations.size() > first && (operations.back() & 15) == uint32_t(operation)) operations.back() += 16;
-        else operations.push_back(16 | uint32_t(operation));
+        return {i + t + shift_, i, rows};
     }
 
     const SearchPatterns& patterns_;

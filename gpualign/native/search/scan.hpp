@@ -78,6 +78,8 @@ public:
                 case 11: look_up<11>(); break;
                 default: look_up<12>();
             }
+            compare_segments(narrow_);
+            compare_segments(wide_);
             around_ambiguous();
         }
         std::vector<int> narrow, wide;
@@ -139,15 +141,28 @@ private:
         for (int64_t end = 1; end < std::min<int64_t>(Bases, total + 1); end++)
             found(table, (packed_window(words, 0) << (2 * (Bases - end))) & kMask, end);
         constexpr int kStep = 16;
+        size_t run = 0;
+        const int stride = table.stride;
         for (int64_t at = 0; at + Bases <= total;) {
-            const int64_t stop = std::min(total, at + kColumns);
+            // words that are all N need as many errors as they have bases
+            while (run < text_.packed.runs && text_.packed.run_ends[run] <= at) run++;
+            if (!patterns_.ambiguous() && run < text_.packed.runs && text_.packed.run_starts[run] <= at) at = std::max<int64_t>(at, int64_t(text_.packed.run_ends[run]) - Bases);
+            if (at + Bases > total) break;
+            int64_t stop = std::min(total, at + kColumns);
+            if (run < text_.packed.runs && text_.packed.run_ends[run] - text_.packed.run_starts[run] > kColumns && text_.packed.run_starts[run] > at)
+                stop = std::min<int64_t>(stop, text_.packed.run_starts[run]);
             for (; at < stop; at += kStep) {
                 const uint64_t window = packed_window(words, uint64_t(at));
                 uint32_t hits = 0;
-                GPUALIGN_UNROLL
-                for (int i = 0; i < kStep; i++) {
+                const auto look = [&](int i) {
                     const uint64_t word = window >> (2 * i) & kMask;
                     hits |= uint32_t(table.marked[word >> 6] >> (word & 63) & 1) << i;
+                };
+                if (stride == 1) {
+                    GPUALIGN_UNROLL
+                    for (int i = 0; i < kStep; i++) look(i);
+                } else {
+                    for (int i = 0; i < kStep; i += stride) look(i);
                 }
                 for (; hits; hits &= hits - 1) {
                     const int i = __builtin_ctz(hits);
@@ -166,10 +181,82 @@ private:
             const int64_t begin = end - seed.rows - segment.above;
             if (seen_[seed.segment] == begin) return;
             seen_[seed.segment] = begin;
-            if (segment_is_near(segment, table_words(), text_.offsets[text_.sequences], end, seed.rows)) add(segment, begin);
+            if (segment.rows <= 32) narrow_.put({seed.segment, seed.rows, end}, *this);
+            else wide_.put({seed.segment, seed.rows, end}, *this);
         });
     }
-    const uint64_t* table_words() const { return text_.packed.words; }
+
+    // What the table has found, to be compared with segments: one in each lane of two vectors.
+    struct Check {
+        uint32_t segment;
+        int32_t rows;
+        int64_t end;
+    };
+    template <class Bits>
+    struct Checks {
+        static constexpr int kVectors = 2, kLanes = Vec<Bits>::lanes, kAll = kVectors * kLanes;
+        Check held[kAll];
+        int count = 0;
+
+        void put(const Check& check, SearchScan& scan) {
+            held[count++] = check;
+            if (count == kAll) scan.compare_segments(*this);
+        }
+    };
+
+    // As segment_is_near.
+    template <class Bits>
+    void compare_segments(Checks<Bits>& checks) {
+        using Word = Vec<Bits>;
+        using Score = Vec<std::make_signed_t<Bits>>;
+        constexpr int kVectors = Checks<Bits>::kVectors, kLanes = Word::lanes, kAll = Checks<Bits>::kAll;
+        constexpr int kBits = 8 * int(sizeof(Bits)), kBases = kBits / 2;
+        const int64_t total = text_.offsets[text_.sequences];
+        Bits eq[4][kAll] = {}, windows[kAll] = {};
+        std::make_signed_t<Bits> rows[kAll] = {}, limits[kAll] = {};
+        int64_t first[kAll] = {}, columns = 0;
+        for (int l = 0; l < checks.count; l++) {
+            const Check& check = checks.held[l];
+            const SearchSegment& segment = tables_.segments()[check.segment];
+            for (int base = 0; base < 4; base++) eq[base][l] = Bits(segment.eq[base] >> (64 - kBits));
+            rows[l] = segment.rows, limits[l] = segment.limit;
+            first[l] = std::max<int64_t>(0, check.end - check.rows - segment.limit);
+            columns = std::max(columns, std::min(total, check.end - check.rows + segment.rows + segment.limit) - first[l]);
+        }
+        for (int l = checks.count; l < kAll; l++) limits[l] = -1;
+        // the rows of a base by its two bits: a ^ (low & c) ^ (high & g) ^ (low & high & t)
+        Word a[kVectors], c[kVectors], g[kVectors], t[kVectors];
+        Score score[kVectors], limit[kVectors], near[kVectors];
+        SearchColumn<Word> column[kVectors];
+        for (int v = 0; v < kVectors; v++) {
+            const auto of = [&](int base) { return Word::load(&eq[base][v * kLanes]); };
+            a[v] = of(0), c[v] = of(0) ^ of(1), g[v] = of(0) ^ of(2), t[v] = of(0) ^ of(1) ^ of(2) ^ of(3);
+            score[v] = Score::load(&rows[v * kLanes]), limit[v] = Score::load(&limits[v * kLanes]);
+            near[v] = Score(0);
+            column[v].start();
+        }
+        for (int64_t at = 0; at < columns; at += kBases) {
+            for (int l = 0; l < checks.count; l++) windows[l] = Bits(packed_window(text_.packed.words, uint64_t(std::min(total, first[l] + at))));
+            Word window[kVectors];
+            for (int v = 0; v < kVectors; v++) window[v] = Word::load(&windows[v * kLanes]);
+            const int n = int(std::min<int64_t>(kBases, columns - at));
+            for (int j = 0; j < n; j++)
+                for (int v = 0; v < kVectors; v++) {
+                    const Word low = Word(0) - (window[v] & Word(1)), high = Word(0) - (window[v] >> 1 & Word(1));
+                    Word up, down;
+                    column[v].step(a[v] ^ (low & c[v]) ^ (high & (g[v] ^ (low & t[v]))), up, down);
+                    window[v] = window[v] >> 2;
+                    score[v] = score[v] - (up.template as<std::make_signed_t<Bits>>() >> (kBits - 1)) + (down.template as<std::make_signed_t<Bits>>() >> (kBits - 1));
+                    near[v] = near[v] | (limit[v] > score[v] - Score(1));
+                }
+        }
+        for (int l = 0; l < checks.count; l++) {
+            const Check& check = checks.held[l];
+            const SearchSegment& segment = tables_.segments()[check.segment];
+            if (near[l / kLanes][l % kLanes]) add(segment, check.end - check.rows - segment.above);
+        }
+        checks.count = 0;
+    }
 
     void add(const SearchSegment& segment, int64_t begin) {
         if (!out_.empty() && out_.back().strand == segment.strand && out_.back().begin == begin) return;
@@ -270,6 +357,8 @@ private:
     SearchClimb climb_;
     SearchBlocks blocks_;
     StopAsked stop_;
+    Checks<uint32_t> narrow_;
+    Checks<uint64_t> wide_;
     std::vector<int64_t> seen_;  // of each segment, where it was looked at last
 };
 

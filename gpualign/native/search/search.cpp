@@ -138,6 +138,8 @@ void bind_search(nb::module_& m) {
              nb::arg("text"))
         .def_prop_ro("bases", [](const SearchIndex& index) { return index.tables().has_seeds() ? index.tables().table().bases : 0; },
                      "Of a word of the table; 0: no pattern has seeds.")
+        .def_prop_ro("stride", [](const SearchIndex& index) { return index.tables().table().stride; },
+                     "Bases from a word that is looked up to the next one.")
         .def_prop_ro("reach", [](const SearchIndex& index) { return index.patterns().reach(); }, "The most symbols that a hit can have.")
         .def_prop_ro("fits_device", &SearchIndex::fits_device)
         .def_prop_ro("dense_count", [](const SearchIndex& index) { return index.tables().dense().size(); })

@@ -14,17 +14,21 @@ namespace gpualign {
 // What a step takes on a core, in nanoseconds; it decides between ways to the same hits.
 struct SearchCosts {
     static double lookup(int bases) { return bases <= 8 ? 0.5 : bases == 9 ? 0.6 : bases == 10 ? 0.8 : bases == 11 ? 1.1 : 1.6; }
-    static double check(int rows, int limit) { return 60 + 3.0 * (std::min(rows, 64) + 2 * limit); }
-    static double every_base(int rows, int limit) {
-        if (rows <= 64) return rows <= 32 ? 0.35 : 0.7;
-        return 4 + 2.5 * std::min(rows, 3 * limit + 64) / 64;
-    }
+    static double check(int rows, int limit) { return rows <= 32 ? 10 + 0.4 * (rows + 2 * limit) : 15 + 0.9 * (std::min(rows, 64) + 2 * limit); }
+    // A vector of patterns without seeds, and a longer pattern.
+    static constexpr int kTogether = 2 * GPUALIGN_VECTOR_BYTES / 4;
+    static double vectors(double narrow, double wide) { return 5.0 * (std::ceil(narrow / kTogether) + std::ceil(2 * wide / kTogether)); }
+    static double blocks(int rows, int limit) { return 4 + 2.5 * std::min(rows, 3 * limit + 64) / 64; }
+    // Words of genomes are not random: so many times as many are found.
+    static constexpr double kRepeats = 3;
     static double seed() { return 25; }
 };
 
 class SearchTables {
 public:
     static constexpr int kMinBases = 6, kMaxBases = 12, kMaxErrors = 2;
+    static constexpr int kMaxStride = 16;  // bases from a word that is looked up to the next one
+    static constexpr double kMaxWords = 1e6;  // of a pattern
 
     // `text`: bases that are to be searched, about.
     SearchTables(const SearchPatterns& patterns, double text) : patterns_(patterns), pieces_(size_t(patterns.strands())) {
@@ -36,7 +40,7 @@ public:
 
     bool has_seeds() const { return bases_ > 0; }
     SearchTable table() const {
-        return {marked_.data(), ranks_.data(), firsts_.data(), seeds_.data(), segments_.data(), bases_, 0};
+        return {marked_.data(), ranks_.data(), firsts_.data(), seeds_.data(), segments_.data(), bases_, stride_};
     }
     const std::vector<int>& dense() const { return dense_; }
     const std::vector<SearchSegment>& segments() const { return segments_; }
@@ -82,40 +86,55 @@ private:
         return {first, last};
     }
 
-    Choice choice(const SearchPattern& pattern, int bases, double text) const {
-        Choice best{SearchCosts::every_base(pattern.rows(), pattern.limit), -1};
+    // What a pattern costs a base with seeds, and of how many errors a piece.
+    Choice choice(const SearchPattern& pattern, int bases, int stride, double text) const {
+        Choice best{1e300, -1};
         const auto [first, last] = span(pattern);
         double choices = 0;
         for (int i = first; i < last; i++) choices += std::log2(double(__builtin_popcount(pattern.symbols[size_t(i)])));
         const double ambiguous = std::exp2(choices / (last - first) * bases);
-        for (int errors = 0; errors <= std::min(kMaxErrors, pattern.limit); errors++) {
+        for (int errors = 0; errors <= (stride > 1 ? 0 : std::min(kMaxErrors, pattern.limit)); errors++) {
             const int count = pattern.limit / (errors + 1) + 1;
-            if ((last - first) / count < bases) continue;
-            const double marked = count * words(bases, errors) * ambiguous;
-            const double cost = std::min(1.0, marked / std::exp2(2 * bases)) * SearchCosts::check(pattern.rows(), pattern.limit) +
-                                marked * SearchCosts::seed() / text;
+            if ((last - first) / count < bases + stride - 1) continue;
+            const double marked = count * stride * words(bases, errors) * ambiguous;
+            if (marked > kMaxWords) continue;
+            const double found = SearchCosts::kRepeats * marked / stride / std::exp2(2 * bases);
+            const double cost = found * SearchCosts::check(pattern.rows(), pattern.limit) + marked * SearchCosts::seed() / text;
             if (cost < best.cost) best = {cost, errors};
         }
         return best;
     }
 
+    // Those with seeds, by words of so many bases, where seeds cost less than `most`; what all patterns cost together.
+    double plan(int bases, int stride, double text, double most, std::vector<int>& errors) const {
+        double cost = bases ? SearchCosts::lookup(bases) / stride + 0.05 + std::exp2(2 * bases) / 8 / text : 0, narrow = 0, wide = 0;
+        errors.clear();
+        for (int s : wanted_) {
+            const SearchPattern& pattern = patterns_.strand(s);
+            const Choice seeds = bases ? choice(pattern, bases, stride, text) : Choice{1e300, -1};
+            const double alone = pattern.rows() > 64 ? SearchCosts::blocks(pattern.rows(), pattern.limit) : most;
+            errors.push_back(seeds.cost < alone ? seeds.errors : -1);
+            if (errors.back() >= 0) cost += seeds.cost;
+            else if (pattern.rows() > 64) cost += SearchCosts::blocks(pattern.rows(), pattern.limit);
+            else (pattern.rows() <= 32 ? narrow : wide)++;
+        }
+        return cost + SearchCosts::vectors(narrow, wide);
+    }
+
     void choose(double text) {
         if (!patterns_.dna()) return void(dense_ = wanted_);
         double least = 1e300;
-        for (int bases = 0; bases <= kMaxBases; bases == 0 ? bases = kMinBases : bases++) {
-            double cost = bases ? SearchCosts::lookup(bases) + std::exp2(2 * bases) / 8 / text : 0;
-            for (int s : wanted_) {
-                const SearchPattern& pattern = patterns_.strand(s);
-                cost += bases ? choice(pattern, bases, text).cost : SearchCosts::every_base(pattern.rows(), pattern.limit);
-            }
-            if (cost < least) least = cost, bases_ = bases;
-        }
+        std::vector<int> errors, best;
+        for (int bases = 0; bases <= kMaxBases; bases == 0 ? bases = kMinBases : bases++)
+            for (int stride = 1; stride <= kMaxStride; stride *= 2)
+                for (double most : {0.4, 1e3}) {  // as a lane of a full vector costs, or wherever there are seeds
+                    const double cost = plan(bases, stride, text, most, errors);
+                    if (cost < least) least = cost, bases_ = bases, stride_ = stride, best = errors;
+                }
         bool any = false;
-        for (int s : wanted_) {
-            const int errors = bases_ ? choice(patterns_.strand(s), bases_, text).errors : -1;
-            if (errors < 0) dense_.push_back(s);
-            else cut(s, errors), any = true;
-        }
+        for (size_t i = 0; i < wanted_.size(); i++)
+            if (best[i] < 0) dense_.push_back(wanted_[i]);
+            else cut(wanted_[i], best[i]), any = true;
         if (!any) bases_ = 0;
     }
 
@@ -145,8 +164,11 @@ private:
             for (int i = 0; i < pieces.count(); i++) {
                 if (i % (1 << pieces.level) == 0) add_segment(s, i, pieces.level);
                 const SearchSegment& segment = segments_.back();
-                const SearchSeed seed{uint32_t(segments_.size() - 1), pieces.begins[size_t(i) + 1] - segment.above};
-                add_words(patterns_.strand(s), pieces.begins[size_t(i)], pieces.begins[size_t(i) + 1], pieces.errors[size_t(i)], seed, found);
+                for (int back = 0; back < stride_; back++) {  // one of so many words that end in turn is looked up
+                    const int last = pieces.begins[size_t(i) + 1] - back;
+                    const SearchSeed seed{uint32_t(segments_.size() - 1), last - segment.above};
+                    add_words(patterns_.strand(s), pieces.begins[size_t(i)], last, pieces.errors[size_t(i)], seed, found);
+                }
             }
         }
         index(found);
@@ -219,7 +241,7 @@ private:
     const SearchPatterns& patterns_;
     std::vector<Pieces> pieces_;
     std::vector<int> wanted_, dense_;
-    int bases_ = 0;
+    int bases_ = 0, stride_ = 1;
     std::vector<uint64_t> marked_;
     std::vector<uint32_t> ranks_, firsts_;
     std::vector<SearchSeed> seeds_;
