@@ -98,6 +98,8 @@ ROLES = [
     Role("pairwise --top", "reads", "pairwise --top 3 {folder}/one.fq {input}", "pairs"),
     Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
     Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
+    Role("search targets", "reads", "search {folder}/one.fq {input} -k 2", "targets"),
+    Role("search patterns", "reads", "search {input} {folder}/ref.fa -k 2", "patterns"),
 ]
 
 
@@ -249,6 +251,7 @@ COMMANDS = {
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
     "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
+    "search": "search {folder}/one.fq {folder}/reads.fq -k 2",
 }
 
 

@@ -68,7 +68,7 @@ public:
 
     void run() {
         if (tables_.has_seeds()) {
-            seen_.assign(tables_.segments().size(), INT64_MIN);
+            slots_.assign(tables_.segments().size(), 0);
             switch (tables_.table().bases) {
                 case 6: look_up<6>(); break;
                 case 7: look_up<7>(); break;
@@ -177,29 +177,32 @@ private:
     void found(const SearchTable& table, uint64_t word, int64_t end) {
         if (!is_marked(table, word)) return;
         seeds_of(table, word, [&](const SearchSeed& seed) {
-            const SearchSegment& segment = table.segments[seed.segment];
-            const int64_t begin = end - seed.rows - segment.above;
-            if (seen_[seed.segment] == begin) return;
-            seen_[seed.segment] = begin;
-            if (segment.rows <= 32) narrow_.put({seed.segment, seed.rows, end}, *this);
-            else wide_.put({seed.segment, seed.rows, end}, *this);
+            if (table.segments[seed.segment].rows <= 32) narrow_.put(seed.segment, end - seed.rows, *this);
+            else wide_.put(seed.segment, end - seed.rows, *this);
         });
     }
 
     // What the table has found, to be compared with segments: one in each lane of two vectors.
     struct Check {
         uint32_t segment;
-        int32_t rows;
-        int64_t end;
+        int64_t first, last;  // where the segment begins, about
     };
     template <class Bits>
     struct Checks {
         static constexpr int kVectors = 2, kLanes = Vec<Bits>::lanes, kAll = kVectors * kLanes;
+        static constexpr int64_t kNear = 8;  // bases; words of one place are found side by side
         Check held[kAll];
         int count = 0;
 
-        void put(const Check& check, SearchScan& scan) {
-            held[count++] = check;
+        void put(uint32_t segment, int64_t begin, SearchScan& scan) {
+            int& slot = scan.slots_[segment];
+            if (slot < count && held[slot].segment == segment && begin >= held[slot].last - kNear && begin <= held[slot].first + kNear) {
+                held[slot].first = std::min(held[slot].first, begin);
+                held[slot].last = std::max(held[slot].last, begin);
+                return;
+            }
+            slot = count;
+            held[count++] = {segment, begin, begin};
             if (count == kAll) scan.compare_segments(*this);
         }
     };
@@ -220,8 +223,8 @@ private:
             const SearchSegment& segment = tables_.segments()[check.segment];
             for (int base = 0; base < 4; base++) eq[base][l] = Bits(segment.eq[base] >> (64 - kBits));
             rows[l] = segment.rows, limits[l] = segment.limit;
-            first[l] = std::max<int64_t>(0, check.end - check.rows - segment.limit);
-            columns = std::max(columns, std::min(total, check.end - check.rows + segment.rows + segment.limit) - first[l]);
+            first[l] = std::max<int64_t>(0, check.first - segment.limit);
+            columns = std::max(columns, std::min(total, check.last + segment.rows + segment.limit) - first[l]);
         }
         for (int l = checks.count; l < kAll; l++) limits[l] = -1;
         // the rows of a base by its two bits: a ^ (low & c) ^ (high & g) ^ (low & high & t)
@@ -253,7 +256,9 @@ private:
         for (int l = 0; l < checks.count; l++) {
             const Check& check = checks.held[l];
             const SearchSegment& segment = tables_.segments()[check.segment];
-            if (near[l / kLanes][l % kLanes]) add(segment, check.end - check.rows - segment.above);
+            if (!near[l / kLanes][l % kLanes]) continue;
+            for (int64_t begin = check.first; begin < check.last; begin += 1 + patterns_.strand(segment.strand).limit) add(segment, begin - segment.above);
+            add(segment, check.last - segment.above);
         }
         checks.count = 0;
     }
@@ -359,7 +364,7 @@ private:
     StopAsked stop_;
     Checks<uint32_t> narrow_;
     Checks<uint64_t> wide_;
-    std::vector<int64_t> seen_;  // of each segment, where it was looked at last
+    std::vector<int> slots_;  // of each segment, where it is among the checks, if it is
 };
 
 }  // namespace gpualign

@@ -76,7 +76,7 @@ private:
     };
 
     // Words that are marked for a piece, about.
-    static double words(int bases, int errors) { return errors == 0 ? 1 : errors == 1 ? 8.0 * bases : 30.0 * bases * bases; }
+    static double words(int bases, int errors) { return errors == 0 ? 1 : errors == 1 ? 6.0 * bases : 18.0 * bases * bases; }
 
     // The rows outside of which all are fixed, and so have no errors.
     static std::pair<int, int> span(const SearchPattern& pattern) {
@@ -93,7 +93,7 @@ private:
         double choices = 0;
         for (int i = first; i < last; i++) choices += std::log2(double(__builtin_popcount(pattern.symbols[size_t(i)])));
         const double ambiguous = std::exp2(choices / (last - first) * bases);
-        for (int errors = 0; errors <= (stride > 1 ? 0 : std::min(kMaxErrors, pattern.limit)); errors++) {
+        for (int errors = 0; errors <= std::min(kMaxErrors, pattern.limit); errors++) {
             const int count = pattern.limit / (errors + 1) + 1;
             if ((last - first) / count < bases + stride - 1) continue;
             const double marked = count * stride * words(bases, errors) * ambiguous;
@@ -167,7 +167,7 @@ private:
                 for (int back = 0; back < stride_; back++) {  // one of so many words that end in turn is looked up
                     const int last = pieces.begins[size_t(i) + 1] - back;
                     const SearchSeed seed{uint32_t(segments_.size() - 1), last - segment.above};
-                    add_words(patterns_.strand(s), pieces.begins[size_t(i)], last, pieces.errors[size_t(i)], seed, found);
+                    add_words(patterns_.strand(s), pieces.begins[size_t(i)], last, pieces.errors[size_t(i)], back > 0, seed, found);
                 }
             }
         }
@@ -195,8 +195,9 @@ public:
 private:
     // The words of text in which an alignment of rows [first, last) with so many errors can end. The word is made from
     // its end; bit i of reached[e] says that i rows, from the last one on, are aligned with at most e errors. No alignment
-    // needs to end with a deletion: it ends one symbol earlier without it.
-    void add_words(const SearchPattern& pattern, int first, int last, int errors, SearchSeed seed,
+    // needs to end with a deletion, as it ends one symbol earlier without it; but one may go on after the word, `within` it.
+    // Rows and symbols after the word need not be as many: what differs is an insertion or deletion at the word's end.
+    void add_words(const SearchPattern& pattern, int first, int last, int errors, bool within, SearchSeed seed,
                    std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
         first = std::max(first, last - bases_ - errors);
         uint32_t eq[4] = {};
@@ -205,10 +206,10 @@ private:
                 if (pattern.symbols[size_t(i)] >> base & 1) eq[base] |= 1u << (last - 1 - i);
         uint32_t reached[kMaxErrors + 1];
         for (int e = 0; e <= errors; e++) reached[e] = (2u << e) - 1;
-        grow(eq, 1u << (last - first), errors, 0, 0, reached, seed, found);
+        grow(eq, 1u << (last - first), errors, within ? ~0u : ~1u, 0, 0, reached, seed, found);
     }
 
-    void grow(const uint32_t* eq, uint32_t all, int errors, int depth, uint32_t word, const uint32_t* reached, SearchSeed seed,
+    void grow(const uint32_t* eq, uint32_t all, int errors, uint32_t deletions, int depth, uint32_t word, const uint32_t* reached, SearchSeed seed,
               std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
         if (depth == bases_) return void(found.emplace_back(word, seed));
         const uint32_t rows = 2 * all - 1;
@@ -216,8 +217,8 @@ private:
             uint32_t next[kMaxErrors + 1];
             next[0] = ((reached[0] & eq[base]) << 1) | (reached[0] & all);  // what is wholly aligned stays so
             for (int e = 1; e <= errors; e++)
-                next[e] = (((reached[e] & eq[base]) << 1) | (reached[e] & all) | (reached[e - 1] & ~1u) | (reached[e - 1] << 1) | (next[e - 1] << 1)) & rows;
-            if (next[errors]) grow(eq, all, errors, depth + 1, word | base << (2 * (bases_ - 1 - depth)), next, seed, found);
+                next[e] = (((reached[e] & eq[base]) << 1) | (reached[e] & all) | (reached[e - 1] & deletions) | (reached[e - 1] << 1) | (next[e - 1] << 1)) & rows;
+            if (next[errors]) grow(eq, all, errors, deletions, depth + 1, word | base << (2 * (bases_ - 1 - depth)), next, seed, found);
         }
     }
 
