@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def ours(patterns: list[bytes], texts: list[bytes], k: int, **options: Any) -> t
     took, rows = timed(lambda: gpualign.search(patterns, texts, k, device="cpu", threads=1, **options))
     minus = rows["strand"] == "-"
     anchor = np.where(minus, rows["start"], rows["end"])
-    return took, set(zip(*(column.tolist() for column in (rows["pattern"], rows["target"], minus, anchor, rows["distance"]))))
+    columns = (rows["pattern"], rows["target"], minus, anchor, rows["distance"])
+    return took, set(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def sassys(patterns: list[bytes], texts: list[bytes], k: int) -> tuple[float, set[tuple[int, ...]]]:
@@ -80,6 +82,10 @@ def sassys(patterns: list[bytes], texts: list[bytes], k: int) -> tuple[float, se
     return took, hits
 
 
+def both(patterns: list[bytes], texts: list[bytes], k: int) -> dict[str, Callable[[], Any]]:
+    return {"gpualign": partial(ours, patterns, texts, k), "sassy": partial(sassys, patterns, texts, k)}
+
+
 def beside_sassy(rounds: int, quick: bool) -> list[dict[str, Any]]:
     text = max(read_fasta(genome("chr20")).values(), key=len)
     part = text[30_000_000 : 30_000_000 + MANY_PART]
@@ -89,8 +95,7 @@ def beside_sassy(rounds: int, quick: bool) -> list[dict[str, Any]]:
             for k in LIMITS:
                 where = text if count == 1 else part
                 patterns = drawn(where, count, length, rng)
-                cases = {"gpualign": lambda: ours(patterns, [where], k), "sassy": lambda: sassys(patterns, [where], k)}
-                runs = interleave(cases, rounds)
+                runs = interleave(both(patterns, [where], k), rounds)
                 of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "sassy"))
                 row = {"patterns": count, "length": length, "k": k, "Mbp": len(where) / 1e6, "ratio": ratio(of, to)}
                 row |= {"gpualign_s": statistics.median(of), "sassy_s": statistics.median(to)}
@@ -112,9 +117,11 @@ def beside_edlib(rounds: int) -> list[dict[str, Any]]:
         query, other = bytes(pattern), complement(np.frombuffer(bytes(pattern), np.uint8))[::-1].tobytes()
 
         def peer(query: bytes = query, other: bytes = other, k: int = k) -> tuple[float, Any]:
-            return timed(lambda: [edlib.align(strand, text, mode="HW", task="locations", k=k) for strand in (query, other)])
+            return timed(
+                lambda: [edlib.align(strand, text, mode="HW", task="locations", k=k) for strand in (query, other)]
+            )
 
-        runs = interleave({"gpualign": lambda: ours([query], [text], k), "edlib": peer}, rounds)
+        runs = interleave({"gpualign": partial(ours, [query], [text], k), "edlib": peer}, rounds)
         of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "edlib"))
         best = min(d for *_, d in runs["gpualign"][0][1])
         theirs = min(found["editDistance"] for found in runs["edlib"][0][1] if found["editDistance"] >= 0)
@@ -125,7 +132,7 @@ def beside_edlib(rounds: int) -> list[dict[str, Any]]:
 
 
 def barcoded(count: int, seed: int = 5) -> tuple[list[bytes], list[bytes], list[int]]:
-    """96 barcodes of 24 bases, reads of about 5,000 bases that begin with one after 20 to 60 bases, and which; 5 % errors."""
+    """96 barcodes of 24 bases, reads of about 5,000 bases with one after 20 to 60 of them, and which; 5 % errors."""
     rng = np.random.default_rng(seed)
     barcodes = [BASES[rng.integers(0, 4, 24)].tobytes() for _ in range(96)]
     reads, truth = [], []
@@ -147,16 +154,25 @@ def barcodes_on_cpu(rounds: int, count: int) -> list[dict[str, Any]]:
     ends = [read[:150] for read in reads]
     rows = []
     for name, texts in (("first 150 bases", ends), ("whole reads, a twentieth of them", reads[: count // 20])):
-        runs = interleave({"gpualign": lambda: ours(barcodes, texts, 6), "sassy": lambda: sassys(barcodes, texts, 6)}, rounds)
+        runs = interleave(both(barcodes, texts, 6), rounds)
         of, to = ([took for took, _ in runs[tool]] for tool in ("gpualign", "sassy"))
-        row = {"of": name, "Mbp": sum(map(len, texts)) / 1e6, "ratio": ratio(of, to), "gpualign_s": statistics.median(of)}
+        row = {
+            "of": name,
+            "Mbp": sum(map(len, texts)) / 1e6,
+            "ratio": ratio(of, to),
+            "gpualign_s": statistics.median(of),
+        }
         row |= {"sassy_s": statistics.median(to), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
         rows.append(row)
         show(row)
-    took, table = timed(lambda: gpualign.search(barcodes, reads, 6, within=150, best_per_target=True, device="cpu", threads=1))
+    took, table = timed(
+        lambda: gpualign.search(barcodes, reads, 6, within=150, best_per_target=True, device="cpu", threads=1)
+    )
     found = dict(zip(table["target"].tolist(), table["pattern"].tolist(), strict=True))
     right = sum(found.get(i, -1) == number for i, number in enumerate(truth))
-    rows.append({"of": "demultiplexed", "Mbp": sum(map(len, reads)) / 1e6, "gpualign_s": took, "right": right / len(reads)})
+    rows.append(
+        {"of": "demultiplexed", "Mbp": sum(map(len, reads)) / 1e6, "gpualign_s": took, "right": right / len(reads)}
+    )
     show(rows[-1])
     return rows
 
@@ -208,7 +224,10 @@ def row_of_run(name: str, runs: list[dict[str, Any]], bases: int) -> dict[str, A
 
     devices = [run.get("devices") or [{"kernel_s": float("nan"), "copy_s": float("nan")}] for run in runs]
     row = {"run": name, "whole_s": median(lambda run: run["whole_s"]), "wall_s": median(lambda run: run["wall_s"])}
-    row |= {f"{what}_s": round(statistics.median(sum(d[f"{what}_s"] for d in some) for some in devices), 3) for what in ("kernel", "copy")}
+    row |= {
+        f"{what}_s": round(statistics.median(sum(d[f"{what}_s"] for d in some) for some in devices), 3)
+        for what in ("kernel", "copy")
+    }
     row |= {"hits": runs[0]["hits"], "Gbp": bases / 1e9, "device": runs[0]["device"]}
     show(row)
     return row

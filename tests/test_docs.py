@@ -190,7 +190,9 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_recipes_run_as_they_stand(tmp_path: Path) -> None:
     """Those of docs/search.md: off-targets of guides, and reads by their barcodes."""
-    guides, barcodes = re.findall(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/search.md").read_text(), re.DOTALL)
+    guides, barcodes = re.findall(
+        r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/search.md").read_text(), re.DOTALL
+    )
     run_lines(guides + barcodes, tmp_path)
     header, *sites = (line.split("\t") for line in (tmp_path / "sites.tsv").read_text().splitlines())
     exact = [row[header.index("pattern")] for row in sites if row[header.index("distance")] == "0"]

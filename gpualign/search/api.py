@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 import numpy as np
 
@@ -163,8 +164,8 @@ def _named(patterns: Sequences, params: SearchParams) -> list[Named]:
     if is_path(patterns):
         return read_patterns(os.fspath(patterns), params.alphabet)
     if isinstance(patterns, SequenceBatch):
-        return [(patterns.name(i), patterns.sequence(i), patterns.name(i)) for i in range(len(patterns))]
-    texts = list(patterns)
+        return [(patterns.name(i), patterns.sequence(i), None) for i in range(len(patterns))]
+    texts = list(cast("Iterable[str | bytes]", patterns))
     if not all(is_text(text) for text in texts):
         list(parts_of(texts, _BATCH, "any"))  # which says what is wrong
     return given_patterns(texts)
@@ -183,7 +184,11 @@ def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads
 def _table(params: SearchParams, patterns: Patterns, found: Found | None, first: int) -> Table[Row]:
     if found is None:
         numbers, places = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        columns: dict[str, Column] = {"pattern": numbers, "target": places, "strand": SignColumn.of_strands(np.zeros(0, bool))}
+        columns: dict[str, Column] = {
+            "pattern": numbers,
+            "target": places,
+            "strand": SignColumn.of_strands(np.zeros(0, bool)),
+        }
         columns |= {"start": places, "end": places, "distance": numbers}
         if params.ends == "free":
             columns |= {"pattern_start": numbers, "pattern_end": numbers}

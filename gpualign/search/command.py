@@ -37,7 +37,7 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     SearchParams,
     "--alphabet",
     type=click.Choice(ALPHABETS),
-    help="dna: IUPAC codes, U is T, any case; protein: B J X Z stand for several residues in patterns; bytes: any text.",
+    help="dna: IUPAC codes, U is T, any case; protein: B J X Z stand for several residues in patterns; bytes: any.",
 )
 @option_of(
     SearchParams,
@@ -46,18 +46,29 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     help="Ambiguous bases of a target that a hit may have; they match what they may be. With 0 they match only what "
     "matches all that they may be, as N in a pattern.",
 )
-@click.option("--pam", metavar="SEQ", help="Each pattern is followed by this motif, which must match exactly: NGG; or 5:TTTV: preceded.")
+@click.option(
+    "--pam",
+    metavar="SEQ",
+    help="Each pattern is followed by this motif, which must match exactly: NGG; or 5:TTTV: preceded.",
+)
 @click.option(
     "--fixed",
     metavar="PARTS",
     help="Parts of the patterns that must match exactly: 3:NGG (their end), 5:TTTV, or positions as 1-4,20.",
 )
 @option_of(SearchParams, "--ends", type=click.Choice(ENDS), help="free: patterns may hang over the ends of targets.")
-@option_of(SearchParams, "--overhang-cost", help="Errors that a base beyond an end counts, 0 to 1; the sum is rounded down.")
+@option_of(
+    SearchParams, "--overhang-cost", help="Errors that a base beyond an end counts, 0 to 1; the sum is rounded down."
+)
 @click.option("--best-per-target", is_flag=True, help="One hit a target: of the pattern with the fewest errors.")
 @option_of(SearchParams, "--margin", help="Errors by which the next best pattern must be worse with --best-per-target.")
 @click.option("--within", type=int, metavar="INT", help="Search only so many bases at either end of each target.")
-@click.option("-p", "--path", is_flag=True, help="Write the alignment (= X I D, I consumes the pattern) and the matched text, too.")
+@click.option(
+    "-p",
+    "--path",
+    is_flag=True,
+    help="Write the alignment (= X I D, I consumes the pattern) and the matched text, too.",
+)
 @click.option("--bed", "form", flag_value="bed", help="Write BED: its score is the distance.")
 @click.option("--paf", "form", flag_value="paf", help="Write PAF.")
 @click.option(

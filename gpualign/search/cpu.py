@@ -102,10 +102,9 @@ class TargetText:
         return len(self.begin)
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
+    def shares(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """For the native functions."""
-        text = self.text.native if isinstance(self.text, Reference) else self.text
-        return text, self.offsets, self.begin, self.end, self.open
+        return self.offsets, self.begin, self.end, self.open
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,5 +157,5 @@ def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint6
         events: where a device has found that patterns may lie; None: the CPU looks for itself.
     """
     if isinstance(text.text, Reference):
-        return SearchHits(*_native.search_bases(patterns.native, *text.arguments, events=events))
-    return SearchHits(*_native.search_bytes(patterns.native, *text.arguments))
+        return SearchHits(*_native.search_bases(patterns.native, text.text.native, *text.shares, events))
+    return SearchHits(*_native.search_bytes(patterns.native, text.text, *text.shares))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -42,8 +42,9 @@ class DeviceSearch:
 
 
 class SearchKernel:
-    """Runs :class:`DeviceSearch` on one device (see ``gpu.runner.Kernel``); a result is uint64 (n,), the events, or None
-    where there was no room for all.
+    """Runs :class:`DeviceSearch` on one device (see ``gpu.runner.Kernel``).
+
+    A result is uint64 (n,), the events, or None where there was no room for all.
     """
 
     def __init__(self, device: Device) -> None:
@@ -78,7 +79,8 @@ class SearchKernel:
         if count > min(self._room(item), tuning.FIRST_EVENTS):
             slot.download("events", count, np.uint64)
             slot.finish()
-        return slot.pinned("events", count, np.uint64).copy()
+        events: NDArray[np.uint64] = slot.pinned("events", count, np.uint64).copy()
+        return events
 
     def split(self, item: DeviceSearch) -> list[DeviceSearch]:
         return [item]
@@ -96,12 +98,11 @@ class SearchKernel:
         resident = self.device.resident(key, lambda: DeviceArrays(self.device, *arrays, owner=patterns))
         names = ("marked", "ranks", "firsts", "seeds", "segments", "narrow", "wide")
         at = dict(zip(names, resident.addresses, strict=True))
-        dense = {name: (at[name], len(array) // _SEGMENT_WORDS) for name, array in zip(names, arrays, strict=True)}
-        table = np.zeros((), struct("SearchTable"))
-        for name in names[:5]:
-            table[name] = at[name]
-        table["bases"], table["stride"] = patterns.native.bases, patterns.native.stride
-        return dense, table[()]
+        dense = {
+            name: (at[name], len(array) // _SEGMENT_WORDS) for name, array in zip(names[5:], arrays[5:], strict=True)
+        }
+        columns = {name: at[name] for name in names[:5]}
+        return dense, filled("SearchTable", **columns, bases=patterns.native.bases, stride=patterns.native.stride)
 
 
 SELF_TEST_MODULES: tuple[Variant, ...] = (("search", {}),)

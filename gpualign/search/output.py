@@ -16,6 +16,7 @@ from gpualign.io.table_output import Kind
 from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.select import Found
+from gpualign.sequences.offsets import offsets_of
 
 _UNASSIGNED = "unassigned"
 _MATCH = 7  # '=' of a CIGAR
@@ -70,12 +71,19 @@ class Writer:
         where = [target, integers(found.lengths[hits.target]), integers(hits.start), integers(hits.end)]
         numbers = [integers(matches), integers(_sums(sizes, hits.operation_offsets)), constant("255", len(hits))]
         operations = _forward(hits)
-        return [*query, *where, *numbers, integers(hits.distance, "NM:i:"), cigars(operations, hits.operation_offsets, "cg:Z:")]
+        return [
+            *query,
+            *where,
+            *numbers,
+            integers(hits.distance, "NM:i:"),
+            cigars(operations, hits.operation_offsets, "cg:Z:"),
+        ]
 
 
 def _sums(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    total = np.concatenate([[0], np.cumsum(values)])
-    return total[offsets[1:]] - total[offsets[:-1]]
+    total = offsets_of(values)
+    sums: NDArray[np.int64] = total[offsets[1:]] - total[offsets[:-1]]
+    return sums
 
 
 def _forward(hits: SearchHits) -> NDArray[np.uint32]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError, UsageError, shown_input
+from gpualign.errors import InputError, UsageError
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import parse
 from gpualign.io.files import InputFile
@@ -21,8 +21,10 @@ from gpualign.sequences.identity import edits_within
 _NUCLEOTIDES = frozenset(b"ACGTRYSWKMBDHVN")
 _MOTIF = re.compile(r"(?:([35]):)?([A-Za-z]+)")
 _CHUNK = 1 << 22
-#: a pattern, its name, and where it stands
-Named = tuple[str, bytes, str]
+#: bytes that no text has
+_CONTROLS = frozenset(range(9)) | frozenset(range(14, 32)) | {127}
+#: a name, a pattern, and its line where patterns are lines
+Named = tuple[str, bytes, int | None]
 
 
 def read_patterns(path: str, alphabet: str) -> list[Named]:
@@ -36,11 +38,14 @@ def read_patterns(path: str, alphabet: str) -> list[Named]:
         if head.lstrip()[:1] in (b">", b"@", b";"):
             chunks = read_chunks(Streamed(file, head), _CHUNK)
             batches = [parse(chunk, "nucleotide" if alphabet == "dna" else "any") for chunk in chunks]
-            return [(batch.name(i), batch.sequence(i), batch.name(i)) for batch in batches for i in range(len(batch))]
+            return [(batch.name(i), batch.sequence(i), None) for batch in batches for i in range(len(batch))]
         parts = [head]
         while part := file.read(_CHUNK):
             parts.append(part)
-    return list(_lines(b"".join(parts), path))
+    text = b"".join(parts)
+    if not _CONTROLS.isdisjoint(text):
+        raise InputError("neither FASTA nor FASTQ, nor lines of text", path)
+    return list(_lines(text, path))
 
 
 def _lines(text: bytes, path: str) -> Iterator[Named]:
@@ -51,16 +56,18 @@ def _lines(text: bytes, path: str) -> Iterator[Named]:
         if len(fields) > 1 and not fields[1]:
             raise InputError("the pattern is empty (expected a name, a tab and a pattern)", path, number)
         name, symbols = (fields[0], fields[1]) if len(fields) > 1 else (fields[0], fields[0])
-        yield name.decode("latin-1"), symbols, f"line {number}"
+        yield name.decode("latin-1"), symbols, number
 
 
 def given_patterns(texts: Sequence[str | bytes]) -> list[Named]:
     """Patterns without names are called as they are."""
     symbols = [text.encode("latin-1") if isinstance(text, str) else bytes(text) for text in texts]
-    return [(text.decode("latin-1"), text, f"pattern {number}") for number, text in enumerate(symbols, start=1)]
+    return [(text.decode("latin-1"), text, None) for text in symbols]
 
 
-def make_patterns(named: Sequence[Named], params: SearchParams, text: float | None, path: str | None = None) -> Patterns:
+def make_patterns(
+    named: Sequence[Named], params: SearchParams, text: float | None, path: str | None = None
+) -> Patterns:
     """Patterns ready for the search.
 
     Args:
@@ -76,15 +83,15 @@ def make_patterns(named: Sequence[Named], params: SearchParams, text: float | No
         raise InputError("no pattern (expected FASTA, FASTQ, or a pattern a line)", path)
     before, after = _pam(params.pam)
     symbols, fixed, lengths = [], [], []
-    for name, given, place in named:
+    for number, (name, given, line) in enumerate(named, start=1):
         try:
             pattern = _checked(given, params.alphabet)
             lengths.append(len(pattern))
             symbols.append(before + pattern + after)
             fixed.append(_fixed_symbols(symbols[-1], len(before), len(after), params.fixed))
         except ValueError as error:
-            shown = f"'{name}'" if place == name else place
-            raise InputError(f"pattern {shown}: {error}" if path else f"{place}: {error}", path) from None
+            shown = f"'{name}'" if path and line is None else number
+            raise InputError(str(error) if line else f"pattern {shown}: {error}", path, line) from None
     limits = np.array(lengths, np.int64)
     if params.max_errors is not None:
         limits = np.minimum(limits, params.max_errors)
@@ -115,7 +122,7 @@ def _checked(given: bytes, alphabet: str) -> bytes:
             shown = chr(wrong[0]) if 32 <= wrong[0] < 127 else f"byte {wrong[0]}"
             raise ValueError(f"{shown!r} is not a nucleotide code (--alphabet protein or bytes takes others)")
     if not pattern:
-        raise ValueError("it is empty")
+        raise ValueError("it has no sequence")
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"it has {len(pattern):,} symbols (at most {LONGEST_PATTERN:,})")
     return pattern
@@ -160,7 +167,3 @@ def _fixed_symbols(symbols: bytes, before: int, after: int, text: str | None) ->
         else:
             raise UsageError(f"--fixed takes ends (3:NGG, 5:TTTV) and positions (1-4,20), not {part!r}")
     return fixed
-
-
-def shown_patterns(path: str | None) -> str:
-    return "--pattern" if path is None else shown_input(path)

@@ -44,7 +44,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     run = RunContext("search", options, files.inputs, (files.plot,))
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
-        named = given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
+        named = (
+            given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
+        )
     patterns = make_patterns(named, params, size, files.patterns)
     counts, writer = Counts(patterns), Writer(params, patterns, files.form)
     output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
@@ -57,7 +59,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
         items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
-            for found in whole_or_part(params, files.form, search(params, patterns, backend, items, files.split is not None)):
+            for found in whole_or_part(
+                params, files.form, search(params, patterns, backend, items, files.split is not None)
+            ):
                 if splitter is None and files.split is not None:
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
                     splitter = Splitter(files.split, patterns, options.threads, stack, kind)
@@ -75,8 +79,10 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     hits = int(counts.hits.sum())
     fields = {"patterns": len(patterns), "targets": counts.targets, "targets_with_hits": counts.targets_with_hits}
     fields |= {"symbols": counts.symbols, "hits": hits}
-    summary = f"{counted(len(patterns), 'pattern')}, {counted(counts.targets, 'target')}, {counted(hits, 'hit')}, on {run.device}"
-    return run.finish(summary, **fields, hits_by_distance=counts.by_pattern)
+    compared = f"{counted(len(patterns), 'pattern')}, {counted(counts.targets, 'target')}"
+    return run.finish(
+        f"{compared}, {counted(hits, 'hit')}, on {run.device}", **fields, hits_by_distance=counts.by_pattern
+    )
 
 
 def search(

@@ -1,4 +1,4 @@
-"""From all hits of a batch to those that are asked for: near an end, the best or first of each pattern, one a target."""
+"""From all hits of a batch to those that are asked for: near an end, best or first of each pattern, one a target."""
 
 from __future__ import annotations
 
@@ -115,7 +115,17 @@ def joined_parts(parts: list[Found]) -> Found:
     last = parts[-1]
     columns = {
         name: np.concatenate([getattr(part.hits, name) for part in parts])
-        for name in ("pattern", "minus", "target", "start", "end", "pattern_start", "pattern_end", "distance", "operations")
+        for name in (
+            "pattern",
+            "minus",
+            "target",
+            "start",
+            "end",
+            "pattern_start",
+            "pattern_end",
+            "distance",
+            "operations",
+        )
     }
     hits = SearchHits(**columns, operation_offsets=join_offsets([part.hits.operation_offsets for part in parts]))
     return replace(

@@ -1,4 +1,4 @@
-"""Targets as they are read: whole records, parts of long ones, or parts of a reference, and what the search takes of them."""
+"""Targets as they are read: whole records, parts of long ones, parts of a reference; and what the search takes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecordPart:
     Attributes:
         name: of the record.
         text: uint8 symbols of the part with its context, or the reference that has it.
-        first: position of the part in the record, and in a reference that of the contig is ``contig_at``.
+        first: position of the part in the record; in a reference the part begins at ``contig_at``.
         begin, end: the hits that count begin there, in the record.
         last_of_text: position in the record after the part's last symbol.
         length: of the record; -1: not known yet.
@@ -144,10 +144,9 @@ def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[
         at, length = int(reference.contig_offsets[number]), int(reference.lengths[number])
         for begin in range(0, max(length, 1), bases):
             end = min(length, begin + bases)
-            first, after = max(0, begin - context), min(length, end + context)
-            # the packed text is cut at whole words
-            yield RecordPart(name, _cut(reference, at + first, at + after), first, begin, end + (end == length), after, length, end == length,
-                             (at + first) % 32)  # fmt: skip
+            first, after, last = max(0, begin - context), min(length, end + context), end == length
+            text = _cut(reference, at + first, at + after)  # at whole words
+            yield RecordPart(name, text, first, begin, end + last, after, length, last, (at + first) % 32)
 
 
 def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) -> Iterator[Item]:
@@ -200,7 +199,13 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
     if params.within is not None and len(batch):
         target, first, size = _windows(lengths, params.within)
         bases, offsets = bases[positions_of(batch.base_offsets[target] + first, size)], offsets_of(size)
-    text = TargetText(_text_of(params, bases, offsets), offsets, np.zeros(len(size), np.int64), size + 1, np.zeros(len(size), np.uint8))
+    text = TargetText(
+        _text_of(params, bases, offsets),
+        offsets,
+        np.zeros(len(size), np.int64),
+        size + 1,
+        np.zeros(len(size), np.uint8),
+    )
     records = batch if keep else None
     return Targets(batch.names, batch.name_offsets, lengths, text, target, first, int(lengths.sum()), records=records)
 
@@ -218,7 +223,9 @@ def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32]
     return target, first, np.where(short[target], lengths[target], within)
 
 
-def _text_of(params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Reference | NDArray[np.uint8]:
+def _text_of(
+    params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> Reference | NDArray[np.uint8]:
     """Of an API's sequences it is not known yet whether they are nucleotides: all that are not are in runs."""
     if params.alphabet != "dna":
         return bases
@@ -227,7 +234,9 @@ def _text_of(params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np
         if not _AMBIGUITY_CODES.issuperset(whole.run_letters.tobytes()):
             checked_nucleotides(bases, offsets)  # which says what is wrong
         return whole
-    return Reference([""], np.zeros(2, np.int64), np.zeros(2, np.uint64), *(np.zeros(0, kind) for kind in ("u4", "u4", "u1")))
+    return Reference(
+        [""], np.zeros(2, np.int64), np.zeros(2, np.uint64), *(np.zeros(0, kind) for kind in ("u4", "u4", "u1"))
+    )
 
 
 def _of_part(params: SearchParams, part: RecordPart) -> Targets:
@@ -243,5 +252,3 @@ def _of_part(params: SearchParams, part: RecordPart) -> Targets:
         names, name_offsets, np.array([part.length], np.int64), searched, np.zeros(1, np.int32),
         np.array([part.first], np.int64), max(0, min(part.end, part.last_of_text) - part.begin), part,
     )  # fmt: skip
-
-

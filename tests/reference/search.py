@@ -7,10 +7,7 @@ import re
 from collections.abc import Sequence
 
 FAR = 10**6
-SETS = {
-    **{"A": 1, "C": 2, "G": 4, "T": 8, "R": 5, "Y": 10, "S": 6, "W": 9, "K": 12, "M": 3},
-    **{"B": 14, "D": 13, "H": 11, "V": 7, "N": 15},
-}
+SETS = dict(zip("ACGTRYSWKMBDHVN", (1, 2, 4, 8, 5, 10, 6, 9, 12, 3, 14, 13, 11, 7, 15), strict=True))
 _COMPLEMENTS = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 #: pattern, target, strand, where the pattern's direction ends, distance
 Hit = tuple[int, int, str, int, int]
@@ -80,7 +77,13 @@ def ends(distances: Sequence[int], k: int, all_ends: bool = False) -> list[int]:
 
 
 def search(
-    patterns: Sequence[str], texts: Sequence[str], k: int, *, all_ends: bool = False, strands: str = "+-", **rules: object
+    patterns: Sequence[str],
+    texts: Sequence[str],
+    k: int,
+    *,
+    all_ends: bool = False,
+    strands: str = "+-",
+    **rules: object,
 ) -> set[Hit]:
     """All hits."""
     fixed: Sequence[Sequence[int]] = rules.pop("fixed", None) or [()] * len(patterns)  # type: ignore[assignment]

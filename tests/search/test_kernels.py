@@ -1,4 +1,4 @@
-"""The kernels of ``cuda/search.cu``, compiled for the host, with all lanes and the host's side of them: the CPU's hits."""
+"""The kernels of ``cuda/search.cu``, compiled for the host, with all lanes, and their host side: the CPU's hits."""
 
 from __future__ import annotations
 

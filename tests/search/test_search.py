@@ -203,7 +203,11 @@ def test_one_pattern_a_target() -> None:
 
 
 def test_near_the_ends_of_targets() -> None:
-    reads = ["ACGTACGT" + "C" * 30 + "ACGTACGT" + "C" * 30 + "ACGTACGT", "CCACGTACGTCC", "C" * 30 + "ACGTACGT" + "C" * 30]
+    reads = [
+        "ACGTACGT" + "C" * 30 + "ACGTACGT" + "C" * 30 + "ACGTACGT",
+        "CCACGTACGTCC",
+        "C" * 30 + "ACGTACGT" + "C" * 30,
+    ]
     rows = gpualign.search(["ACGTACGT"], reads, 0, within=10, strand="plus")
     assert rows[["target", "start"]].tolist() == [(0, 0), (0, 76), (1, 2)]
 
@@ -219,7 +223,7 @@ def test_batches_as_they_come() -> None:
     ("patterns", "options", "what"),
     [
         ([], {}, "no pattern"),
-        ([""], {}, "pattern 1: it is empty"),
+        ([""], {}, "pattern 1: it has no sequence"),
         (["ACGT", "AC-T"], {}, "pattern 2: '-' is not a nucleotide code"),
         (["A" * 10_001], {}, "10,001 symbols"),
         (["ACGT"], {"max_errors": None}, "give the most errors"),
