@@ -25,7 +25,8 @@ class Patterns:
         names: of each pattern.
         symbols: uint8, all patterns, joined, with their PAM.
         offsets: int64 (n + 1,).
-        limits: int32 (n,), most errors of each.
+        limits: int32 (n,), most errors of each that are looked for.
+        kept: int32 (n,), most errors of each that count; fewer where others must be known to be worse.
         fixed: uint8, 1 where a symbol must match.
         alphabet, strands, all_ends, max_bulges, max_ambiguous: as :class:`SearchParams` has them.
         overhang: cost of a symbol beyond a target's end; negative: none is.
@@ -37,6 +38,7 @@ class Patterns:
     symbols: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     limits: NDArray[np.int32]
+    kept: NDArray[np.int32]
     fixed: NDArray[np.uint8]
     alphabet: str = "dna"
     strands: int = 3

@@ -126,7 +126,7 @@ def self_test(device: Device) -> None:
     symbols[rng.random(len(symbols)) < 0.02] = ord("A")
     limits = np.minimum(lengths // 4, np.tile([0, 1, 2, 3, 5, 12], len(lengths) // 6)).astype(np.int32)
     names = [str(i) for i in range(len(lengths))]
-    patterns = Patterns(names, symbols, offsets_of(lengths), limits, np.zeros(len(symbols), np.uint8), text=1e9)
+    patterns = Patterns(names, symbols, offsets_of(lengths), limits, limits, np.zeros(len(symbols), np.uint8), text=1e9)
     targets = TargetText(reference, offsets, offsets[:1], offsets[1:], np.zeros(1, np.uint8))
     item = DeviceSearch(patterns, reference.words, len(text))
     (events,) = run_on_devices([item], SearchKernel, [device])

@@ -97,12 +97,16 @@ def make_patterns(
         limits = np.minimum(limits, params.max_errors)
     elif params.error_rate is not None:
         limits = edits_within(params.error_rate, limits)
+    kept = limits.astype(np.int32)
+    # a pattern that is not worse by the margin must be found
+    farther = max(0, params.margin - 1) if params.best_per_target else 0
     joined, offsets = join_bytes(symbols)
     return Patterns(
         names=[name for name, _, _ in named],
         symbols=joined,
         offsets=offsets,
-        limits=limits.astype(np.int32),
+        limits=kept + np.int32(farther),
+        kept=kept,
         fixed=np.concatenate(fixed),
         alphabet=params.alphabet,
         strands=params.strands,

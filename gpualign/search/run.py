@@ -14,13 +14,13 @@ from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
-from gpualign.search.cpu import Patterns, SearchHits
+from gpualign.search.cpu import Patterns
 from gpualign.search.output import Counts, Splitter, Writer, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
 from gpualign.search.select import Found, found_in, joined_parts, selected
 from gpualign.search.stage import search_stage
-from gpualign.search.targets import Item, Targets, prepare, read_items
+from gpualign.search.targets import Item, prepare, read_items
 from gpualign.search.tuning import KERNELS
 
 #: a GPU wants more of the targets at once than a core
@@ -60,7 +60,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
             for found in whole_or_part(
-                params, files.form, search(params, patterns, backend, items, files.split is not None)
+                params, patterns, files.form, search(params, patterns, backend, items, files.split is not None)
             ):
                 if splitter is None and files.split is not None:
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
@@ -93,16 +93,14 @@ def search(
     Args:
         keep: with the targets themselves.
     """
-    stage: Stage[Item, Found] = search_stage(patterns, partial(prepare, params, keep), partial(_found, params))
+    stage: Stage[Item, Found] = search_stage(
+        patterns, partial(prepare, params, keep), partial(found_in, params, patterns)
+    )
     with proteins_want(_PROTEINS):
         yield from backend.run(items, stage)
 
 
-def _found(params: SearchParams, targets: Targets, hits: SearchHits) -> Found:
-    return found_in(params, targets, hits)
-
-
-def whole_or_part(params: SearchParams, form: str, batches: Iterable[Found]) -> Iterator[Found]:
+def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:
     """Batches to be written: parts of a record wait for its end where that decides, or its length is written."""
     wait = params.hits in ("best", "first") or params.best_per_target or form == "paf"
     parts: list[Found] = []
@@ -112,5 +110,5 @@ def whole_or_part(params: SearchParams, form: str, batches: Iterable[Found]) -> 
             continue
         parts.append(found)
         if found.part.last:
-            yield selected(params, joined_parts(parts))
+            yield selected(params, patterns, joined_parts(parts))
             parts.clear()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.search.cpu import SearchHits
+from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch
@@ -53,7 +53,7 @@ class Found:
         return replace(self, hits=self.hits.take(chosen), matched=matched, matched_offsets=offsets)
 
 
-def found_in(params: SearchParams, targets: Targets, hits: SearchHits) -> Found:
+def found_in(params: SearchParams, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
     """The hits of a batch that can be wanted whatever the next batch has."""
     matched, matched_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     if params.path and len(hits):
@@ -68,7 +68,7 @@ def found_in(params: SearchParams, targets: Targets, hits: SearchHits) -> Found:
     if params.within is not None and part is not None:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
-    return selected(params, found) if part is None else found
+    return selected(params, patterns, found) if part is None else found
 
 
 def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -82,11 +82,11 @@ def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDA
     return np.where(minus, _COMPLEMENTS[symbols], symbols), offsets
 
 
-def selected(params: SearchParams, found: Found) -> Found:
+def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
     """The hits of whole targets that are asked for, in their order."""
     hits = found.hits
     if params.best_per_target:
-        return found.only(_best_of_targets(params, hits))
+        return found.only(_best_of_targets(params, patterns, hits))
     if params.hits not in ("best", "first") or not len(hits):
         return found
     number = np.arange(len(hits))
@@ -97,7 +97,7 @@ def selected(params: SearchParams, found: Found) -> Found:
     return found.only(np.sort(order[leads]))
 
 
-def _best_of_targets(params: SearchParams, hits: SearchHits) -> NDArray[np.int64]:
+def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits) -> NDArray[np.int64]:
     """One hit a target: of the pattern with the fewest errors, where every other pattern has so many more."""
     order = np.lexsort((np.arange(len(hits)), hits.distance, hits.target))
     target = hits.target[order]
@@ -107,7 +107,8 @@ def _best_of_targets(params: SearchParams, hits: SearchHits) -> NDArray[np.int64
     other = hits.pattern[order] != hits.pattern[best][group]
     second = np.full(len(leads), 1 << 30, np.int64)
     np.minimum.at(second, group[other], hits.distance[order][other])
-    return np.sort(best[second - hits.distance[best] >= params.margin])
+    errors = hits.distance[best]
+    return np.sort(best[(second - errors >= params.margin) & (errors <= patterns.kept[hits.pattern[best]])])
 
 
 def joined_parts(parts: list[Found]) -> Found:

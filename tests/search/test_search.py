@@ -198,6 +198,9 @@ def test_one_pattern_a_target() -> None:
     assert rows[["target", "pattern", "distance"]].tolist() == [(0, 1, 0), (1, 0, 0), (3, 0, 1)]
     rows = gpualign.search(barcodes, reads, 2, best_per_target=True, margin=2, strand="plus")
     assert rows["target"].tolist() == [0]
+    # the other barcode has two errors, more than a hit may have
+    rows = gpualign.search(barcodes, reads, 1, best_per_target=True, margin=2, strand="plus")
+    assert rows["target"].tolist() == [0]
     rows = gpualign.search(barcodes, reads, 2, best_per_target=True, margin=0, strand="plus")
     assert rows["target"].tolist() == [0, 1, 3]
 
