@@ -39,12 +39,13 @@ public:
     void run(std::vector<SearchPlace>& places, SearchHits& out) {
         add_overhangs(places);
         std::sort(places.begin(), places.end());
-        for (size_t i = 0; i < places.size();) {
+        for (size_t i = 0, settled = 0; i < places.size();) {
             const int strand = places[i].strand, k = patterns_.strand(strand).limit;
             const int64_t first = places[i].begin;
             int64_t last = first;
             for (; i < places.size() && places[i].strand == strand && places[i].begin <= last + 2 * k + 1; i++) last = places[i].begin;
             settle(strand, first - k, last + k);
+            if (++settled % 256 == 0 && stop_()) throw Stopped();
         }
         finish(out);
     }
@@ -188,6 +189,7 @@ private:
     const std::vector<SearchShare>& shares_;
     SearchMatrix matrix_;
     SearchBlocks blocks_;
+    StopAsked stop_;
     int loaded_ = -1;
     std::vector<uint8_t> window_;
     std::vector<SearchBlocks::Trace> columns_;
