@@ -315,13 +315,13 @@ private:
         constexpr int kBits = 8 * int(sizeof(Bits)), kLanes = Word::lanes;
         const int codes = patterns_.codes();
         std::vector<Word> eq(size_t(codes) * Vectors, Word(0));
-        Score rows[Vectors], limit[Vectors];
-        for (int v = 0; v < Vectors; v++) rows[v] = Score(1), limit[v] = Score(-1);
+        Score rows[Vectors], above[Vectors];  // the first value beyond the limit
+        for (int v = 0; v < Vectors; v++) rows[v] = Score(1), above[v] = Score(0);
         for (int l = 0; l < count; l++) {
             const SearchPattern& pattern = patterns_.strand(strands[l]);
             const int v = l / kLanes, lane = l % kLanes;
             rows[v].set(lane, Signed(pattern.rows()));
-            limit[v].set(lane, Signed(pattern.limit));
+            above[v].set(lane, Signed(pattern.limit + 1));
             for (int code = 0; code < codes; code++) {
                 Bits bits = 0;
                 for (int i = 0; i < pattern.rows(); i++)
@@ -337,20 +337,35 @@ private:
             if (s != sequence)
                 for (int v = 0; v < Vectors; v++) column[v].start(), score[v] = rows[v];
             sequence = s;
-            for (int64_t j = 0; j < n; j++) {
-                Score near[Vectors];
+            const auto advance = [&](int64_t j, Score* near) {
                 for (int v = 0; v < Vectors; v++) {
                     Word up, down;
                     column[v].step(eq[size_t(symbols[j]) * Vectors + v], up, down);
                     // a difference of 1 is the highest bit, and -1 when that is shifted as a sign
                     score[v] = score[v] - (up.template as<Signed>() >> (kBits - 1)) + (down.template as<Signed>() >> (kBits - 1));
-                    near[v] = limit[v] > score[v] - Score(1);
+                    near[v] = above[v] > score[v];
                 }
-                Score all = near[0];
-                for (int v = 1; v < Vectors; v++) all = all | near[v];
+            };
+            constexpr int64_t kAtOnce = 16;  // columns, of which it is known whether any has a hit
+            for (int64_t j = 0; j < n; j += kAtOnce) {
+                const int64_t stop = std::min(n, j + kAtOnce);
+                SearchColumn<Word> begun[Vectors];
+                Score began[Vectors], all(0), near[Vectors];
+                for (int v = 0; v < Vectors; v++) begun[v] = column[v], began[v] = score[v];
+                for (int64_t i = j; i < stop; i++) {
+                    advance(i, near);
+                    for (int v = 0; v < Vectors; v++) all = all | near[v];
+                }
                 if (!any(all)) continue;
-                for (int l = 0; l < count; l++)
-                    if (near[l / kLanes][l % kLanes]) out_.push_back({strands[l], at + j + 1 - patterns_.strand(strands[l]).rows()});
+                for (int v = 0; v < Vectors; v++) column[v] = begun[v], score[v] = began[v];
+                for (int64_t i = j; i < stop; i++) {
+                    advance(i, near);
+                    for (int v = 0; v < Vectors; v++) {
+                        if (!any(near[v])) continue;
+                        for (int l = v * kLanes; l < std::min(count, (v + 1) * kLanes); l++)
+                            if (near[v][l % kLanes]) out_.push_back({strands[l], at + i + 1 - patterns_.strand(strands[l]).rows()});
+                    }
+                }
             }
         });
     }

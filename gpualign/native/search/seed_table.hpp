@@ -14,10 +14,13 @@ namespace gpualign {
 // What a step takes on a core, in nanoseconds; it decides between ways to the same hits.
 struct SearchCosts {
     static double lookup(int bases) { return bases <= 8 ? 0.5 : bases == 9 ? 0.6 : bases == 10 ? 0.8 : bases == 11 ? 1.1 : 1.6; }
-    static double check(int rows, int limit) { return rows <= 32 ? 10 + 0.4 * (rows + 2 * limit) : 15 + 0.9 * (std::min(rows, 64) + 2 * limit); }
+    // a good part of it is the memory of the table
+    static double check(int rows, int limit) {
+        return 35 + (rows <= 32 ? 0.4 : 0.9) * (std::min(rows, 64) + 2 * limit);
+    }
     // A vector of patterns without seeds, and a longer pattern.
     static constexpr int kTogether = 2 * GPUALIGN_VECTOR_BYTES / 4;
-    static double vectors(double narrow, double wide) { return 5.0 * (std::ceil(narrow / kTogether) + std::ceil(2 * wide / kTogether)); }
+    static double vectors(double narrow, double wide) { return 4.0 * (std::ceil(narrow / kTogether) + std::ceil(2 * wide / kTogether)); }
     static double blocks(int rows, int limit) { return 4 + 2.5 * std::min(rows, 3 * limit + 64) / 64; }
     // Words of genomes are not random: so many times as many are found.
     static constexpr double kRepeats = 3;
