@@ -21,13 +21,13 @@
 
 namespace gpualign {
 
-constexpr uint32_t kPartHits = 8192;   // of a tile that one warp tests
+constexpr uint32_t kPartHits = 8192;  // of a tile that one warp tests
 
 // The units of work: tiles, as far as a tile's own warp goes, and after them slots for parts.
 struct Units {
     uint32_t tiles;
     const TilePart* parts;
-    const uint32_t* counts;   // matches of each
+    const uint32_t* counts;  // matches of each
     const uint64_t* offsets;  // of a tile: of its first match; of a part: how far a tile's parts lie apart
 
     // The number of a unit's first match: a tile's own come before those of its parts.

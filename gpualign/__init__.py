@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
+    from gpualign.search.api import iter_search as iter_search
+    from gpualign.search.api import search as search
     from gpualign.tables.table import Table as Table
     from gpualign.verify.api import verify as verify
 
@@ -50,6 +52,8 @@ _HOMES = {
     "find_mems": "gpualign.mems.api",
     "sort": "gpualign.markdup.api",
     "mark_duplicates": "gpualign.markdup.api",
+    "search": "gpualign.search.api",
+    "iter_search": "gpualign.search.api",
     "distances": "gpualign.distances.api",
     "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",

@@ -32,6 +32,9 @@ COMMANDS = {
     "pairwise": "pairwise {few}",
     "pairwise, identity": "pairwise --strand both --id 0.3 {few}",
     "pairwise, gaps": "pairwise --max-gaps 2 --mode semi-global {few} {query}",
+    "search": "search {few} {reads} -e 0.1 -p",
+    "search, long targets": "search {few} {genomes} -k 12 --hits all --paf",
+    "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }

@@ -174,7 +174,7 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     """The one-liners of the README."""
     lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert lines is not None
-    assert len(lines[1].splitlines()) == 5
+    assert len(lines[1].splitlines()) == 6
     done = run_lines(lines[1], tmp_path)
     assert len(done.stdout.splitlines()) == 6  # the header and five rows of lcs-filter
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -184,7 +184,21 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
         "similar.png",
         "similar.tsv",
         "exact.txt",
+        "sites.tsv",
     }
+
+
+def test_recipes_run_as_they_stand(tmp_path: Path) -> None:
+    """Those of docs/search.md: off-targets of guides, and reads by their barcodes."""
+    guides, barcodes = re.findall(
+        r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/search.md").read_text(), re.DOTALL
+    )
+    run_lines(guides + barcodes, tmp_path)
+    header, *sites = (line.split("\t") for line in (tmp_path / "sites.tsv").read_text().splitlines())
+    exact = [row[header.index("pattern")] for row in sites if row[header.index("distance")] == "0"]
+    assert {"g1", "g2", "g3"} == set(exact)
+    reads = {path.stem: path.read_text().count("\n") // 4 for path in (tmp_path / "by_barcode").iterdir()}
+    assert reads == {"bc1": 334, "bc2": 333, "unassigned": 333}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

@@ -24,6 +24,7 @@ SELF_TESTS: dict[str, str] = {
     "mems": "gpualign.mems.self_test:self_test",
     "pairwise": "gpualign.pairwise.device.self_test:self_test",
     "bounded gaps": "gpualign.pairwise.device.self_test:self_test_gapsmis",
+    "search": "gpualign.search.device:self_test",
     "verify": "gpualign.verify.device.kernel:self_test",
 }
 

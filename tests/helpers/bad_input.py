@@ -98,6 +98,8 @@ ROLES = [
     Role("pairwise --top", "reads", "pairwise --top 3 {folder}/one.fq {input}", "pairs"),
     Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
     Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
+    Role("search targets", "reads", "search {folder}/one.fq {input} -k 2", "targets"),
+    Role("search patterns", "reads", "search {input} {folder}/ref.fa -k 2", "patterns"),
 ]
 
 
@@ -166,7 +168,7 @@ def _bam_without_end(role: Role) -> bytes:
     return _bam(role)[:-28]
 
 
-_EMPTY = {"": NONE, "reference": INVALID, "query": INVALID, "pairwise matrix": INVALID} | {
+_EMPTY = {"": NONE, "reference": INVALID, "query": INVALID, "pairwise matrix": INVALID, "search patterns": INVALID} | {
     # the other side has 21 records
     "verify queries": INVALID,
     "verify targets": INVALID,
@@ -183,7 +185,7 @@ ROWS = [
     Row(
         "BAM",
         _bam,
-        {"": INVALID, "map reads": SAME, "mems queries": SAME, "verify queries": SAME},
+        {"": INVALID, "map reads": SAME, "mems queries": SAME, "verify queries": SAME, "search targets": SAME},
         "neither FASTA nor FASTQ",
     ),
     Row("BAM without its end", _bam_without_end, {"": INVALID}),
@@ -235,7 +237,12 @@ ROWS = [
     Row("'-' in the sequence", _with_symbols("-"), {"": INVALID}, "'-'"),
     Row("'*' in the sequence", _with_symbols("*"), {"": INVALID}, "'*'"),
     Row("digit in the sequence", _with_symbols("1"), {"": INVALID}, "'1'"),
-    Row("zero-length record", _last(lambda r: (r[0], "", "")), {"": ALL, "reference": INVALID}, "has no sequence"),
+    Row(
+        "zero-length record",
+        _last(lambda r: (r[0], "", "")),
+        {"": ALL, "reference": INVALID, "search patterns": INVALID},
+        "has no sequence",
+    ),
     Row("a name of 300 letters", _fastq(lambda data: data.replace(b"@", b"@" + b"n" * 295, 1)), {"": ALL}),
     Row("duplicate names", _records(renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
 ]
@@ -249,6 +256,7 @@ COMMANDS = {
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
     "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
+    "search": "search {folder}/reads.fq {folder}/reads.fq -k 2",
 }
 
 

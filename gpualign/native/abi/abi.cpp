@@ -17,8 +17,8 @@ namespace gpualign {
 static auto abi_structs() {
     std::map<std::string, std::tuple<size_t, std::vector<std::tuple<std::string, size_t, std::string, size_t>>>>
         structs;
-    for (const auto& command :
-        {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(), verify_abi()})
+    for (const auto& command : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), search_abi(),
+             text_abi(), verify_abi()})
         for (const AbiStruct& entry : command) {
             std::vector<std::tuple<std::string, size_t, std::string, size_t>> fields;
             size_t covered = 0;

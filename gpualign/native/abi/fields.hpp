@@ -47,6 +47,7 @@ std::vector<AbiStruct> map_abi();
 std::vector<AbiStruct> mems_abi();
 std::vector<AbiStruct> pairwise_abi();
 std::vector<AbiStruct> text_abi();
+std::vector<AbiStruct> search_abi();
 std::vector<AbiStruct> verify_abi();
 
 }  // namespace gpualign

@@ -1,4 +1,5 @@
 // Bindings that pack a reference, build its minimizer index, and sort its suffixes.
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -26,7 +27,8 @@ public:
         for (; i + kBasesPerWord <= n; i += kBasesPerWord) {
             uint32_t others;
             const uint64_t codes = BasePacker::word(p + i, others);
-            if (others) put_bases(p + i, kBasesPerWord);
+            if (others == ~uint32_t(0) && in_run(p + i)) ends_.back() += kBasesPerWord, bases_ += kBasesPerWord;
+            else if (others) put_bases(p + i, kBasesPerWord);
             else put_word(codes);
         }
         put_bases(p + i, n - i);
@@ -39,6 +41,12 @@ public:
     }
 
 private:
+    // Whether 32 symbols go on with the last run.
+    bool in_run(const uint8_t* ascii) const {
+        if (ends_.empty() || ends_.back() != bases_) return false;
+        return std::all_of(ascii, ascii + kBasesPerWord, [&](uint8_t symbol) { return symbol == run_bases_.back(); });
+    }
+
     void put_word(uint64_t codes) {
         const uint64_t shift = 2 * (bases_ % kBasesPerWord);
         uint64_t* word = &words_[bases_ / kBasesPerWord];

@@ -1,0 +1,331 @@
+"""`gpualign search` beside sassy-rs and edlib, and on a GPU.
+
+    python benchmarks/search.py cpu [--rounds 3] [--quick]      one thread each, chr20; pip install sassy-rs edlib
+    python benchmarks/search.py long [--rounds 3]               patterns of 1,000 and 10,000 bases, edlib's HW mode
+    python benchmarks/search.py barcodes [--reads 20000]        96 barcodes of 24 bases in reads like nanopore's
+    python benchmarks/search.py qcat                            real reads of Debian's qcat-examples
+    python benchmarks/search.py gpu [--bases 3100000000]        312 guides of 23 bases, k = 3, with and without a PAM
+    python benchmarks/search.py gpu-barcodes [--reads 200000]   the barcodes on a GPU
+
+Each round runs all of them, in another order; ratios are taken within a round before their median. Both sides get the
+same bytes in memory, and give their hits as Python has them. Hits are compared: sassy's search has the same rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bases import BASES
+from data import folder, genome, packaged, read_fasta, reverse_complement
+from harness import gpu_names, interleave, machine, ratio, save, slug
+from synthetic_genome import make
+
+import gpualign
+
+LENGTHS, LIMITS, COUNTS = (20, 32, 64, 150), (1, 3, 5), (1, 10, 100, 312)
+#: bases that the peer searches for many patterns, of which its time grows in proportion
+MANY_PART = 4_000_000
+#: of Oxford Nanopore's kits, as qcat has them
+RAPID_BARCODES = tuple(
+    b"AAGAAAGTTGTCGGTGTCTTTGTG TCGATTCCGTTTGTAGTCGTCTGT GAGTCTTGTGTCCCAGTTACCAGG TTCGGATTCTATCGTGTTTCCCTA "
+    b"CTTGTCCAGGGTTTGTGTAACCTT TTCTCGCAAAGGCAGAAAGTAGTC GTGTTACCGTGGGAATGAATCCTT TTCAGGGAACAAACCAAGTTACGT "
+    b"AACTAGGCACAGCGAGTCTTGGTT AAGCGTTGAAACCTTTGTCCTCTC GTTTCATCTATCGGAGGGAATGGA CAGGTAGAAAGAAGCAGAATCGGA".split()
+)
+
+
+def drawn(text: bytes, count: int, length: int, rng: np.random.Generator) -> list[bytes]:
+    """Parts of a text without N."""
+    found: list[bytes] = []
+    while len(found) < count:
+        at = int(rng.integers(0, len(text) - length))
+        if b"N" not in (part := text[at : at + length]):
+            found.append(part)
+    return found
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def ours(patterns: list[bytes], texts: list[bytes], k: int, **options: Any) -> tuple[float, set[tuple[int, ...]]]:
+    """Seconds, and pattern, target, strand, end in the pattern's direction, distance."""
+    took, rows = timed(lambda: gpualign.search(patterns, texts, k, device="cpu", threads=1, **options))
+    minus = rows["strand"] == "-"
+    anchor = np.where(minus, rows["start"], rows["end"])
+    columns = (rows["pattern"], rows["target"], minus, anchor, rows["distance"])
+    return took, set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def sassys(patterns: list[bytes], texts: list[bytes], k: int) -> tuple[float, set[tuple[int, ...]]]:
+    import sassy
+
+    if len(patterns) == 1:
+        searcher = sassy.Searcher("dna", rc=True)
+        took, found = timed(lambda: [(0, match) for match in searcher.search(patterns[0], texts[0], k)])
+    else:
+        searcher = sassy.Searcher("iupac", rc=True)
+        call = lambda: searcher.search_many(patterns, texts, k, threads=1, mode="batch_patterns")  # noqa: E731
+        took, matches = timed(call)
+        found = [(match.pattern_idx, match) for match in matches]
+    hits = set()
+    for number, match in found:
+        minus = str(match.strand) not in ("+", "Strand.Fwd", "Fwd")
+        target = 0 if len(patterns) == 1 else match.text_idx
+        hits.add((number, target, minus, match.text_start if minus else match.text_end, match.cost))
+    return took, hits
+
+
+def both(patterns: list[bytes], texts: list[bytes], k: int) -> dict[str, Callable[[], Any]]:
+    return {"gpualign": partial(ours, patterns, texts, k), "sassy": partial(sassys, patterns, texts, k)}
+
+
+def beside_sassy(rounds: int, quick: bool) -> list[dict[str, Any]]:
+    text = max(read_fasta(genome("chr20")).values(), key=len)
+    part = text[30_000_000 : 30_000_000 + MANY_PART]
+    rng, rows = np.random.default_rng(1), []
+    for count in COUNTS[:2] if quick else COUNTS:
+        for length in LENGTHS:
+            for k in LIMITS:
+                where = text if count == 1 else part
+                patterns = drawn(where, count, length, rng)
+                runs = interleave(both(patterns, [where], k), rounds)
+                of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "sassy"))
+                row = {"patterns": count, "length": length, "k": k, "Mbp": len(where) / 1e6, "ratio": ratio(of, to)}
+                row |= {"gpualign_s": statistics.median(of), "sassy_s": statistics.median(to)}
+                row |= {"hits": len(runs["gpualign"][0][1]), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
+                rows.append(row)
+                show(row)
+    return rows
+
+
+def beside_edlib(rounds: int) -> list[dict[str, Any]]:
+    import edlib
+
+    text = max(read_fasta(genome("chr20")).values(), key=len)
+    rng, rows = np.random.default_rng(2), []
+    for length, k in ((1000, 50), (10_000, 500)):
+        pattern = bytearray(drawn(text, 1, length, rng)[0])
+        for at in rng.integers(0, length, k // 2):
+            pattern[at] = int(BASES[rng.integers(0, 4)])
+        query, other = bytes(pattern), reverse_complement(bytes(pattern))
+
+        def peer(query: bytes = query, other: bytes = other, k: int = k) -> tuple[float, Any]:
+            return timed(
+                lambda: [edlib.align(strand, text, mode="HW", task="locations", k=k) for strand in (query, other)]
+            )
+
+        runs = interleave({"gpualign": partial(ours, [query], [text], k), "edlib": peer}, rounds)
+        of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "edlib"))
+        best = min(d for *_, d in runs["gpualign"][0][1])
+        theirs = min(found["editDistance"] for found in runs["edlib"][0][1] if found["editDistance"] >= 0)
+        row = {"length": length, "k": k, "ratio": ratio(of, to), "gpualign_s": statistics.median(of)}
+        rows.append(row | {"edlib_s": statistics.median(to), "same_distance": best == theirs})
+        show(rows[-1])
+    return rows
+
+
+def barcoded(count: int, seed: int = 5) -> tuple[list[bytes], list[bytes], list[int]]:
+    """96 barcodes of 24 bases, reads of about 5,000 bases with one after 20 to 60 of them, and which; 5 % errors."""
+    rng = np.random.default_rng(seed)
+    barcodes = [BASES[rng.integers(0, 4, 24)].tobytes() for _ in range(96)]
+    reads, truth = [], []
+    for _ in range(count):
+        number = int(rng.integers(-1, 96))
+        inner = BASES[rng.integers(0, 4, int(rng.gamma(4, 1250)) + 200)]
+        ahead = BASES[rng.integers(0, 4, int(rng.integers(20, 60)))]
+        whole = np.concatenate([ahead, np.frombuffer(barcodes[number] if number >= 0 else b"", np.uint8), inner])
+        kind = rng.random(len(whole))
+        whole[kind < 0.02] = BASES[rng.integers(0, 4, int((kind < 0.02).sum()))]
+        whole = np.repeat(whole, np.where(kind > 0.985, 0, np.where(kind > 0.97, 2, 1)))
+        reads.append(whole.tobytes())
+        truth.append(number)
+    return barcodes, reads, truth
+
+
+def barcodes_on_cpu(rounds: int, count: int) -> list[dict[str, Any]]:
+    barcodes, reads, truth = barcoded(count)
+    ends = [read[:150] for read in reads]
+    rows = []
+    for name, texts in (("first 150 bases", ends), ("whole reads, a twentieth of them", reads[: count // 20])):
+        runs = interleave(both(barcodes, texts, 6), rounds)
+        of, to = ([took for took, _ in runs[tool]] for tool in ("gpualign", "sassy"))
+        row = {
+            "of": name,
+            "Mbp": sum(map(len, texts)) / 1e6,
+            "ratio": ratio(of, to),
+            "gpualign_s": statistics.median(of),
+        }
+        row |= {"sassy_s": statistics.median(to), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
+        rows.append(row)
+        show(row)
+    took, table = timed(
+        lambda: gpualign.search(barcodes, reads, 6, within=150, best_per_target=True, device="cpu", threads=1)
+    )
+    found = dict(zip(table["target"].tolist(), table["pattern"].tolist(), strict=True))
+    right = sum(found.get(i, -1) == number for i, number in enumerate(truth))
+    rows.append(
+        {"of": "demultiplexed", "Mbp": sum(map(len, reads)) / 1e6, "gpualign_s": took, "right": right / len(reads)}
+    )
+    show(rows[-1])
+    return rows
+
+
+def brute_force(codes: list[bytes], read: bytes, k: int, margin: int) -> int:
+    """The barcode that edlib finds nearest in 150 bases at either end, or -1."""
+    import edlib
+
+    windows = [read] if len(read) <= 300 else [read[:150], read[-150:]]
+    distances = []
+    for code in codes:
+        strands = (code, reverse_complement(code))
+        found = [edlib.align(strand, window, mode="HW") for strand in strands for window in windows if window]
+        distances.append(min((one["editDistance"] for one in found), default=1 << 20))
+    best, second = sorted(distances)[:2]
+    return distances.index(best) if best <= k and second - best >= margin else -1
+
+
+def qcat_reads() -> list[dict[str, Any]]:
+    """Real reads with and without a barcode, called by the same rule with edlib for each read, barcode and strand."""
+    inside, rows = "qcat/examples/qcat/test/data/{}_1k.fastq.gz", []
+    named = {}
+    for name in ("barcode", "nobarcode"):
+        with gzip.open(packaged("qcat-examples", inside.format(name)), "rb") as file:
+            lines = file.read().splitlines()
+        named[name] = list(zip(lines[::4], lines[1::4], strict=False))
+    for k, margin in ((5, 2), (6, 2), (7, 2), (8, 3)):
+        row: dict[str, Any] = {"k": k, "margin": margin}
+        for name, reads in named.items():
+            texts = [bases for _, bases in reads]
+            options: dict[str, Any] = {"within": 150, "best_per_target": True, "margin": margin, "device": "cpu"}
+            table = gpualign.search(list(RAPID_BARCODES), texts, k, **options)
+            called = dict(zip(table["target"].tolist(), table["pattern"].tolist(), strict=True))
+            expected = [brute_force(list(RAPID_BARCODES), text, k, margin) for text in texts]
+            row[f"{name}, as edlib"] = sum(called.get(i, -1) == number for i, number in enumerate(expected)) / len(
+                texts
+            )
+            row[f"{name}, assigned"] = len(called)
+            row[f"{name}, that edlib leaves alone"] = sum(expected[i] < 0 for i in called)
+            truth = [re.search(rb"truebc=(\d+)", header) for header, _ in reads]
+            row[f"{name}, right"] = sum(
+                t is not None and called.get(i, -1) + 1 == int(t[1]) for i, t in enumerate(truth)
+            )
+        rows.append(row)
+        show(row)
+    return rows
+
+
+def command(*arguments: object) -> dict[str, Any]:
+    """The report of a run, and its wall seconds."""
+    with tempfile.TemporaryDirectory() as where:
+        report = Path(where) / "report.json"
+        line = [sys.executable, "-m", "gpualign", *map(str, arguments), "-o", Path(where) / "out.tsv", "--json", report]
+        took, _ = timed(lambda: subprocess.run(list(map(str, line)), check=True, stderr=subprocess.DEVNULL))
+        return json.loads(report.read_text()) | {"whole_s": took}
+
+
+def guides_on_gpu(rounds: int, bases: int, device: str) -> list[dict[str, Any]]:
+    reference = folder() / "ref" / f"synthetic{bases}.fa"
+    reference.parent.mkdir(parents=True, exist_ok=True)
+    if not reference.exists():
+        make(bases, reference, 16)
+    index = reference.with_suffix(".gpi")
+    if not index.exists():
+        subprocess.run([sys.executable, "-m", "gpualign", "index", str(reference), "-d", str(index)], check=True)
+    rng = np.random.default_rng(7)
+    guides = reference.parent / "guides.txt"
+    guides.write_bytes(b"\n".join(BASES[rng.integers(0, 4, 23)].tobytes() for _ in range(312)) + b"\n")
+    reference.read_bytes()  # into the page cache
+    cases: dict[str, Callable[[], dict[str, Any]]] = {}
+    for target in (reference, index):
+        for name, more in (("k = 3", ()), ("k = 3, --pam NGG", ("--pam", "NGG"))):
+            arguments = ("search", guides, target, "-k", 3, "--device", device, *more)
+            cases[f"{target.suffix} {name}"] = lambda arguments=arguments: command(*arguments)
+    command("search", guides, reference, "-k", 3, "--device", device)  # compiles the kernels
+    return [row_of_run(name, runs, bases) for name, runs in interleave(cases, rounds).items()]
+
+
+def row_of_run(name: str, runs: list[dict[str, Any]], bases: int) -> dict[str, Any]:
+    def median(what: Callable[[dict[str, Any]], float]) -> float:
+        return round(statistics.median(what(run) for run in runs), 3)
+
+    devices = [run.get("devices") or [{"kernel_s": float("nan"), "copy_s": float("nan")}] for run in runs]
+    row = {"run": name, "whole_s": median(lambda run: run["whole_s"]), "wall_s": median(lambda run: run["wall_s"])}
+    row |= {
+        f"{what}_s": round(statistics.median(sum(d[f"{what}_s"] for d in some) for some in devices), 3)
+        for what in ("kernel", "copy")
+    }
+    row |= {"hits": runs[0]["hits"], "Gbp": bases / 1e9, "device": runs[0]["device"]}
+    show(row)
+    return row
+
+
+def barcodes_on_gpu(rounds: int, count: int, device: str) -> list[dict[str, Any]]:
+    barcodes, reads, _ = barcoded(count)
+    where = folder() / "ref"
+    where.mkdir(parents=True, exist_ok=True)
+    fastq, codes = where / f"barcoded{count}.fq", where / "barcodes.fa"
+    codes.write_bytes(b"".join(b">b%d\n%s\n" % (i, code) for i, code in enumerate(barcodes)))
+    fastq.write_bytes(b"".join(b"@r%d\n%s\n+\n%s\n" % (i, read, b"I" * len(read)) for i, read in enumerate(reads)))
+    bases = sum(map(len, reads))
+    cases = {
+        "--within 150 --best-per-target": ("--within", 150, "--best-per-target"),
+        "whole reads, --best-per-target": ("--best-per-target",),
+    }
+    rows = []
+    for name, more in cases.items():
+        arguments = ("search", codes, fastq, "-k", 6, "--device", device, *more)
+        runs = [command(*arguments) for _ in range(rounds)]
+        row = row_of_run(name, runs, bases)
+        rows.append(row | {"gbp_per_s": round(bases / 1e9 / row["wall_s"], 3)})
+        print("  Gbp/s of reads:", rows[-1]["gbp_per_s"])
+    return rows
+
+
+def show(row: dict[str, Any]) -> None:
+    shown = {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in row.items()}
+    print("  ".join(f"{key} {value}" for key, value in shown.items()), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("cpu", "long", "barcodes", "qcat", "gpu", "gpu-barcodes"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="only 1 and 10 patterns")
+    parser.add_argument("--bases", type=int, default=3_100_000_000)
+    parser.add_argument("--reads", type=int, default=20_000)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--save", action="store_true", help="write the figures to benchmarks/results")
+    given = parser.parse_args()
+    cases = {
+        "cpu": lambda: beside_sassy(given.rounds, given.quick),
+        "long": lambda: beside_edlib(given.rounds),
+        "barcodes": lambda: barcodes_on_cpu(given.rounds, given.reads),
+        "qcat": qcat_reads,
+        "gpu": lambda: guides_on_gpu(given.rounds, given.bases, given.device),
+        "gpu-barcodes": lambda: barcodes_on_gpu(given.rounds, given.reads, given.device),
+    }
+    gpualign.search(["ACGT"], ["ACGT"], 0, device="cpu")  # loads what it needs
+    rows = cases[given.what]()
+    if given.save:
+        gpus = gpu_names()
+        facts = machine(packages=("sassy-rs", "edlib"), gpus=gpus)
+        save(f"search-{given.what}", facts, {"results": rows}, slug(gpus[0].split(",")[0]) if gpus else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+// From where patterns may lie to hits: exact distances, the rule of which ends are hits, and their alignments.
+//
+// On a strand, a text is read in the pattern's direction: hits on the minus strand are those in the reverse complement.
+// Of all ends of one pattern in a text, those are hits at which the distance rises after it has fallen: the last of
+// equal ones (so does Sassy). To be the same wherever a text is cut, at most kPlateau equal ones are looked at.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "search/blocks.hpp"
+#include "search/matrix.hpp"
+#include "search/scan.hpp"
+#include "search/text.hpp"
+
+namespace gpualign {
+
+inline constexpr int kPlateau = 256;
+
+// Which hits count: those that begin in [begin, end) of a sequence, which the text may have with more on either side.
+struct SearchShare {
+    int64_t begin, end;
+    bool left_open, right_open;  // the target goes on
+};
+
+struct SearchHits {
+    std::vector<int32_t> pattern, sequence, distance, pattern_start, pattern_end;
+    std::vector<uint8_t> minus;
+    std::vector<int64_t> start, end;
+    std::vector<uint32_t> operations;
+    std::vector<int64_t> operation_ends;
+};
+
+class HitFinder {
+public:
+    HitFinder(const SearchPatterns& patterns, const SearchText& text, const std::vector<SearchShare>& shares)
+        : patterns_(patterns), text_(text), shares_(shares), matrix_(patterns) {}
+
+    void run(std::vector<SearchPlace>& places, SearchHits& out) {
+        add_overhangs(places);
+        std::sort(places.begin(), places.end());
+        for (size_t i = 0, settled = 0; i < places.size();) {
+            const int strand = places[i].strand, k = patterns_.strand(strand).limit;
+            const int64_t first = places[i].begin;
+            int64_t last = first;
+            for (; i < places.size() && places[i].strand == strand && places[i].begin <= last + 2 * k + 1; i++)
+                last = places[i].begin;
+            settle(strand, first - k, last + k);
+            if (++settled % 256 == 0 && stop_()) throw Stopped();
+        }
+        finish(out);
+    }
+
+private:
+    struct End {
+        int64_t at;
+        int value;
+    };
+    struct Hit {
+        int32_t sequence, pattern, distance, pattern_start, pattern_end;
+        bool minus;
+        int64_t start, end;
+        size_t first_operation, last_operation;
+    };
+
+    // With overhangs a pattern may lie at both ends of every sequence.
+    void add_overhangs(std::vector<SearchPlace>& places) const {
+        if (patterns_.settings().overhang < 0) return;
+        for (size_t s = 0; s < text_.sequences; s++)
+            for (int strand = 0; strand < patterns_.strands(); strand++) {
+                if (!patterns_.wanted(strand) || text_.length(s) == 0) continue;
+                const SearchPattern& pattern = patterns_.strand(strand);
+                const int64_t first = text_.offsets[s], last = text_.offsets[s + 1];
+                for (int64_t at = first - pattern.rows(); at <= first + pattern.limit; at++)
+                    places.push_back({strand, at});
+                for (int64_t at = last - pattern.rows() - pattern.limit; at <= last; at++)
+                    places.push_back({strand, at});
+            }
+    }
+
+    // Begins [first, last] of a pattern, in all sequences that have them.
+    void settle(int strand, int64_t first, int64_t last) {
+        const int m = patterns_.strand(strand).rows();
+        // what a strand's reader meets last: the last symbol, or on the minus strand the first
+        const bool minus = strand & 1;
+        const int64_t from = minus ? first : first + m - 1, to = minus ? last : last + m - 1,
+                      total = text_.offsets[text_.sequences];
+        if (to < text_.offsets[0] || from >= total) return;
+        for (size_t s = text_.sequence_of(std::max(text_.offsets[0], from));
+            s < text_.sequences && text_.offsets[s] <= to; s++) {
+            const int64_t begin = std::max(from, text_.offsets[s]), end = std::min(to, text_.offsets[s + 1] - 1);
+            if (begin > end) continue;
+            if (minus) ends(strand, s, text_.offsets[s + 1] - end, text_.offsets[s + 1] - begin);
+            else ends(strand, s, begin + 1 - text_.offsets[s], end + 1 - text_.offsets[s]);
+        }
+    }
+
+    // Hits that end after `first` to `last` symbols of a sequence as the strand reads it; there are none next to them.
+    void ends(int strand, size_t sequence, int64_t first, int64_t last) {
+        const bool minus = strand & 1;
+        const SearchPattern& pattern = patterns_.strand(minus ? strand - 1 : strand);
+        const SearchShare& share = shares_[sequence];
+        const int64_t length = text_.length(sequence), reach = pattern.rows() + pattern.limit;
+        const bool begin_open = minus ? share.right_open : share.left_open,
+                   end_open = minus ? share.left_open : share.right_open;
+        if (begin_open) first = std::max(first, reach);  // before, the values are not known
+        if (first > last) return;
+        const int64_t origin = std::max<int64_t>(0, first - reach);
+        text_.read(sequence, minus, origin, last, window_);
+        ends_.clear();
+        const auto each = [&](int64_t column, int value) {
+            const int64_t at = origin + column + 1;
+            if (at >= first && value <= pattern.limit) ends_.push_back({at, value});
+            return true;
+        };
+        const bool at_begin = origin == 0 && !begin_open, at_end = last == length && !end_open;
+        if (at_begin && first == 1 && patterns_.settings().overhang >= 0 &&
+            matrix_.hung(pattern.rows()) <= pattern.limit)
+            ends_.push_back({0, matrix_.hung(pattern.rows())});  // no hit, but the next ones follow it
+        if (patterns_.constrained(pattern)) {
+            matrix_.profile(pattern, window_.data(), last - origin, at_begin, at_end, each);
+        } else {
+            if (loaded_ != strand) blocks_.load(patterns_, pattern, 0, pattern.rows()), loaded_ = strand;
+            if (blocks_.one_word()) blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
+            else blocks_.run(window_.data(), last - origin, pattern.limit, each);
+        }
+        for (size_t i = 0; i < ends_.size(); i++)
+            if (ends_[i].at > 0 && (patterns_.settings().all_ends || is_minimum(i)))
+                align(strand, pattern, sequence, origin, ends_[i], at_begin, at_end && ends_[i].at == length);
+    }
+
+    bool is_minimum(size_t i) const {
+        const auto adjacent = [&](size_t j) { return ends_[j].at + 1 == ends_[j + 1].at; };
+        if (i + 1 < ends_.size() && adjacent(i) && ends_[i + 1].value <= ends_[i].value) return false;
+        for (size_t j = i; j > 0 && i - j < size_t(kPlateau); j--) {
+            if (!adjacent(j - 1)) return true;
+            if (ends_[j - 1].value != ends_[i].value) return ends_[j - 1].value > ends_[i].value;
+        }
+        return true;
+    }
+
+    void align(int strand, const SearchPattern& pattern, size_t sequence, int64_t origin, const End& end, bool at_begin,
+        bool at_end) {
+        const bool minus = strand & 1;
+        const int64_t first = std::max(origin, end.at - pattern.rows() - end.value);
+        const uint8_t* window = window_.data() + (first - origin);
+        const size_t operation = operations_.size();
+        const SearchAlignment found = !patterns_.constrained(pattern) && blocks_.one_word()
+                                          ? follow(pattern, end.at - origin, end.value, first - origin)
+                                          : matrix_.trace(pattern, window, end.at - first, at_begin && first == 0,
+                                                at_end, end.value, operations_);
+        const int64_t start = first + found.start, length = text_.length(sequence);
+        Hit hit{int32_t(sequence), strand >> 1, end.value, found.pattern_start, found.pattern_end, minus,
+            minus ? length - end.at : start, minus ? length - start : end.at, operation, operations_.size()};
+        const SearchShare& share = shares_[sequence];
+        if (hit.start < share.begin || hit.start >= share.end ||
+            ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
+            return operations_.resize(operation);
+        hits_.push_back(hit);
+    }
+
+    // From the columns of the window; `first` of its symbols are left out of the alignment's start.
+    SearchAlignment follow(const SearchPattern& pattern, int64_t length, int value, int64_t first) {
+        const size_t begin = operations_.size();
+        const int64_t before = blocks_.walk(window_.data(), length, columns_, value,
+            [&](char operation) { SearchMatrix::put(operations_, begin, operation); });
+        std::reverse(operations_.begin() + ptrdiff_t(begin), operations_.end());
+        return {before - first, 0, pattern.rows()};
+    }
+
+    // Ambiguous symbols, where there is a limit of them.
+    int ambiguous(const uint8_t* symbols, int64_t count) const {
+        if (!patterns_.dna() || patterns_.settings().max_ambiguous == 0) return 0;
+        int n = 0;
+        for (int64_t i = 0; i < count; i++) n += (symbols[i] & (symbols[i] - 1)) != 0;
+        return n;
+    }
+
+    void finish(SearchHits& out) {
+        const auto key = [](const Hit& h) {
+            return std::make_tuple(h.sequence, h.start, h.end, h.pattern, h.minus, h.distance);
+        };
+        std::sort(hits_.begin(), hits_.end(), [&](const Hit& a, const Hit& b) { return key(a) < key(b); });
+        out.operation_ends.push_back(0);
+        for (const Hit& hit : hits_) {
+            out.pattern.push_back(hit.pattern);
+            out.sequence.push_back(hit.sequence);
+            out.distance.push_back(hit.distance);
+            out.pattern_start.push_back(hit.pattern_start);
+            out.pattern_end.push_back(hit.pattern_end);
+            out.minus.push_back(hit.minus);
+            out.start.push_back(hit.start);
+            out.end.push_back(hit.end);
+            out.operations.insert(out.operations.end(), operations_.begin() + ptrdiff_t(hit.first_operation),
+                operations_.begin() + ptrdiff_t(hit.last_operation));
+            out.operation_ends.push_back(int64_t(out.operations.size()));
+        }
+    }
+
+    const SearchPatterns& patterns_;
+    const SearchText& text_;
+    const std::vector<SearchShare>& shares_;
+    SearchMatrix matrix_;
+    SearchBlocks blocks_;
+    StopAsked stop_;
+    int loaded_ = -1;
+    std::vector<uint8_t> window_;
+    std::vector<SearchBlocks::Trace> columns_;
+    std::vector<End> ends_;
+    std::vector<Hit> hits_;
+    std::vector<uint32_t> operations_;
+};
+
+}  // namespace gpualign

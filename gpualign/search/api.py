@@ -1,0 +1,217 @@
+"""``gpualign.search``: where patterns fit in targets with few errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import numpy as np
+
+from gpualign.engine.select import open_backend
+from gpualign.engine.work import Work
+from gpualign.errors import proteins_want
+from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, run_options, symbols_in
+from gpualign.report import OnProgress, Progress
+from gpualign.search.cpu import Patterns
+from gpualign.search.params import Alphabet, Ends, Hits, SearchFiles, SearchParams, Strand
+from gpualign.search.patterns import Named, given_patterns, make_patterns, read_patterns
+from gpualign.search.run import search as run_batches
+from gpualign.search.run import whole_or_part
+from gpualign.search.select import Found
+from gpualign.search.targets import Item, parts_in_memory, read_items
+from gpualign.search.tuning import KERNELS
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Table
+
+#: symbols of targets that are searched at once
+_BATCH = 1 << 23
+
+
+def search(
+    patterns: Sequences,
+    targets: Sequences,
+    max_errors: int | None = None,
+    *,
+    error_rate: float | None = None,
+    mismatches_only: bool = False,
+    max_bulges: int | None = None,
+    strand: Strand | None = None,
+    hits: Hits = SearchParams.hits,
+    alphabet: Alphabet = SearchParams.alphabet,
+    max_ambiguous: int = 0,
+    pam: str | None = None,
+    fixed: str | None = None,
+    ends: Ends = SearchParams.ends,
+    overhang_cost: float = SearchParams.overhang_cost,
+    best_per_target: bool = False,
+    margin: int = SearchParams.margin,
+    within: int | None = None,
+    path: bool = False,
+    device: str = "auto",
+    threads: int = 0,
+    progress: OnProgress | None = None,
+) -> Table[Row]:
+    """Every place where a pattern fits in a target with at most so many errors (docs/search.md).
+
+    >>> rows = search(["GATTACA"], ["CCGATTTACACC", "TGTAATC"], 1, path=True)
+    >>> rows[["target", "start", "end", "strand", "distance", "cigar", "matched"]].tolist()
+    [(0, 2, 10, '+', 1, '2=1D5=', 'GATTTACA'), (1, 0, 7, '-', 0, '7=', 'GATTACA')]
+
+    Guides with up to one bulge among three errors, followed by their PAM:
+
+    >>> search(["ACGTACGTAC"], ["TTACGTCCGTACTGGTT"], 3, max_bulges=1, pam="NGG")["distance"].tolist()
+    [1]
+
+    Args:
+        patterns: a file, a batch, or strings; IUPAC codes match what they stand for.
+        targets: a file (also an index), a batch, or strings.
+        max_errors: most insertions, deletions and substitutions; None: ``error_rate`` decides.
+        error_rate: most errors as a share of the pattern's length, rounded down.
+        mismatches_only: no insertions and deletions.
+        max_bulges: most insertions and deletions among the errors.
+        strand: "plus", "minus" or "both"; None: both of dna, else plus.
+        hits: "local" minima of the distance, "all" ends, or of each pattern in each target the "best" or the "first".
+        alphabet: "dna", "protein" or "bytes".
+        max_ambiguous: ambiguous bases of a target that a hit may have.
+        pam: a motif after each pattern (or "5:" before it) that must match exactly.
+        fixed: parts that must match exactly: "3:NGG", "5:TTTV", or 1-based positions "1-4,20".
+        ends: "free": patterns may hang over the ends of targets at ``overhang_cost`` a base.
+        best_per_target, margin: one hit a target, and the errors by which the next best pattern must be worse.
+        within: search only so many bases at either end of each target.
+        path: also give the alignment and the matched text, in the pattern's direction.
+        device, threads, progress: as for :func:`gpualign.verify`; symbols of targets are counted.
+
+    Returns:
+        A :class:`gpualign.Table` in the order of targets and starts: ``pattern`` and ``target`` (their numbers),
+        ``strand``, ``start`` and ``end`` (half-open on the forward strand), ``distance``; with ``ends="free"``
+        ``pattern_start`` and ``pattern_end``; with ``path`` ``cigar`` and ``matched``.
+
+    Raises:
+        UsageError: a parameter out of range.
+        InputError: an empty pattern, a symbol that is not of the alphabet, a file that cannot be read.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    params = SearchParams(
+        max_errors=max_errors,
+        error_rate=error_rate,
+        mismatches_only=mismatches_only,
+        max_bulges=max_bulges,
+        strand=strand,
+        hits=hits,
+        alphabet=alphabet,
+        max_ambiguous=max_ambiguous,
+        pam=pam,
+        fixed=fixed,
+        ends=ends,
+        overhang_cost=overhang_cost,
+        best_per_target=best_per_target,
+        margin=margin,
+        within=within,
+        path=path,
+    )
+    parts = list(_tables(params, patterns, targets, device, threads, progress))
+    return Table.concat(parts)
+
+
+def iter_search(
+    patterns: Sequences,
+    targets: Sequences,
+    max_errors: int | None = None,
+    *,
+    device: str = "auto",
+    threads: int = 0,
+    progress: OnProgress | None = None,
+    **options: object,
+) -> Iterator[Table[Row]]:
+    """As :func:`search`, a table for each batch of targets: memory does not grow with them.
+
+    >>> sum(len(table) for table in iter_search(["ACGT"], iter(["TACGTT", "CCC"]), 0, strand="plus"))
+    1
+    """
+    params = SearchParams(max_errors=max_errors, **options)  # type: ignore[arg-type]
+    return _tables(params, patterns, targets, device, threads, progress)
+
+
+def _tables(
+    params: SearchParams,
+    patterns: Sequences,
+    targets: Sequences,
+    device: str,
+    threads: int,
+    progress: OnProgress | None,
+) -> Iterator[Table[Row]]:
+    options = run_options(device, threads)
+    size = symbols_in(targets)
+    path = os.fspath(patterns) if is_path(patterns) else None
+    with proteins_want('alphabet="protein"'):
+        made = make_patterns(_named(patterns, params), params, size, path)
+        first = 0
+        yield _table(params, made, None, 0)
+        with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
+            done = Progress(options, "symbols", call=progress)
+            items = _items(params, made, targets, options.threads)
+            for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
+                if len(found.hits):
+                    yield _table(params, made, found, first)
+                first += len(found) if found.part is None else int(found.part.last)
+                done.update(found.symbols)
+
+
+def _named(patterns: Sequences, params: SearchParams) -> list[Named]:
+    if is_path(patterns):
+        return read_patterns(os.fspath(patterns), params.alphabet)
+    if isinstance(patterns, SequenceBatch):
+        return [(patterns.name(i), patterns.sequence(i), None) for i in range(len(patterns))]
+    texts = list(cast("Iterable[str | bytes]", patterns))
+    if not all(is_text(text) for text in texts):
+        list(parts_of(texts, _BATCH, "any"))  # which says what is wrong
+    return given_patterns(texts)
+
+
+def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads: int) -> Iterable[Item]:
+    if is_path(targets):
+        files = SearchFiles(None, (os.fspath(targets),), given=("-",))
+        return read_items(params, files, _BATCH, patterns.context, threads)
+    batches = parts_of(targets, _BATCH, "any")  # nucleotides are checked as they are packed
+    if params.within is not None or params.best_per_target:
+        return batches
+    return parts_in_memory(batches, max(_BATCH, 4 * patterns.context), patterns.context)
+
+
+def _table(params: SearchParams, patterns: Patterns, found: Found | None, first: int) -> Table[Row]:
+    if found is None:
+        numbers, places = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        columns: dict[str, Column] = {
+            "pattern": numbers,
+            "target": places,
+            "strand": SignColumn.of_strands(np.zeros(0, bool)),
+        }
+        columns |= {"start": places, "end": places, "distance": numbers}
+        if params.ends == "free":
+            columns |= {"pattern_start": numbers, "pattern_end": numbers}
+        return Table(columns | ({"cigar": TextColumn.of([]), "matched": TextColumn.of([])} if params.path else {}))
+    hits = found.hits
+    columns = {
+        "pattern": hits.pattern,
+        "target": hits.target.astype(np.int64) + first,
+        "strand": SignColumn.of_strands(hits.minus.astype(bool)),
+        "start": hits.start,
+        "end": hits.end,
+        "distance": hits.distance,
+    }
+    if params.ends == "free":
+        columns |= {"pattern_start": hits.pattern_start, "pattern_end": hits.pattern_end}
+    if params.path:
+        columns |= {"cigar": _cigars(hits.operations, hits.operation_offsets)}
+        columns |= {"matched": TextColumn(found.matched, found.matched_offsets)}
+    return Table(columns)
+
+
+def _cigars(operations: np.ndarray, offsets: np.ndarray) -> TextColumn:
+    from gpualign.io.table import cigars, format_rows
+
+    lines = format_rows([cigars(operations, offsets)], len(offsets) - 1)
+    return TextColumn.of(lines.decode().split("\n")[:-1])

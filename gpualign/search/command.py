@@ -1,0 +1,120 @@
+"""``gpualign search``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.errors import UsageError
+from gpualign.io.paths import listed_files
+from gpualign.options import option_of, run_options, table_option, take_run_options
+from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, SearchParams
+
+
+@click.command("search", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("files", nargs=-1, required=True, metavar="[PATTERNS] TARGETS...")
+@click.option("-P", "--pattern", metavar="SEQ[,SEQ]", help="Patterns themselves, instead of the file PATTERNS.")
+@click.option("-k", "--max-errors", type=int, metavar="INT", help="Maximum number of errors of a hit.")
+@click.option(
+    "-e",
+    "--error-rate",
+    type=float,
+    metavar="RATE",
+    help="Maximum errors as a share of the pattern's length, rounded down; -k overrides it.",
+)
+@click.option("--mismatches-only", is_flag=True, help="No insertions and deletions (Hamming distance).")
+@click.option("--max-bulges", type=int, metavar="INT", help="Maximum insertions and deletions among the errors.")
+@click.option("--strand", type=click.Choice(STRANDS), help="Strands of the targets.  [default: both; of dna only]")
+@option_of(
+    SearchParams,
+    "--hits",
+    type=click.Choice(HITS),
+    help="local: ends where the distance is lowest; all: every end within the limit; best, first: one hit of each "
+    "pattern in each target.",
+)
+@option_of(
+    SearchParams,
+    "--alphabet",
+    type=click.Choice(ALPHABETS),
+    help="dna: IUPAC codes, U is T, any case; protein: B J X Z stand for several residues in patterns; bytes: any.",
+)
+@option_of(
+    SearchParams,
+    "--max-n",
+    "max_ambiguous",
+    help="Ambiguous bases of a target that a hit may have; they match what they may be. With 0 they match only what "
+    "matches all that they may be, as N in a pattern.",
+)
+@click.option(
+    "--pam",
+    metavar="SEQ",
+    help="Each pattern is followed by this motif, which must match exactly: NGG; or 5:TTTV: preceded.",
+)
+@click.option(
+    "--fixed",
+    metavar="PARTS",
+    help="Parts of the patterns that must match exactly: 3:NGG (their end), 5:TTTV, or positions as 1-4,20.",
+)
+@option_of(SearchParams, "--ends", type=click.Choice(ENDS), help="free: patterns may hang over the ends of targets.")
+@option_of(
+    SearchParams, "--overhang-cost", help="Errors that a base beyond an end counts, 0 to 1; the sum is rounded down."
+)
+@click.option("--best-per-target", is_flag=True, help="One hit a target: of the pattern with the fewest errors.")
+@option_of(SearchParams, "--margin", help="Errors by which the next best pattern must be worse with --best-per-target.")
+@click.option("--within", type=int, metavar="INT", help="Search only so many bases at either end of each target.")
+@click.option(
+    "-p",
+    "--path",
+    is_flag=True,
+    help="Write the alignment (= X I D, I consumes the pattern) and the matched text, too.",
+)
+@click.option("--bed", "form", flag_value="bed", help="Write BED: its score is the distance.")
+@click.option("--paf", "form", flag_value="paf", help="Write PAF.")
+@click.option(
+    "--split",
+    metavar="DIR",
+    help="With --best-per-target: write the targets, too, to a file for each pattern, NAME.fastq or NAME.fasta, and to "
+    "unassigned.",
+)
+@click.option("--plot", metavar="FILE", help="Picture of the hits of each pattern by distance (.png or .svg).")
+@click.option("--reference", metavar="FILE", help="FASTA for targets in CRAM.")
+@click.option("--no-header", is_flag=True, help="No header line.")
+@table_option
+@run_options
+def command(**values: Any) -> None:
+    """Find every place in TARGETS where a pattern fits with at most k errors, exactly and completely.
+
+    PATTERNS are FASTA, FASTQ, or lines: a pattern each, or a name, a tab and a pattern. TARGETS are FASTA, FASTQ, SAM,
+    BAM, CRAM, or an index (.gpi). Columns: pattern, target, strand, tstart, tend, plen, distance; 1-based and
+    inclusive, in the order of targets and starts.
+
+    \b
+    Examples:
+      gpualign search guides.txt genome.fa -k 3 --pam NGG -p -o sites.tsv
+      gpualign search -P GATTACA,ACGTNNACGT reads.fq.gz -k 1
+      gpualign search barcodes.fa reads.fq.gz -e 0.25 --within 150 --best-per-target --split by_barcode
+    """
+    options = take_run_options(values)
+    from gpualign.plots.drawing import check_plot
+    from gpualign.search.run import run_search
+
+    names, given = values.pop("files"), values.pop("pattern")
+    if given is None and len(names) < 2:
+        raise UsageError("name a file of patterns (or give them with -P) and at least one of targets")
+    patterns, targets = (None, names) if given is not None else (names[0], names[1:])
+    files = SearchFiles(
+        patterns=patterns,
+        targets=tuple(file for text in targets for file in listed_files(text)),
+        given=() if given is None else tuple(given.split(",")),
+        header=not values.pop("no_header"),
+        form=values.pop("form") or "table",
+        split=values.pop("split"),
+        plot=values.pop("plot"),
+        reference=values.pop("reference"),
+    )
+    if files.form != "table" and options.output_format != "tsv":
+        raise UsageError(f"--{files.form} is text: it does not go with {options.output_format}")
+    if files.plot is not None:
+        check_plot(files.plot)
+    run_search(SearchParams(**values), files, options)

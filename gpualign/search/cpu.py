@@ -1,0 +1,163 @@
+"""Patterns, a batch of targets, and the hits that the CPU finds in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.sequences.reference import Reference
+from gpualign.streaming.timeline import STEPS
+
+#: --alphabet, as the native code numbers it (gpualign/native/search/patterns.hpp)
+_ALPHABETS = {"dna": 0, "protein": 1, "bytes": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """What is searched for, with the rules of hits.
+
+    Attributes:
+        names: of each pattern.
+        symbols: uint8, all patterns, joined, with their PAM.
+        offsets: int64 (n + 1,).
+        limits: int32 (n,), most errors of each that are looked for.
+        kept: int32 (n,), most errors of each that count; fewer where others must be known to be worse.
+        fixed: uint8, 1 where a symbol must match.
+        alphabet, strands, all_ends, max_bulges, max_ambiguous: as :class:`SearchParams` has them.
+        overhang: cost of a symbol beyond a target's end; negative: none is.
+        text: symbols to be searched, about; it decides between ways to the same hits.
+    """
+
+    sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
+    names: list[str]
+    symbols: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    limits: NDArray[np.int32]
+    kept: NDArray[np.int32]
+    fixed: NDArray[np.uint8]
+    alphabet: str = "dna"
+    strands: int = 3
+    all_ends: bool = False
+    max_bulges: int = -1
+    max_ambiguous: int = 0
+    overhang: float = -1.0
+    text: float = 1e9
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (n,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def native(self) -> _native.SearchIndex:
+        """The tables that the search takes."""
+        return _native.SearchIndex(
+            symbols=self.symbols,
+            offsets=self.offsets,
+            limits=self.limits,
+            fixed=self.fixed,
+            alphabet=_ALPHABETS[self.alphabet],
+            strands=self.strands,
+            all_ends=self.all_ends,
+            max_bulges=self.max_bulges,
+            max_ambiguous=self.max_ambiguous,
+            overhang=self.overhang,
+            text=self.text,
+        )
+
+    @property
+    def context(self) -> int:
+        """Symbols on either side of a part of a target that decide what begins in it."""
+        return 2 * int(self.native.reach) + int(_native.SEARCH_PLATEAU) + 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the native tables, which each process makes for itself
+        return Patterns, tuple(getattr(self, entry.name) for entry in fields(self))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetText:
+    """Targets, or parts of them, one after the other.
+
+    Attributes:
+        text: packed bases; of other alphabets the symbols.
+        offsets: int64 (n + 1,) of each in the text.
+        begin, end: int64 (n,), the hits that count begin there, in the target's part.
+        open: uint8 (n,), 1: the target goes on before the part, 2: after it.
+    """
+
+    text: Reference | NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    open: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def shares(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """For the native functions."""
+        return self.offsets, self.begin, self.end, self.open
+
+
+@dataclass(frozen=True, eq=False)
+class SearchHits:
+    """Hits in the order of targets, starts, ends, patterns and strands.
+
+    Attributes:
+        pattern, target: int32 (n,), numbers.
+        minus: uint8 (n,), 1 on the minus strand.
+        start, end: int64 (n,), half-open in the part of the target.
+        pattern_start, pattern_end: int32 (n,), what of the pattern does not hang over an end.
+        distance: int32 (n,), errors.
+        operations: uint32, CIGARs in BAM's form in the pattern's direction, joined.
+        operation_offsets: int64 (n + 1,).
+    """
+
+    pattern: NDArray[np.int32]
+    minus: NDArray[np.uint8]
+    target: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    pattern_start: NDArray[np.int32]
+    pattern_end: NDArray[np.int32]
+    distance: NDArray[np.int32]
+    operations: NDArray[np.uint32]
+    operation_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.pattern)
+
+    def take(self, chosen: NDArray[np.int64]) -> SearchHits:
+        """The hits with these numbers."""
+        begin, end = self.operation_offsets[chosen], self.operation_offsets[chosen + 1]
+        lengths = end - begin
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        at = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
+        columns = {
+            entry.name: getattr(self, entry.name)[chosen]
+            for entry in fields(self)
+            if not entry.name.startswith("operation")
+        }
+        return replace(self, **columns, operations=self.operations[at], operation_offsets=offsets)
+
+
+@STEPS.at("compute")
+def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint64] | None = None) -> SearchHits:
+    """Hits in a text.
+
+    Args:
+        events: where a device has found that patterns may lie; None: the CPU looks for itself.
+    """
+    if isinstance(text.text, Reference):
+        return SearchHits(*_native.search_bases(patterns.native, text.text.native, *text.shares, events))
+    return SearchHits(*_native.search_bytes(patterns.native, text.text, *text.shares))

@@ -1,0 +1,161 @@
+"""What `search` writes: tables, BED, PAF, files of targets for each pattern, and counts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import GpualignError, UsageError
+from gpualign.io.output_file import OutputFile, open_output
+from gpualign.io.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
+from gpualign.io.table_output import Kind
+from gpualign.search.cpu import Patterns, SearchHits
+from gpualign.search.params import SearchParams
+from gpualign.search.select import Found
+from gpualign.sequences.offsets import offsets_of
+
+_UNASSIGNED = "unassigned"
+_MATCH = 7  # '=' of a CIGAR
+
+
+def columns_of(params: SearchParams) -> dict[str, Kind]:
+    """Names of the table's columns and what they hold."""
+    columns: dict[str, Kind] = {"pattern": "text", "target": "text", "strand": "text", "tstart": "integer"}
+    columns |= {"tend": "integer", "plen": "integer"}
+    if params.ends == "free":
+        columns |= {"pstart": "integer", "pend": "integer"}
+    columns |= {"distance": "integer"}
+    return columns | ({"cigar": "text", "matched": "text"} if params.path else {})
+
+
+class Writer:
+    """Lines of hits in one of three forms."""
+
+    def __init__(self, params: SearchParams, patterns: Patterns, form: str) -> None:
+        self._params, self._patterns, self._form = params, patterns, form
+        self._names = Names(patterns.names)
+
+    def lines(self, found: Found) -> bytes:
+        hits = found.hits
+        if not len(hits):
+            return b""
+        target = texts(found.names, found.name_offsets, hits.target)
+        make = {"table": self._table, "bed": self._bed, "paf": self._paf}[self._form]
+        return format_rows(make(found, hits, target), len(hits))
+
+    def _table(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+        columns = [self._names.column(hits.pattern), target, signs(hits.minus.astype(bool))]
+        columns += [integers(hits.start + 1), integers(hits.end), integers(self._patterns.lengths[hits.pattern])]
+        if self._params.ends == "free":
+            columns += [integers(hits.pattern_start + 1), integers(hits.pattern_end)]
+        columns.append(integers(hits.distance))
+        if self._params.path:
+            columns.append(cigars(hits.operations, hits.operation_offsets))
+            columns.append(texts(found.matched, found.matched_offsets, np.arange(len(hits))))
+        return columns
+
+    def _bed(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+        names = self._names.column(hits.pattern)
+        where = [target, integers(hits.start), integers(hits.end)]
+        return [*where, names, integers(hits.distance), signs(hits.minus.astype(bool))]
+
+    def _paf(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+        sizes = (hits.operations >> 4).astype(np.int64)
+        matches = _sums(np.where(hits.operations & 15 == _MATCH, sizes, 0), hits.operation_offsets)
+        query = [self._names.column(hits.pattern), integers(self._patterns.lengths[hits.pattern])]
+        query += [integers(hits.pattern_start), integers(hits.pattern_end), signs(hits.minus.astype(bool))]
+        where = [target, integers(found.lengths[hits.target]), integers(hits.start), integers(hits.end)]
+        numbers = [integers(matches), integers(_sums(sizes, hits.operation_offsets)), constant("255", len(hits))]
+        operations = _forward(hits)
+        return [
+            *query,
+            *where,
+            *numbers,
+            integers(hits.distance, "NM:i:"),
+            cigars(operations, hits.operation_offsets, "cg:Z:"),
+        ]
+
+
+def _sums(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    total = offsets_of(values)
+    sums: NDArray[np.int64] = total[offsets[1:]] - total[offsets[:-1]]
+    return sums
+
+
+def _forward(hits: SearchHits) -> NDArray[np.uint32]:
+    """CIGARs in the target's direction."""
+    lengths = np.diff(hits.operation_offsets)
+    at = np.arange(len(hits.operations))
+    backward = np.repeat(hits.operation_offsets[:-1] + hits.operation_offsets[1:] - 1, lengths) - at
+    return hits.operations[np.where(np.repeat(hits.minus.astype(bool), lengths), backward, at)]
+
+
+class Splitter:
+    """A file for each pattern with the targets that have it, and one of those that have none."""
+
+    def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
+        self._files: dict[int, OutputFile] = {}
+        names = [*patterns.names, _UNASSIGNED]
+        bad = [name for name in names if not name or "/" in name or name in (".", "..") or "\0" in name]
+        if bad or len(set(names)) < len(names):
+            what = f"'{bad[0]}' cannot be a file's name" if bad else "two patterns have one name"
+            raise UsageError(f"--split names files as patterns: {what}")
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise GpualignError(f"{folder}: {error.strerror}") from error
+        for number, name in enumerate(names):
+            self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
+        self._unassigned = len(patterns)
+
+    def write(self, found: Found) -> None:
+        """The targets of a batch, each to the pattern of its hit."""
+        records = found.records
+        assert records is not None
+        pattern = np.full(len(records), self._unassigned)
+        pattern[found.hits.target] = found.hits.pattern
+        parts: dict[int, list[bytes]] = {}
+        for number, record in zip(pattern.tolist(), _records(records, found), strict=True):
+            parts.setdefault(number, []).append(record)
+        for number, lines in parts.items():
+            self._files[number].write(b"".join(lines))
+
+
+def _records(records: object, found: Found) -> Iterator[bytes]:
+    batch = found.records
+    assert batch is not None
+    for i in range(len(batch)):
+        name = batch.names[batch.name_offsets[i] : batch.name_offsets[i + 1]].tobytes()
+        if batch.comments is not None and batch.comment_offsets is not None:
+            comment = batch.comments[batch.comment_offsets[i] : batch.comment_offsets[i + 1]].tobytes()
+            name += b" " + comment if comment else b""
+        quality = batch.quality(i)
+        if quality is None:
+            yield b">%s\n%s\n" % (name, batch.sequence(i))
+        else:
+            yield b"@%s\n%s\n+\n%s\n" % (name, batch.sequence(i), quality)
+
+
+class Counts:
+    """Hits of each pattern by distance."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.names = patterns.names
+        self.hits = np.zeros((len(patterns), int(patterns.limits.max()) + 1), np.int64)
+        self.targets = self.targets_with_hits = self.symbols = 0
+
+    def add(self, found: Found) -> None:
+        np.add.at(self.hits, (found.hits.pattern, found.hits.distance), 1)
+        self.symbols += found.symbols
+        self.targets_with_hits += len(np.unique(found.hits.target))
+        self.targets += len(found) if found.part is None else int(found.part.last)
+
+    @property
+    def by_pattern(self) -> dict[str, list[int]]:
+        """For the report; of patterns with hits, in order."""
+        rows = zip(self.names, self.hits.tolist(), strict=True)
+        return {name: row for name, row in rows if any(row)}

@@ -1,0 +1,40 @@
+"""``search --plot``: hits of each pattern by distance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpualign.plots.drawing import new_figure, save_figure, shown_name
+from gpualign.search.output import Counts
+
+#: bars; those of the patterns with most hits
+_MAX_PATTERNS = 60
+
+
+def draw(counts: Counts, path: str) -> None:
+    """A bar a pattern, stacked by distance, in the order of the patterns.
+
+    Raises:
+        GpualignError: the file cannot be written.
+    """
+    most = np.argsort(-counts.hits.sum(axis=1), kind="stable")[:_MAX_PATTERNS]
+    chosen = np.sort(most)
+    figure = new_figure(6.5, 1.2 + 0.16 * len(chosen))
+    axes = figure.add_subplot()
+    left = np.zeros(len(chosen))
+    distances = counts.hits.shape[1]
+    for distance in range(distances):
+        width = counts.hits[chosen, distance]
+        shade = str(0.15 + 0.7 * distance / max(1, distances - 1))
+        axes.barh(np.arange(len(chosen)), width, left=left, color=shade, label=str(distance))
+        left += width
+    axes.set_yticks(np.arange(len(chosen)), [shown_name(counts.names[i]) for i in chosen])
+    axes.invert_yaxis()
+    axes.set_xlabel("hits")
+    if len(chosen) < len(counts.names):
+        axes.set_title(f"{len(chosen)} of {len(counts.names):,} patterns, those with most hits")
+    if distances <= 12:
+        axes.legend(title="errors", frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    save_figure(figure, path)

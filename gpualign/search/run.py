@@ -1,0 +1,114 @@
+"""``search``: targets streamed past the patterns, their hits written in order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from gpualign.engine.malloc_tuning import reuse_memory
+from gpualign.engine.run_context import RunContext
+from gpualign.engine.stage import Backend, Stage
+from gpualign.engine.work import Work
+from gpualign.errors import UsageError, counted, proteins_want
+from gpualign.io.sizes import symbols_in_files
+from gpualign.params import RunOptions
+from gpualign.search.cpu import Patterns
+from gpualign.search.output import Counts, Splitter, Writer, columns_of
+from gpualign.search.params import SearchFiles, SearchParams
+from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
+from gpualign.search.select import Found, found_in, joined_parts, selected
+from gpualign.search.stage import search_stage
+from gpualign.search.targets import Item, prepare, read_items
+from gpualign.search.tuning import KERNELS
+
+#: a GPU wants more of the targets at once than a core
+_GPU_FACTOR = 8
+_PROTEINS = "--alphabet protein"
+
+
+def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) -> dict[str, Any]:
+    """Search all targets and write their hits in order.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        InputError: a file cannot be read or is invalid.
+        UsageError: parameters that do not fit the files.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    if files.split is not None and not params.best_per_target:
+        raise UsageError("--split gives each target to one pattern: it needs --best-per-target")
+    run = RunContext("search", options, files.inputs, (files.plot,))
+    size = symbols_in_files(*files.targets)
+    with proteins_want(_PROTEINS):
+        named = (
+            given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
+        )
+    patterns = make_patterns(named, params, size, files.patterns)
+    counts, writer = Counts(patterns), Writer(params, patterns, files.form)
+    output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
+    with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
+        backend = opening.backend()
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory()
+        out = stack.enter_context(output)
+        splitter = None
+        bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
+        items = read_items(params, files, bases, patterns.context, options.threads)
+        with run.progress("bases") as progress:
+            for found in whole_or_part(
+                params, patterns, files.form, search(params, patterns, backend, items, files.split is not None)
+            ):
+                if splitter is None and files.split is not None:
+                    kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
+                    splitter = Splitter(files.split, patterns, options.threads, stack, kind)
+                counts.add(found)
+                out.write(writer.lines(found))
+                if splitter is not None:
+                    splitter.write(found)
+                progress.update(found.symbols)
+    if files.plot is not None:
+        from gpualign.search.plot import draw
+
+        draw(counts, files.plot)
+    if counts.targets == 0:
+        run.warn("there are no targets")
+    hits = int(counts.hits.sum())
+    fields = {"patterns": len(patterns), "targets": counts.targets, "targets_with_hits": counts.targets_with_hits}
+    fields |= {"symbols": counts.symbols, "hits": hits}
+    compared = f"{counted(len(patterns), 'pattern')}, {counted(counts.targets, 'target')}"
+    return run.finish(
+        f"{compared}, {counted(hits, 'hit')}, on {run.device}", **fields, hits_by_distance=counts.by_pattern
+    )
+
+
+def search(
+    params: SearchParams, patterns: Patterns, backend: Backend, items: Iterable[Item], keep: bool = False
+) -> Iterator[Found]:
+    """Hits of each batch of targets, in order.
+
+    Args:
+        keep: with the targets themselves.
+    """
+    stage: Stage[Item, Found] = search_stage(
+        patterns, partial(prepare, params, keep), partial(found_in, params, patterns)
+    )
+    with proteins_want(_PROTEINS):
+        yield from backend.run(items, stage)
+
+
+def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:
+    """Batches to be written: parts of a record wait for its end where that decides, or its length is written."""
+    wait = params.hits in ("best", "first") or params.best_per_target or form == "paf"
+    parts: list[Found] = []
+    for found in batches:
+        if found.part is None or not wait:
+            yield found
+            continue
+        parts.append(found)
+        if found.part.last:
+            yield selected(params, patterns, joined_parts(parts))
+            parts.clear()

@@ -1,0 +1,139 @@
+"""From all hits of a batch to those that are asked for: near an end, best or first of each pattern, one a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.search.cpu import Patterns, SearchHits
+from gpualign.search.params import SearchParams
+from gpualign.search.targets import RecordPart, Targets
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+
+_COMPLEMENTS = np.frombuffer(bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"), np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a batch of targets gave.
+
+    Attributes:
+        names, name_offsets, lengths: of the targets, as :class:`Targets` has them.
+        hits: with numbers of targets in the batch and positions in them.
+        matched, matched_offsets: text of each hit in the pattern's direction; without ``path`` empty.
+        symbols: searched.
+        part: None for whole targets.
+        records: the targets themselves, where they are to be written.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    hits: SearchHits
+    matched: NDArray[np.uint8]
+    matched_offsets: NDArray[np.int64]
+    symbols: int
+    part: RecordPart | None = None
+    records: SequenceBatch | None = None
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def only(self, chosen: NDArray[np.int64]) -> Found:
+        """With these hits."""
+        lengths = np.diff(self.matched_offsets)[chosen] if len(self.matched_offsets) > 1 else np.zeros(0, np.int64)
+        matched, offsets = self.matched, self.matched_offsets
+        if len(lengths):
+            matched, offsets = matched[positions_of(offsets[chosen], lengths)], offsets_of(lengths)
+        elif len(self.matched_offsets) > 1:
+            matched, offsets = matched[:0], np.zeros(1, np.int64)
+        return replace(self, hits=self.hits.take(chosen), matched=matched, matched_offsets=offsets)
+
+
+def found_in(params: SearchParams, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
+    """The hits of a batch that can be wanted whatever the next batch has."""
+    matched, matched_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    if params.path and len(hits):
+        matched, matched_offsets = _matched(targets, hits)
+    origin = targets.origin[hits.target]
+    moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
+    part = None if targets.part is None else replace(targets.part, text=np.zeros(0, np.uint8))
+    found = Found(
+        targets.names, targets.name_offsets, targets.lengths, moved, matched, matched_offsets, targets.symbols, part,
+        targets.records,
+    )  # fmt: skip
+    if params.within is not None and part is not None:
+        near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
+        found = found.only(np.flatnonzero(near))
+    return selected(params, patterns, found) if part is None else found
+
+
+def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The text of each hit, as the pattern reads it."""
+    text, lengths = targets.sequence(), hits.end - hits.start
+    at = positions_of(targets.text.offsets[hits.target] + hits.start, lengths)
+    offsets = offsets_of(lengths)
+    minus = np.repeat(hits.minus.astype(bool), lengths)
+    backward = np.repeat(2 * targets.text.offsets[hits.target] + hits.start + hits.end - 1, lengths) - at
+    symbols = text[np.where(minus, backward, at)]
+    return np.where(minus, _COMPLEMENTS[symbols], symbols), offsets
+
+
+def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
+    """The hits of whole targets that are asked for, in their order."""
+    hits = found.hits
+    if params.best_per_target:
+        return found.only(_best_of_targets(params, patterns, hits))
+    if params.hits not in ("best", "first") or not len(hits):
+        return found
+    number = np.arange(len(hits))
+    first = (number,) if params.hits == "first" else (number, hits.distance)
+    order = np.lexsort((*first, hits.pattern, hits.target))
+    target, pattern = hits.target[order], hits.pattern[order]
+    leads = np.concatenate([[True], (target[1:] != target[:-1]) | (pattern[1:] != pattern[:-1])])
+    return found.only(np.sort(order[leads]))
+
+
+def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits) -> NDArray[np.int64]:
+    """One hit a target: of the pattern with the fewest errors, where every other pattern has so many more."""
+    order = np.lexsort((np.arange(len(hits)), hits.distance, hits.target))
+    target = hits.target[order]
+    leads = np.flatnonzero(np.concatenate([[True], target[1:] != target[:-1]])) if len(order) else np.zeros(0, np.int64)
+    best = order[leads]
+    group = np.repeat(np.arange(len(leads)), np.diff(np.append(leads, len(order))))
+    other = hits.pattern[order] != hits.pattern[best][group]
+    second = np.full(len(leads), 1 << 30, np.int64)
+    np.minimum.at(second, group[other], hits.distance[order][other])
+    errors = hits.distance[best]
+    return np.sort(best[(second - errors >= params.margin) & (errors <= patterns.kept[hits.pattern[best]])])
+
+
+def joined_parts(parts: list[Found]) -> Found:
+    """All parts of a record as one."""
+    last = parts[-1]
+    columns = {
+        name: np.concatenate([getattr(part.hits, name) for part in parts])
+        for name in (
+            "pattern",
+            "minus",
+            "target",
+            "start",
+            "end",
+            "pattern_start",
+            "pattern_end",
+            "distance",
+            "operations",
+        )
+    }
+    hits = SearchHits(**columns, operation_offsets=join_offsets([part.hits.operation_offsets for part in parts]))
+    return replace(
+        last,
+        hits=hits,
+        matched=np.concatenate([part.matched for part in parts]),
+        matched_offsets=join_offsets([part.matched_offsets for part in parts]),
+        symbols=sum(part.symbols for part in parts),
+        part=None,
+    )

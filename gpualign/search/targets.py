@@ -1,0 +1,254 @@
+"""Targets as they are read: whole records, parts of long ones, parts of a reference; and what the search takes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.index.file import is_index, load_index
+from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.in_memory import checked_nucleotides, packed
+from gpualign.io.reads import ReadSource, Records
+from gpualign.search.cpu import TargetText
+from gpualign.search.params import SearchFiles, SearchParams
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.offsets import offsets_of, positions_of
+from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.timeline import STEPS
+
+#: symbols of runs, in any case
+_AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHVnryswkmbdhv")
+#: threads that parse a long record
+_PARSERS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class RecordPart:
+    """A part of a record.
+
+    Attributes:
+        name: of the record.
+        text: uint8 symbols of the part with its context, or the reference that has it.
+        first: position of the part in the record; in a reference the part begins at ``contig_at``.
+        begin, end: the hits that count begin there, in the record.
+        last_of_text: position in the record after the part's last symbol.
+        length: of the record; -1: not known yet.
+        last: no part comes after it.
+    """
+
+    name: str
+    text: NDArray[np.uint8] | Reference
+    first: int
+    begin: int
+    end: int
+    last_of_text: int
+    length: int
+    last: bool
+    contig_at: int = 0
+
+
+#: what a batch of targets is made of
+Item = Records | RecordPart
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """A batch of targets.
+
+    Attributes:
+        names, name_offsets: as in :class:`SequenceBatch`.
+        lengths: int64 (n,), of whole targets; -1: not known.
+        text: what is searched.
+        target: int32 (m,), which target each sequence of the text is of.
+        origin: int64 (m,), where that begins in it.
+        symbols: int, of the text that counts.
+        part: None for whole targets, else which part of one.
+        records: the targets themselves, where they are to be written.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    text: TargetText
+    target: NDArray[np.int32]
+    origin: NDArray[np.int64]
+    symbols: int
+    part: RecordPart | None = None
+    records: SequenceBatch | None = None
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def sequence(self) -> NDArray[np.uint8]:
+        """uint8, the symbols of the text."""
+        if isinstance(self.text.text, Reference):
+            return np.frombuffer(self.text.text.sequence(0, int(self.text.offsets[-1])).upper(), np.uint8)
+        return self.text.text
+
+
+def read_items(
+    params: SearchParams, files: SearchFiles, bases: int, context: int, threads: int, opened: object = None
+) -> Iterator[Item]:
+    """The targets of all files in order.
+
+    Args:
+        bases: of an item, about.
+        context: as :attr:`Patterns.context` says.
+    """
+    for path in files.targets:
+        if params.alphabet == "dna" and is_index(path):
+            yield from reference_parts(load_index(path, threads).reference, max(bases, 4 * context), context)
+            continue
+        with ReadSource(path, files.reference, comments=files.split is not None, threads=threads) as source:
+            source.alphabet = "nucleotide" if params.alphabet == "dna" else "any"
+            if files.split is not None or params.best_per_target or params.within is not None:  # of whole records
+                yield from source.reads(bases)
+                continue
+            for item in source.items(bases):
+                if isinstance(item, LongRecord):
+                    yield from _parts_of(item, source.alphabet, max(bases, 4 * context), context)
+                else:
+                    yield replace(item, alphabet=source.alphabet) if isinstance(item, Chunk) else item
+
+
+def _parts_of(record: LongRecord, alphabet: str, bases: int, context: int) -> Iterator[RecordPart]:
+    """Parts with their context on both sides, as the record is read."""
+    batches = run_ordered(record.chunks(bases), partial(parse, alphabet=alphabet), _PARSERS)  # type: ignore[arg-type]
+    held: deque[NDArray[np.uint8]] = deque()
+    first = begin = total = 0
+    name = ""
+    for batch in batches:
+        name = name or batch.name(0)
+        held.append(batch.bases)
+        total += len(batch.bases)
+        if total - context - begin < bases // 2:
+            continue
+        text, end = np.concatenate(held), total - context
+        yield RecordPart(name, text, first, begin, end, total, -1, last=False)
+        begin = end
+        cut = max(0, end - context - first)
+        held, first = deque([text[cut:].copy()]), first + cut
+    text = np.concatenate(held) if held else np.zeros(0, np.uint8)
+    yield RecordPart(name, text, first, begin, total + 1, total, total, last=True)
+
+
+def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[RecordPart]:
+    """The contigs of a packed reference, in parts."""
+    for number, name in enumerate(reference.names):
+        at, length = int(reference.contig_offsets[number]), int(reference.lengths[number])
+        for begin in range(0, max(length, 1), bases):
+            end = min(length, begin + bases)
+            first, after, last = max(0, begin - context), min(length, end + context), end == length
+            text = _cut(reference, at + first, at + after)  # at whole words
+            yield RecordPart(name, text, first, begin, end + last, after, length, last, (at + first) % 32)
+
+
+def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) -> Iterator[Item]:
+    """Batches, in which long sequences are cut into parts."""
+    for batch in batches:
+        first = 0
+        for long in np.flatnonzero(batch.lengths > 2 * bases).tolist():
+            if long > first:
+                yield batch.part(first, long)
+            text = batch.bases[batch.base_offsets[long] : batch.base_offsets[long + 1]]
+            for begin in range(0, len(text), bases):
+                end = min(len(text), begin + bases)
+                at, after = max(0, begin - context), min(len(text), end + context)
+                last = end == len(text)
+                yield RecordPart(batch.name(long), text[at:after], at, begin, end + last, after, len(text), last)
+            first = long + 1
+        if first < len(batch):
+            yield batch.part(first, len(batch))
+
+
+def _cut(reference: Reference, begin: int, end: int) -> Reference:
+    """The packed bases [begin, end) and those before them in the same word."""
+    first = begin // 32
+    words = reference.words[first : end // 32 + 2]
+    lower, upper = np.searchsorted(reference.run_ends, begin, "right"), np.searchsorted(reference.run_starts, end)
+    base = 32 * first
+    starts = np.maximum(reference.run_starts[lower:upper], begin).astype(np.int64) - base
+    ends = np.minimum(reference.run_ends[lower:upper], end).astype(np.int64) - base
+    offsets = np.array([0, end - base], np.int64)
+    letters = np.ascontiguousarray(reference.run_letters[lower:upper])
+    return Reference(["part"], offsets, words, starts.astype(np.uint32), ends.astype(np.uint32), letters)
+
+
+@STEPS.at("parse")
+def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
+    """An item, parsed and packed.
+
+    Args:
+        keep: the records are to be written.
+
+    Raises:
+        InputError: a malformed record.
+    """
+    if isinstance(item, RecordPart):
+        return _of_part(params, item)
+    batch = item.columns()
+    lengths, first, size = batch.lengths, np.zeros(len(batch), np.int64), batch.lengths
+    target = np.arange(len(batch), dtype=np.int32)
+    bases, offsets = batch.bases, batch.base_offsets
+    if params.within is not None and len(batch):
+        target, first, size = _windows(lengths, params.within)
+        bases, offsets = bases[positions_of(batch.base_offsets[target] + first, size)], offsets_of(size)
+    text = TargetText(
+        _text_of(params, bases, offsets),
+        offsets,
+        np.zeros(len(size), np.int64),
+        size + 1,
+        np.zeros(len(size), np.uint8),
+    )
+    records = batch if keep else None
+    return Targets(batch.names, batch.name_offsets, lengths, text, target, first, int(lengths.sum()), records=records)
+
+
+def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Both ends of each target, or all of a short one: its number, where they begin, and their lengths."""
+    short = lengths <= 2 * within
+    count = np.where(short, 1, 2)
+    target = np.repeat(np.arange(len(lengths), dtype=np.int32), count)
+    second = np.zeros(len(target), bool)
+    second[offsets_of(count)[1:-1] - 1] |= ~short[:-1]
+    if len(lengths):
+        second[-1] |= not short[-1]
+    first = np.where(second, lengths[target] - within, 0)
+    return target, first, np.where(short[target], lengths[target], within)
+
+
+def _text_of(
+    params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> Reference | NDArray[np.uint8]:
+    """Of an API's sequences it is not known yet whether they are nucleotides: all that are not are in runs."""
+    if params.alphabet != "dna":
+        return bases
+    if len(offsets) > 1:
+        whole = packed(SequenceBatch(np.zeros(0, np.uint8), np.zeros(2, np.int64), bases, offsets[[0, -1]]))
+        if not _AMBIGUITY_CODES.issuperset(whole.run_letters.tobytes()):
+            checked_nucleotides(bases, offsets)  # which says what is wrong
+        return whole
+    return Reference(
+        [""], np.zeros(2, np.int64), np.zeros(2, np.uint64), *(np.zeros(0, kind) for kind in ("u4", "u4", "u1"))
+    )
+
+
+def _of_part(params: SearchParams, part: RecordPart) -> Targets:
+    names, name_offsets = join_bytes([part.name.encode("latin-1")])
+    size = part.last_of_text - part.first
+    opened = np.array([(part.first > 0) + 2 * (not part.last)], np.uint8)
+    at = part.contig_at
+    offsets = np.array([at, at + size], np.int64)
+    text = part.text if isinstance(part.text, Reference) else _text_of(params, part.text, offsets)
+    begin, end = (np.array([value - part.first], np.int64) for value in (part.begin, part.end))
+    searched = TargetText(text, offsets, begin, end, opened)
+    return Targets(
+        names, name_offsets, np.array([part.length], np.int64), searched, np.zeros(1, np.int32),
+        np.array([part.first], np.int64), max(0, min(part.end, part.last_of_text) - part.begin), part,
+    )  # fmt: skip

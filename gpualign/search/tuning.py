@@ -1,0 +1,17 @@
+"""Launch numbers of ``cuda/search.cu`` and what its work costs a core."""
+
+from __future__ import annotations
+
+from gpualign.engine.work import Kernels
+
+#: threads of a block, bases that a block looks up at once, and blocks of a launch
+WORD_THREADS, WORD_TILE, WORD_BLOCKS = 256, 1 << 14, 1 << 13
+#: threads of a block of patterns without seeds, and bases that a warp of them takes
+DENSE_THREADS, DENSE_COLUMNS = 128, 1 << 12
+#: events that come back at once; where there are more, they come in a second copy
+FIRST_EVENTS = 1 << 16
+#: space for events: at least so many, and so many a base
+LEAST_ROOM, ROOM_PER_BASE = 1 << 20, 0.25
+
+#: a core's rate is of bases
+KERNELS = Kernels("search", core_rate=3e8, compile_s=1.5, variants=(("search", {}),))
