@@ -16,7 +16,7 @@ layout_options = together(
         type=SIZE,
         metavar="SIZE",
         help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-        "[default: 768M a thread, at most a quarter of the memory that is free]",
+        "[default: 768M per thread, at most a quarter of the free memory]",
     ),
     click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
     click.option(
@@ -58,14 +58,14 @@ marking_options = together(
     click.option(
         "--use-read-groups",
         is_flag=True,
-        help="Only reads of the same read group (RG) are duplicates, not of a library.",
+        help="Find duplicates within a read group (RG), not within a library.",
     ),
     click.option(
         "--umi-distance",
         type=int,
         metavar="INT",
-        help="A UMI that is seen n times is an error of one that differs by up to INT bases and is seen at least "
-        "2 n - 1 times, as UMI-tools' directional method has it. Of several tags the last is the UMI.  "
+        help="Maximum differences of a UMI with errors from the true one, which is seen at least 2 n - 1 times if that is "
+        "seen n times (UMI-tools' directional method). Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(
@@ -86,7 +86,7 @@ marking_options = together(
         type=click.Choice(("best", "first")),
         default="best",
         show_default=True,
-        help="Which of the duplicates of a template is none: that with the largest sum of qualities, or the first.",
+        help="Which copy of a template is kept: that with the largest sum of qualities, or the first.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
@@ -104,8 +104,7 @@ marking_options = together(
 mark_option = click.option(
     "--mark-duplicates",
     is_flag=True,
-    help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical ones, "
-    "DT:Z:LB others.",
+    help="Flag duplicates (0x400): all copies of a template but the best. DT:Z:SQ marks optical ones, DT:Z:LB others.",
 )
 #: -> what it is if it is not given
 _ONLY_MARKING = {

@@ -145,7 +145,7 @@ def test_bash_completes_commands_options_and_files(cli: Run, tmp_path: object) -
         assert code == 0
         return out.decode().split()
 
-    assert words("gpualign ma") == ["plain,map", "plain,makedb"]
+    assert words("gpualign ma") == ["plain,map", "plain,markdup", "plain,makedb"]
     assert "plain,--max-gaps" in words("gpualign pairwise --max-")
     assert words("gpualign map re") == ["file,re"]
     assert words("gpualign index -d x") == ["file,x"]

@@ -256,7 +256,7 @@ COMMANDS = {
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
     "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
-    "search": "search {folder}/reads.fq {folder}/reads.fq -k 2",
+    "search": "search -k 2 {folder}/reads.fq {folder}/reads.fq",
 }
 
 
