@@ -64,8 +64,8 @@ marking_options = together(
         "--umi-distance",
         type=int,
         metavar="INT",
-        help="Maximum differences of a UMI with errors from the true one, which is seen at least 2 n - 1 times if that is "
-        "seen n times (UMI-tools' directional method). Of several tags the last is the UMI.  "
+        help="Correct errors of UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
+        "at least 2 n - 1 times (UMI-tools' directional method). Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(
