@@ -64,7 +64,7 @@ marking_options = together(
         "--umi-distance",
         type=int,
         metavar="INT",
-        help="Correct errors of UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
+        help="Correct UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
         "at least 2 n - 1 times (UMI-tools' directional method). Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
