@@ -154,15 +154,17 @@ private:
             for (; at < stop; at += kStep) {
                 const uint64_t window = packed_window(words, uint64_t(at));
                 uint32_t hits = 0;
-                const auto look = [&](int i) {
-                    const uint64_t word = window >> (2 * i) & kMask;
-                    hits |= uint32_t(table.marked[word >> 6] >> (word & 63) & 1) << i;
+                const auto bit = [&](int i) {  // which of 64 bits it is are the low bits of the shifted window
+                    return uint32_t(table.marked[window >> (2 * i + 6) & (kMask >> 6)] >> (window >> (2 * i) & 63) & 1);
                 };
                 if (stride == 1) {
-                    GPUALIGN_UNROLL
-                    for (int i = 0; i < kStep; i++) look(i);
+#pragma GCC unroll 16
+                    for (int i = kStep - 1; i >= 0; i--) hits = 2 * hits + bit(i);
+                } else if (stride == 2) {
+#pragma GCC unroll 8
+                    for (int i = kStep - 2; i >= 0; i -= 2) hits = 4 * hits + bit(i);
                 } else {
-                    for (int i = 0; i < kStep; i += stride) look(i);
+                    for (int i = 0; i < kStep; i += stride) hits |= bit(i) << i;
                 }
                 for (; hits; hits &= hits - 1) {
                     const int i = __builtin_ctz(hits);
