@@ -21,7 +21,8 @@ __device__ __forceinline__ void report(const SearchArrays& arrays, uint32_t segm
 __device__ __forceinline__ void check(const SearchArrays& arrays, uint64_t word, int64_t end) {
     seeds_of(arrays.table, word, [&](const SearchSeed& seed) {
         const SearchSegment& segment = arrays.table.segments[seed.segment];
-        if (segment_is_near(segment, arrays.text, arrays.bases, end, seed.rows)) report(arrays, seed.segment, end - seed.rows - segment.above);
+        if (segment_is_near(segment, arrays.text, arrays.bases, end, seed.rows))
+            report(arrays, seed.segment, end - seed.rows - segment.above);
     });
 }
 
@@ -40,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) search_words(SearchArrays
         const uint64_t word = packed_window(arrays.text, 0) << (2 * (bases - threadIdx.x)) & mask;
         if (is_marked(arrays.table, word)) check(arrays, word, threadIdx.x);
     }
-    for (uint64_t tile = uint64_t(blockIdx.x) * kTile; tile + bases <= arrays.bases; tile += uint64_t(gridDim.x) * kTile) {
+    for (uint64_t tile = uint64_t(blockIdx.x) * kTile; tile + bases <= arrays.bases;
+         tile += uint64_t(gridDim.x) * kTile) {
         if (threadIdx.x == 0) queued = 0;
         __syncthreads();
         for (uint32_t part = 0; part < kPositions / 16; part++) {
@@ -55,8 +57,10 @@ extern "C" __global__ void __launch_bounds__(kThreads) search_words(SearchArrays
                 const uint32_t i = uint32_t(trailing_zeros(marked));
                 if (at + i + bases > arrays.bases) break;
                 const uint32_t place = atomicAdd(&queued, 1);
-                if (place < kQueue) queue[place] = uint32_t(at - tile) + i;
-                else check(arrays, window >> (2 * i) & mask, int64_t(at + i + bases));
+                if (place < kQueue)
+                    queue[place] = uint32_t(at - tile) + i;
+                else
+                    check(arrays, window >> (2 * i) & mask, int64_t(at + i + bases));
             }
         }
         __syncthreads();

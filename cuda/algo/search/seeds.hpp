@@ -22,7 +22,9 @@ GPUALIGN_HD int bits_of(uint64_t x) {
 #endif
 }
 
-GPUALIGN_HD bool is_marked(const SearchTable& table, uint64_t word) { return table.marked[word >> 6] >> (word & 63) & 1; }
+GPUALIGN_HD bool is_marked(const SearchTable& table, uint64_t word) {
+    return table.marked[word >> 6] >> (word & 63) & 1;
+}
 
 // Calls each(seed) for the seeds of a marked word.
 template <class Each>
@@ -34,7 +36,8 @@ GPUALIGN_HD void seeds_of(const SearchTable& table, uint64_t word, Each&& each) 
 
 // Whether a segment, of which `rows` rows end at text position `end`, has an alignment within its limit there. Bases
 // outside the text [0, bases) are left out.
-GPUALIGN_HD bool segment_is_near(const SearchSegment& segment, const uint64_t* text, int64_t bases, int64_t end, int rows) {
+GPUALIGN_HD bool segment_is_near(const SearchSegment& segment, const uint64_t* text, int64_t bases, int64_t end,
+                                 int rows) {
     int64_t first = end - rows - segment.limit, last = end + (segment.rows - rows) + segment.limit;
     if (first < 0) first = 0;
     if (last > bases) last = bases;

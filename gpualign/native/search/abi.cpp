@@ -8,11 +8,13 @@ namespace gpualign {
 #define ARRAYS(field) GPUALIGN_FIELD(SearchArrays, field)
 
 std::vector<AbiStruct> search_abi() {
-    return {{"SearchTable", sizeof(SearchTable), {TABLE(marked), TABLE(ranks), TABLE(firsts), TABLE(seeds), TABLE(segments), TABLE(bases), TABLE(stride)}},
+    return {{"SearchTable",
+             sizeof(SearchTable),
+             {TABLE(marked), TABLE(ranks), TABLE(firsts), TABLE(seeds), TABLE(segments), TABLE(bases), TABLE(stride)}},
             {"SearchArrays",
              sizeof(SearchArrays),
-             {abi_field("table", &SearchArrays::table, "SearchTable"), ARRAYS(text), ARRAYS(dense), ARRAYS(events), ARRAYS(count), ARRAYS(bases),
-              ARRAYS(room), ARRAYS(patterns), ARRAYS(columns)}}};
+             {abi_field("table", &SearchArrays::table, "SearchTable"), ARRAYS(text), ARRAYS(dense), ARRAYS(events),
+              ARRAYS(count), ARRAYS(bases), ARRAYS(room), ARRAYS(patterns), ARRAYS(columns)}}};
 }
 
 }  // namespace gpualign

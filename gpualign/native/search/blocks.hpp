@@ -49,7 +49,8 @@ public:
             const Trace& now = columns[size_t(j - 1)];
             const int left = value - ((now.ph & row) != 0) + ((now.mh & row) != 0);
             // column 0 grows by one a row
-            const int rise = j > 1 ? ((columns[size_t(j - 2)].pv & row) != 0) - ((columns[size_t(j - 2)].mv & row) != 0) : 1;
+            const int rise =
+                j > 1 ? ((columns[size_t(j - 2)].pv & row) != 0) - ((columns[size_t(j - 2)].mv & row) != 0) : 1;
             const int diagonal = left - rise;
             const bool same = matches(i, text[j - 1]);
             if (diagonal + !same == value) {
@@ -78,7 +79,8 @@ public:
             const uint8_t symbol = pattern.symbols[size_t(first + i)];
             const size_t word = size_t(i + pad_) / 64;
             for (int code = 0; code < codes_; code++)
-                if (patterns.matches(symbol, uint8_t(code))) eq_[size_t(code) * words_ + word] |= uint64_t(1) << ((i + pad_) % 64);
+                if (patterns.matches(symbol, uint8_t(code)))
+                    eq_[size_t(code) * words_ + word] |= uint64_t(1) << ((i + pad_) % 64);
         }
     }
 

@@ -43,7 +43,8 @@ public:
             const int strand = places[i].strand, k = patterns_.strand(strand).limit;
             const int64_t first = places[i].begin;
             int64_t last = first;
-            for (; i < places.size() && places[i].strand == strand && places[i].begin <= last + 2 * k + 1; i++) last = places[i].begin;
+            for (; i < places.size() && places[i].strand == strand && places[i].begin <= last + 2 * k + 1; i++)
+                last = places[i].begin;
             settle(strand, first - k, last + k);
             if (++settled % 256 == 0 && stop_()) throw Stopped();
         }
@@ -70,8 +71,10 @@ private:
                 if (!patterns_.wanted(strand) || text_.length(s) == 0) continue;
                 const SearchPattern& pattern = patterns_.strand(strand);
                 const int64_t first = text_.offsets[s], last = text_.offsets[s + 1];
-                for (int64_t at = first - pattern.rows(); at <= first + pattern.limit; at++) places.push_back({strand, at});
-                for (int64_t at = last - pattern.rows() - pattern.limit; at <= last; at++) places.push_back({strand, at});
+                for (int64_t at = first - pattern.rows(); at <= first + pattern.limit; at++)
+                    places.push_back({strand, at});
+                for (int64_t at = last - pattern.rows() - pattern.limit; at <= last; at++)
+                    places.push_back({strand, at});
             }
     }
 
@@ -80,13 +83,17 @@ private:
         const int m = patterns_.strand(strand).rows();
         // what a strand's reader meets last: the last symbol, or on the minus strand the first
         const bool minus = strand & 1;
-        const int64_t from = minus ? first : first + m - 1, to = minus ? last : last + m - 1, total = text_.offsets[text_.sequences];
+        const int64_t from = minus ? first : first + m - 1, to = minus ? last : last + m - 1,
+                      total = text_.offsets[text_.sequences];
         if (to < text_.offsets[0] || from >= total) return;
-        for (size_t s = text_.sequence_of(std::max(text_.offsets[0], from)); s < text_.sequences && text_.offsets[s] <= to; s++) {
+        for (size_t s = text_.sequence_of(std::max(text_.offsets[0], from));
+             s < text_.sequences && text_.offsets[s] <= to; s++) {
             const int64_t begin = std::max(from, text_.offsets[s]), end = std::min(to, text_.offsets[s + 1] - 1);
             if (begin > end) continue;
-            if (minus) ends(strand, s, text_.offsets[s + 1] - end, text_.offsets[s + 1] - begin);
-            else ends(strand, s, begin + 1 - text_.offsets[s], end + 1 - text_.offsets[s]);
+            if (minus)
+                ends(strand, s, text_.offsets[s + 1] - end, text_.offsets[s + 1] - begin);
+            else
+                ends(strand, s, begin + 1 - text_.offsets[s], end + 1 - text_.offsets[s]);
         }
     }
 
@@ -96,7 +103,8 @@ private:
         const SearchPattern& pattern = patterns_.strand(minus ? strand - 1 : strand);
         const SearchShare& share = shares_[sequence];
         const int64_t length = text_.length(sequence), reach = pattern.rows() + pattern.limit;
-        const bool begin_open = minus ? share.right_open : share.left_open, end_open = minus ? share.left_open : share.right_open;
+        const bool begin_open = minus ? share.right_open : share.left_open,
+                   end_open = minus ? share.left_open : share.right_open;
         if (begin_open) first = std::max(first, reach);  // before, the values are not known
         if (first > last) return;
         const int64_t origin = std::max<int64_t>(0, first - reach);
@@ -108,17 +116,21 @@ private:
             return true;
         };
         const bool at_begin = origin == 0 && !begin_open, at_end = last == length && !end_open;
-        if (at_begin && first == 1 && patterns_.settings().overhang >= 0 && matrix_.hung(pattern.rows()) <= pattern.limit)
+        if (at_begin && first == 1 && patterns_.settings().overhang >= 0 &&
+            matrix_.hung(pattern.rows()) <= pattern.limit)
             ends_.push_back({0, matrix_.hung(pattern.rows())});  // no hit, but the next ones follow it
         if (patterns_.constrained(pattern)) {
             matrix_.profile(pattern, window_.data(), last - origin, at_begin, at_end, each);
         } else {
             if (loaded_ != strand) blocks_.load(patterns_, pattern, 0, pattern.rows()), loaded_ = strand;
-            if (blocks_.one_word()) blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
-            else blocks_.run(window_.data(), last - origin, pattern.limit, each);
+            if (blocks_.one_word())
+                blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
+            else
+                blocks_.run(window_.data(), last - origin, pattern.limit, each);
         }
         for (size_t i = 0; i < ends_.size(); i++)
-            if (ends_[i].at > 0 && (patterns_.settings().all_ends || is_minimum(i))) align(strand, pattern, sequence, origin, ends_[i], at_begin, at_end && ends_[i].at == length);
+            if (ends_[i].at > 0 && (patterns_.settings().all_ends || is_minimum(i)))
+                align(strand, pattern, sequence, origin, ends_[i], at_begin, at_end && ends_[i].at == length);
     }
 
     bool is_minimum(size_t i) const {
@@ -131,19 +143,30 @@ private:
         return true;
     }
 
-    void align(int strand, const SearchPattern& pattern, size_t sequence, int64_t origin, const End& end, bool at_begin, bool at_end) {
+    void align(int strand, const SearchPattern& pattern, size_t sequence, int64_t origin, const End& end, bool at_begin,
+               bool at_end) {
         const bool minus = strand & 1;
         const int64_t first = std::max(origin, end.at - pattern.rows() - end.value);
         const uint8_t* window = window_.data() + (first - origin);
         const size_t operation = operations_.size();
         const SearchAlignment found = !patterns_.constrained(pattern) && blocks_.one_word()
                                           ? follow(pattern, end.at - origin, end.value, first - origin)
-                                          : matrix_.trace(pattern, window, end.at - first, at_begin && first == 0, at_end, end.value, operations_);
+                                          : matrix_.trace(pattern, window, end.at - first, at_begin && first == 0,
+                                                          at_end, end.value, operations_);
         const int64_t start = first + found.start, length = text_.length(sequence);
-        Hit hit{int32_t(sequence), strand >> 1, end.value, found.pattern_start, found.pattern_end, minus, minus ? length - end.at : start,
-                minus ? length - start : end.at, operation, operations_.size()};
+        Hit hit{int32_t(sequence),
+                strand >> 1,
+                end.value,
+                found.pattern_start,
+                found.pattern_end,
+                minus,
+                minus ? length - end.at : start,
+                minus ? length - start : end.at,
+                operation,
+                operations_.size()};
         const SearchShare& share = shares_[sequence];
-        if (hit.start < share.begin || hit.start >= share.end || ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
+        if (hit.start < share.begin || hit.start >= share.end ||
+            ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
             return operations_.resize(operation);
         hits_.push_back(hit);
     }
@@ -166,7 +189,9 @@ private:
     }
 
     void finish(SearchHits& out) {
-        const auto key = [](const Hit& h) { return std::make_tuple(h.sequence, h.start, h.end, h.pattern, h.minus, h.distance); };
+        const auto key = [](const Hit& h) {
+            return std::make_tuple(h.sequence, h.start, h.end, h.pattern, h.minus, h.distance);
+        };
         std::sort(hits_.begin(), hits_.end(), [&](const Hit& a, const Hit& b) { return key(a) < key(b); });
         out.operation_ends.push_back(0);
         for (const Hit& hit : hits_) {

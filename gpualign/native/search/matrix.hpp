@@ -16,7 +16,7 @@ namespace gpualign {
 inline constexpr int kFar = 1 << 20;
 
 struct SearchAlignment {
-    int64_t start;             // of the text
+    int64_t start;  // of the text
     int pattern_start, pattern_end;
 };
 
@@ -26,13 +26,15 @@ public:
 
     // Calls each(column, value) after every symbol of a window. `at_begin`, `at_end`: it begins or ends where the target does.
     template <class Each>
-    void profile(const SearchPattern& pattern, const uint8_t* text, int64_t length, bool at_begin, bool at_end, Each&& each) {
+    void profile(const SearchPattern& pattern, const uint8_t* text, int64_t length, bool at_begin, bool at_end,
+                 Each&& each) {
         const int m = pattern.rows(), layers = layers_of(pattern.limit);
         const bool limited = bulges_limited(pattern.limit), hanging = settings_.overhang >= 0;
         std::vector<int>& now = now_;
         now.resize(size_t(layers) * (m + 1));
         for (int b = 0; b < layers; b++)
-            for (int i = 0; i <= m; i++) now[index(m, b, i)] = hanging && at_begin ? hung(i) : i == 0 ? 0 : first_column(pattern, b, i);
+            for (int i = 0; i <= m; i++)
+                now[index(m, b, i)] = hanging && at_begin ? hung(i) : i == 0 ? 0 : first_column(pattern, b, i);
         for (int64_t j = 0; j < length; j++) {
             for (int b = layers - 1; b >= 0; b--) {  // a layer reads the former column of the one below
                 int diagonal = now[index(m, b, 0)];
@@ -61,19 +63,23 @@ public:
 
     // An alignment with `distance` errors that ends with the window, whose path is traced back from there: diagonally
     // where that keeps the distance, else over a symbol of the text, else over a row. The operations are appended.
-    SearchAlignment trace(const SearchPattern& pattern, const uint8_t* text, int64_t length, bool at_begin, bool at_end, int distance,
-                          std::vector<uint32_t>& operations) {
+    SearchAlignment trace(const SearchPattern& pattern, const uint8_t* text, int64_t length, bool at_begin, bool at_end,
+                          int distance, std::vector<uint32_t>& operations) {
         int rows = pattern.rows();
         const bool hanging = settings_.overhang >= 0 && at_end;  // as few rows as possible
-        while (!fill(pattern, rows, text, length, at_begin, distance - (hanging ? hung(pattern.rows() - rows) : 0)) && hanging && rows > 1) rows--;
+        while (!fill(pattern, rows, text, length, at_begin, distance - (hanging ? hung(pattern.rows() - rows) : 0)) &&
+               hanging && rows > 1)
+            rows--;
         return walk(pattern, rows, text, at_begin, operations);
     }
 
     // Appends an operation to a CIGAR in BAM's form that begins at `first`; I consumes the pattern.
     static void put(std::vector<uint32_t>& operations, size_t first, char operation) {
         const uint32_t code = operation == 'I' ? 1 : operation == 'D' ? 2 : operation == '=' ? 7 : 8;
-        if (operations.size() > first && (operations.back() & 15) == code) operations.back() += 16;
-        else operations.push_back(16 | code);
+        if (operations.size() > first && (operations.back() & 15) == code)
+            operations.back() += 16;
+        else
+            operations.push_back(16 | code);
     }
 
     int hung(int rows) const { return int(std::floor(settings_.overhang * rows + 1e-9)); }
@@ -97,9 +103,11 @@ private:
     }
 
     // The band of the matrix that alignments of the first `rows` rows with `distance` errors can take; whether one does.
-    bool fill(const SearchPattern& pattern, int rows, const uint8_t* text, int64_t length, bool at_begin, int distance) {
+    bool fill(const SearchPattern& pattern, int rows, const uint8_t* text, int64_t length, bool at_begin,
+              int distance) {
         if (distance < 0) return false;
-        band_ = distance, shift_ = length - rows, layers_ = std::min(layers_of(pattern.limit), distance + 1), rows_ = rows;
+        band_ = distance, shift_ = length - rows, layers_ = std::min(layers_of(pattern.limit), distance + 1),
+        rows_ = rows;
         limited_ = bulges_limited(pattern.limit);
         cells_.assign(size_t(layers_) * (rows + 1) * (2 * band_ + 1), kFar);
         const bool hanging = settings_.overhang >= 0 && at_begin;
@@ -120,12 +128,15 @@ private:
         return at(layers_ - 1, rows, 0) <= distance;
     }
 
-    size_t cell(int b, int i, int t) const { return (size_t(b) * (rows_ + 1) + i) * (2 * band_ + 1) + size_t(t + band_); }
+    size_t cell(int b, int i, int t) const {
+        return (size_t(b) * (rows_ + 1) + i) * (2 * band_ + 1) + size_t(t + band_);
+    }
     int at(int b, int i, int t) const { return t < -band_ || t > band_ ? kFar : cells_[cell(b, i, t)]; }
     // Where a gap leads from.
     int before(int b, int i, int t) const { return limited_ ? (b ? at(b - 1, i, t) : kFar) : at(b, i, t); }
 
-    SearchAlignment walk(const SearchPattern& pattern, int rows, const uint8_t* text, bool at_begin, std::vector<uint32_t>& operations) {
+    SearchAlignment walk(const SearchPattern& pattern, int rows, const uint8_t* text, bool at_begin,
+                         std::vector<uint32_t>& operations) {
         const size_t first = operations.size();
         int b = layers_ - 1, i = rows, t = 0;
         while (b > 0 && limited_ && at(b - 1, i, 0) == at(b, i, 0)) b--;

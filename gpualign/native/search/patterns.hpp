@@ -12,11 +12,11 @@ enum class SearchAlphabet { dna = 0, protein = 1, bytes = 2 };
 
 struct SearchSettings {
     SearchAlphabet alphabet = SearchAlphabet::dna;
-    int strands = 3;           // 1 plus, 2 minus, 3 both
-    bool all_ends = false;     // else local minima
-    int max_bulges = -1;       // insertions and deletions together; -1: no limit of their own
-    int max_ambiguous = 0;     // ambiguous symbols of a target in a hit; 0: they match only what covers them
-    double overhang = -1;      // of each row beyond an end of a target; negative: none is
+    int strands = 3;        // 1 plus, 2 minus, 3 both
+    bool all_ends = false;  // else local minima
+    int max_bulges = -1;    // insertions and deletions together; -1: no limit of their own
+    int max_ambiguous = 0;  // ambiguous symbols of a target in a hit; 0: they match only what covers them
+    double overhang = -1;   // of each row beyond an end of a target; negative: none is
 };
 
 // IUPAC codes as sets: bit c is base c. 0 for what is none.
@@ -30,7 +30,9 @@ struct BaseSets {
 };
 inline constexpr BaseSets kBaseSets;
 
-inline uint8_t complement_set(uint8_t set) { return uint8_t((set & 1) << 3 | (set & 2) << 1 | (set & 4) >> 1 | (set & 8) >> 3); }
+inline uint8_t complement_set(uint8_t set) {
+    return uint8_t((set & 1) << 3 | (set & 2) << 1 | (set & 4) >> 1 | (set & 8) >> 3);
+}
 
 // One pattern on one strand. Symbols are sets of bases, or bytes.
 struct SearchPattern {
@@ -43,8 +45,8 @@ struct SearchPattern {
 
 class SearchPatterns {
 public:
-    SearchPatterns(const uint8_t* symbols, const int64_t* offsets, size_t count, const int32_t* limits, const uint8_t* fixed,
-                   const SearchSettings& settings)
+    SearchPatterns(const uint8_t* symbols, const int64_t* offsets, size_t count, const int32_t* limits,
+                   const uint8_t* fixed, const SearchSettings& settings)
         : settings_(settings), strands_(2 * count) {
         for (size_t p = 0; p < count; p++) {
             SearchPattern& plus = strands_[2 * p];
@@ -52,7 +54,8 @@ public:
                 plus.symbols.push_back(dna() ? kBaseSets.of[symbols[i]] : symbols[i]);
                 plus.fixed.push_back(fixed[i]);
                 ambiguous_ |= dna() && (plus.symbols.back() & (plus.symbols.back() - 1));
-                if (dna() && !plus.symbols.back()) throw std::invalid_argument("a pattern has a symbol that is no nucleotide code");
+                if (dna() && !plus.symbols.back())
+                    throw std::invalid_argument("a pattern has a symbol that is no nucleotide code");
             }
             if (plus.symbols.empty()) throw std::invalid_argument("a pattern is empty");
             plus.limit = std::min(limits[p], plus.rows());
@@ -60,7 +63,8 @@ public:
             SearchPattern& minus = strands_[2 * p + 1] = plus;
             std::reverse(minus.symbols.begin(), minus.symbols.end());
             std::reverse(minus.fixed.begin(), minus.fixed.end());
-            if (dna()) for (uint8_t& symbol : minus.symbols) symbol = complement_set(symbol);
+            if (dna())
+                for (uint8_t& symbol : minus.symbols) symbol = complement_set(symbol);
             reach_ = std::max(reach_, plus.rows() + plus.limit);
         }
     }
@@ -93,7 +97,8 @@ public:
     }
     // Whether hits need more than the edit distance.
     bool constrained(const SearchPattern& pattern) const {
-        return pattern.has_fixed || settings_.overhang >= 0 || (settings_.max_bulges >= 0 && settings_.max_bulges < pattern.limit);
+        return pattern.has_fixed || settings_.overhang >= 0 ||
+               (settings_.max_bulges >= 0 && settings_.max_bulges < pattern.limit);
     }
 
 private:

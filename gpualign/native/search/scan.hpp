@@ -8,6 +8,7 @@
 
 #include "algo/search/seeds.hpp"
 #include "search/blocks.hpp"
+#include "search/climb.hpp"
 #include "search/seed_table.hpp"
 #include "search/text.hpp"
 #include "simd/vector.hpp"
@@ -15,55 +16,10 @@
 
 namespace gpualign {
 
-// A pattern's strand, and where in the text it may begin, about: within its limit of it.
-struct SearchPlace {
-    int32_t strand;
-    int64_t begin;
-    bool operator<(const SearchPlace& other) const { return strand != other.strand ? strand < other.strand : begin < other.begin; }
-};
-
-// Follows an event of a segment up to its whole pattern, group by group of pieces.
-class SearchClimb {
-public:
-    SearchClimb(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text)
-        : patterns_(patterns), tables_(tables), text_(text), total_(text.offsets[text.sequences]) {}
-
-    bool reaches(const SearchSegment& segment, int64_t begin) {
-        for (int level = tables_.level(segment.strand);; level++) {
-            const SearchTables::Group g = tables_.group(segment.strand, segment.piece, level);
-            if (g.whole) return true;
-            if (level > tables_.level(segment.strand) && !near(segment.strand, g, begin)) return false;
-        }
-    }
-
-private:
-    bool near(int strand, const SearchTables::Group& g, int64_t begin) {
-        if (loaded_ != std::make_pair(strand, g.first) || last_ != g.last) {
-            blocks_.load(patterns_, patterns_.strand(strand), g.first, g.last);
-            loaded_ = {strand, g.first}, last_ = g.last;
-        }
-        const int64_t from = std::max<int64_t>(0, begin + g.first - g.limit), to = std::min(total_, begin + g.last + g.limit);
-        if (from >= to) return false;
-        codes_.resize(size_t(to - from));
-        text_.codes(from, to, codes_.data());
-        bool found = false;
-        blocks_.run(codes_.data(), to - from, g.limit, [&](int64_t, int) { return found = true, false; });
-        return found;
-    }
-
-    const SearchPatterns& patterns_;
-    const SearchTables& tables_;
-    const SearchText& text_;
-    const int64_t total_;
-    SearchBlocks blocks_;
-    std::pair<int, int> loaded_{-1, -1};
-    int last_ = -1;
-    std::vector<uint8_t> codes_;
-};
-
 class SearchScan {
 public:
-    SearchScan(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text, std::vector<SearchPlace>& out)
+    SearchScan(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text,
+               std::vector<SearchPlace>& out)
         : patterns_(patterns), tables_(tables), text_(text), out_(out), climb_(patterns, tables, text) {}
 
     void run() {
@@ -85,9 +41,12 @@ public:
         std::vector<int> narrow, wide;
         for (int s : tables_.dense()) {
             const int rows = patterns_.strand(s).rows();
-            if (rows <= 32) narrow.push_back(s);
-            else if (rows <= 64) wide.push_back(s);
-            else in_blocks(s);
+            if (rows <= 32)
+                narrow.push_back(s);
+            else if (rows <= 64)
+                wide.push_back(s);
+            else
+                in_blocks(s);
         }
         in_lanes<uint32_t>(narrow);
         in_lanes<uint64_t>(wide);
@@ -95,8 +54,10 @@ public:
 
     // An event that a device has found.
     void take(const SearchEvent& event) {
-        if (event.segment & kSearchStrand) out_.push_back({int32_t(event.segment & ~kSearchStrand), event.begin});
-        else add(tables_.segments()[event.segment], event.begin);
+        if (event.segment & kSearchStrand)
+            out_.push_back({int32_t(event.segment & ~kSearchStrand), event.begin});
+        else
+            add(tables_.segments()[event.segment], event.begin);
     }
 
     // Seeds are looked up in A, C, G and T, as which all symbols are packed. Where a symbol may match otherwise, all
@@ -109,14 +70,16 @@ public:
             if (any && settings.max_ambiguous == 0) continue;  // matches what matches all bases
             const int64_t begin = text_.packed.run_starts[r], end = text_.packed.run_ends[r];
             for (int64_t at = begin; at < end; at++) {
-                if (settings.max_ambiguous > 0 && at - begin >= settings.max_ambiguous && end - at > settings.max_ambiguous) {
+                if (settings.max_ambiguous > 0 && at - begin >= settings.max_ambiguous &&
+                    end - at > settings.max_ambiguous) {
                     at = end - settings.max_ambiguous - 1;
                     continue;
                 }
                 for (int s = 0; s < patterns_.strands(); s++) {
                     if (!patterns_.wanted(s)) continue;
                     const SearchPattern& pattern = patterns_.strand(s);
-                    for (int64_t from = at - pattern.rows() - pattern.limit; from <= at + pattern.limit; from += 1 + 2 * pattern.limit)
+                    for (int64_t from = at - pattern.rows() - pattern.limit; from <= at + pattern.limit;
+                         from += 1 + 2 * pattern.limit)
                         out_.push_back({s, from});
                     out_.push_back({s, at});
                 }
@@ -146,10 +109,12 @@ private:
         for (int64_t at = 0; at + Bases <= total;) {
             // words that are all N need as many errors as they have bases
             while (run < text_.packed.runs && text_.packed.run_ends[run] <= at) run++;
-            if (!patterns_.ambiguous() && run < text_.packed.runs && text_.packed.run_starts[run] <= at) at = std::max<int64_t>(at, int64_t(text_.packed.run_ends[run]) - Bases);
+            if (!patterns_.ambiguous() && run < text_.packed.runs && text_.packed.run_starts[run] <= at)
+                at = std::max<int64_t>(at, int64_t(text_.packed.run_ends[run]) - Bases);
             if (at + Bases > total) break;
             int64_t stop = std::min(total, at + kColumns);
-            if (run < text_.packed.runs && text_.packed.run_ends[run] - text_.packed.run_starts[run] > kColumns && text_.packed.run_starts[run] > at)
+            if (run < text_.packed.runs && text_.packed.run_ends[run] - text_.packed.run_starts[run] > kColumns &&
+                text_.packed.run_starts[run] > at)
                 stop = std::min<int64_t>(stop, text_.packed.run_starts[run]);
             for (; at < stop; at += kStep) {
                 const uint64_t window = packed_window(words, uint64_t(at));
@@ -179,8 +144,10 @@ private:
     void found(const SearchTable& table, uint64_t word, int64_t end) {
         if (!is_marked(table, word)) return;
         seeds_of(table, word, [&](const SearchSeed& seed) {
-            if (table.segments[seed.segment].rows <= 32) narrow_.put(seed.segment, end - seed.rows, *this);
-            else wide_.put(seed.segment, end - seed.rows, *this);
+            if (table.segments[seed.segment].rows <= 32)
+                narrow_.put(seed.segment, end - seed.rows, *this);
+            else
+                wide_.put(seed.segment, end - seed.rows, *this);
         });
     }
 
@@ -198,7 +165,8 @@ private:
 
         void put(uint32_t segment, int64_t begin, SearchScan& scan) {
             int& slot = scan.slots_[segment];
-            if (slot < count && held[slot].segment == segment && begin >= held[slot].last - kNear && begin <= held[slot].first + kNear) {
+            if (slot < count && held[slot].segment == segment && begin >= held[slot].last - kNear &&
+                begin <= held[slot].first + kNear) {
                 held[slot].first = std::min(held[slot].first, begin);
                 held[slot].last = std::max(held[slot].last, begin);
                 return;
@@ -241,7 +209,8 @@ private:
             column[v].start();
         }
         for (int64_t at = 0; at < columns; at += kBases) {
-            for (int l = 0; l < checks.count; l++) windows[l] = Bits(packed_window(text_.packed.words, uint64_t(std::min(total, first[l] + at))));
+            for (int l = 0; l < checks.count; l++)
+                windows[l] = Bits(packed_window(text_.packed.words, uint64_t(std::min(total, first[l] + at))));
             Word window[kVectors];
             for (int v = 0; v < kVectors; v++) window[v] = Word::load(&windows[v * kLanes]);
             const int n = int(std::min<int64_t>(kBases, columns - at));
@@ -251,7 +220,8 @@ private:
                     Word up, down;
                     column[v].step(a[v] ^ (low & c[v]) ^ (high & (g[v] ^ (low & t[v]))), up, down);
                     window[v] = window[v] >> 2;
-                    score[v] = score[v] - (up.template as<std::make_signed_t<Bits>>() >> (kBits - 1)) + (down.template as<std::make_signed_t<Bits>>() >> (kBits - 1));
+                    score[v] = score[v] - (up.template as<std::make_signed_t<Bits>>() >> (kBits - 1)) +
+                               (down.template as<std::make_signed_t<Bits>>() >> (kBits - 1));
                     near[v] = near[v] | (limit[v] > score[v] - Score(1));
                 }
         }
@@ -259,7 +229,8 @@ private:
             const Check& check = checks.held[l];
             const SearchSegment& segment = tables_.segments()[check.segment];
             if (!near[l / kLanes][l % kLanes]) continue;
-            for (int64_t begin = check.first; begin < check.last; begin += 1 + patterns_.strand(segment.strand).limit) add(segment, begin - segment.above);
+            for (int64_t begin = check.first; begin < check.last; begin += 1 + patterns_.strand(segment.strand).limit)
+                add(segment, begin - segment.above);
             add(segment, check.last - segment.above);
         }
         checks.count = 0;
@@ -327,7 +298,8 @@ private:
             for (int code = 0; code < codes; code++) {
                 Bits bits = 0;
                 for (int i = 0; i < pattern.rows(); i++)
-                    if (patterns_.matches(pattern.symbols[size_t(i)], uint8_t(code))) bits |= Bits(1) << (kBits - pattern.rows() + i);
+                    if (patterns_.matches(pattern.symbols[size_t(i)], uint8_t(code)))
+                        bits |= Bits(1) << (kBits - pattern.rows() + i);
                 eq[size_t(code) * Vectors + v].set(lane, bits);
             }
         }
@@ -344,7 +316,8 @@ private:
                     Word up, down;
                     column[v].step(eq[size_t(symbols[j]) * Vectors + v], up, down);
                     // a difference of 1 is the highest bit, and -1 when that is shifted as a sign
-                    score[v] = score[v] - (up.template as<Signed>() >> (kBits - 1)) + (down.template as<Signed>() >> (kBits - 1));
+                    score[v] = score[v] - (up.template as<Signed>() >> (kBits - 1)) +
+                               (down.template as<Signed>() >> (kBits - 1));
                     near[v] = above[v] > score[v];
                 }
             };
@@ -365,7 +338,8 @@ private:
                     for (int v = 0; v < Vectors; v++) {
                         if (!any(near[v])) continue;
                         for (int l = v * kLanes; l < std::min(count, (v + 1) * kLanes); l++)
-                            if (near[v][l % kLanes]) out_.push_back({strands[l], at + i + 1 - patterns_.strand(strands[l]).rows()});
+                            if (near[v][l % kLanes])
+                                out_.push_back({strands[l], at + i + 1 - patterns_.strand(strands[l]).rows()});
                     }
                 }
             }

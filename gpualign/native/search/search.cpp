@@ -15,10 +15,11 @@ namespace {
 // Patterns ready to be searched for.
 class SearchIndex {
 public:
-    SearchIndex(Input<uint8_t> symbols, Input<int64_t> offsets, Input<int32_t> limits, Input<uint8_t> fixed, int alphabet, int strands,
-                bool all_ends, int max_bulges, int max_ambiguous, double overhang, double text)
-        : patterns_(checked(symbols, offsets, limits, fixed), offsets.data(), offsets.size() - 1, limits.data(), fixed.data(),
-                    {SearchAlphabet(alphabet), strands, all_ends, max_bulges, max_ambiguous, overhang}),
+    SearchIndex(Input<uint8_t> symbols, Input<int64_t> offsets, Input<int32_t> limits, Input<uint8_t> fixed,
+                int alphabet, int strands, bool all_ends, int max_bulges, int max_ambiguous, double overhang,
+                double text)
+        : patterns_(checked(symbols, offsets, limits, fixed), offsets.data(), offsets.size() - 1, limits.data(),
+                    fixed.data(), {SearchAlphabet(alphabet), strands, all_ends, max_bulges, max_ambiguous, overhang}),
           tables_(patterns_, text) {}
 
     const SearchPatterns& patterns() const { return patterns_; }
@@ -41,13 +42,14 @@ public:
     }
 
 private:
-    static const uint8_t* checked(const Input<uint8_t>& symbols, const Input<int64_t>& offsets, const Input<int32_t>& limits,
-                                  const Input<uint8_t>& fixed) {
-        if (offsets.size() < 1 || limits.size() != offsets.size() - 1 || fixed.size() != symbols.size() || offsets.data()[0] != 0 ||
-            uint64_t(offsets.data()[limits.size()]) != symbols.size())
+    static const uint8_t* checked(const Input<uint8_t>& symbols, const Input<int64_t>& offsets,
+                                  const Input<int32_t>& limits, const Input<uint8_t>& fixed) {
+        if (offsets.size() < 1 || limits.size() != offsets.size() - 1 || fixed.size() != symbols.size() ||
+            offsets.data()[0] != 0 || uint64_t(offsets.data()[limits.size()]) != symbols.size())
             throw nb::value_error("the patterns' arrays differ in length");
         for (size_t i = 0; i + 1 < offsets.size(); i++)
-            if (offsets.data()[i] > offsets.data()[i + 1] || limits.data()[i] < 0) throw nb::value_error("a pattern is not valid");
+            if (offsets.data()[i] > offsets.data()[i + 1] || limits.data()[i] < 0)
+                throw nb::value_error("a pattern is not valid");
         return symbols.data();
     }
 
@@ -56,13 +58,15 @@ private:
 };
 
 auto hits_of(SearchHits&& hits) {
-    return tuple_of(to_numpy(std::move(hits.pattern)), to_numpy(std::move(hits.minus)), to_numpy(std::move(hits.sequence)),
-                    to_numpy(std::move(hits.start)), to_numpy(std::move(hits.end)), to_numpy(std::move(hits.pattern_start)),
-                    to_numpy(std::move(hits.pattern_end)), to_numpy(std::move(hits.distance)), to_numpy(std::move(hits.operations)),
+    return tuple_of(to_numpy(std::move(hits.pattern)), to_numpy(std::move(hits.minus)),
+                    to_numpy(std::move(hits.sequence)), to_numpy(std::move(hits.start)), to_numpy(std::move(hits.end)),
+                    to_numpy(std::move(hits.pattern_start)), to_numpy(std::move(hits.pattern_end)),
+                    to_numpy(std::move(hits.distance)), to_numpy(std::move(hits.operations)),
                     to_numpy(std::move(hits.operation_ends)));
 }
 
-std::vector<SearchShare> shares_of(const SearchText& text, const Input<int64_t>& begin, const Input<int64_t>& end, const Input<uint8_t>& open) {
+std::vector<SearchShare> shares_of(const SearchText& text, const Input<int64_t>& begin, const Input<int64_t>& end,
+                                   const Input<uint8_t>& open) {
     if (begin.size() != text.sequences || end.size() != text.sequences || open.size() != text.sequences)
         throw nb::value_error("the shares' arrays differ in length");
     std::vector<SearchShare> shares;
@@ -90,13 +94,15 @@ SearchHits found_in(const SearchIndex& index, const SearchText& text, const std:
     return hits;
 }
 
-auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, Input<int64_t> offsets, Input<int64_t> begin, Input<int64_t> end,
-                  Input<uint8_t> open, std::optional<Input<uint64_t>> events) {
+auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, Input<int64_t> offsets,
+                  Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> open,
+                  std::optional<Input<uint64_t>> events) {
     SearchText text;
     text.packed = reference.view();
     text.offsets = offsets.data();
     text.sequences = offsets.size() - 1;
-    if (uint64_t(offsets.data()[text.sequences]) > text.packed.bases) throw nb::value_error("the text ends before its sequences");
+    if (uint64_t(offsets.data()[text.sequences]) > text.packed.bases)
+        throw nb::value_error("the text ends before its sequences");
     const std::vector<SearchShare> shares = shares_of(text, begin, end, open);
     SearchHits hits;
     {
@@ -106,13 +112,14 @@ auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, In
     return hits_of(std::move(hits));
 }
 
-auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> begin, Input<int64_t> end,
-                  Input<uint8_t> open) {
+auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> begin,
+                  Input<int64_t> end, Input<uint8_t> open) {
     SearchText text{};
     text.bytes = symbols.data();
     text.offsets = offsets.data();
     text.sequences = offsets.size() - 1;
-    if (uint64_t(offsets.data()[text.sequences]) > symbols.size()) throw nb::value_error("the text ends before its sequences");
+    if (uint64_t(offsets.data()[text.sequences]) > symbols.size())
+        throw nb::value_error("the text ends before its sequences");
     if (index.patterns().settings().alphabet == SearchAlphabet::protein) text.fold = 0xDF;
     const std::vector<SearchShare> shares = shares_of(text, begin, end, open);
     SearchHits hits;
@@ -132,34 +139,44 @@ Output<uint64_t> words_of(const std::vector<Item>& items) {
 
 void bind_search(nb::module_& m) {
     nb::class_<SearchIndex>(m, "SearchIndex")
-        .def(nb::init<Input<uint8_t>, Input<int64_t>, Input<int32_t>, Input<uint8_t>, int, int, bool, int, int, double, double>(),
-             nb::kw_only(), nb::arg("symbols"), nb::arg("offsets"), nb::arg("limits"), nb::arg("fixed"), nb::arg("alphabet"),
-             nb::arg("strands"), nb::arg("all_ends"), nb::arg("max_bulges"), nb::arg("max_ambiguous"), nb::arg("overhang"),
-             nb::arg("text"))
-        .def_prop_ro("bases", [](const SearchIndex& index) { return index.tables().has_seeds() ? index.tables().table().bases : 0; },
-                     "Of a word of the table; 0: no pattern has seeds.")
-        .def_prop_ro("stride", [](const SearchIndex& index) { return index.tables().table().stride; },
-                     "Bases from a word that is looked up to the next one.")
-        .def_prop_ro("reach", [](const SearchIndex& index) { return index.patterns().reach(); }, "The most symbols that a hit can have.")
+        .def(nb::init<Input<uint8_t>, Input<int64_t>, Input<int32_t>, Input<uint8_t>, int, int, bool, int, int, double,
+                      double>(),
+             nb::kw_only(), nb::arg("symbols"), nb::arg("offsets"), nb::arg("limits"), nb::arg("fixed"),
+             nb::arg("alphabet"), nb::arg("strands"), nb::arg("all_ends"), nb::arg("max_bulges"),
+             nb::arg("max_ambiguous"), nb::arg("overhang"), nb::arg("text"))
+        .def_prop_ro(
+            "bases",
+            [](const SearchIndex& index) { return index.tables().has_seeds() ? index.tables().table().bases : 0; },
+            "Of a word of the table; 0: no pattern has seeds.")
+        .def_prop_ro(
+            "stride", [](const SearchIndex& index) { return index.tables().table().stride; },
+            "Bases from a word that is looked up to the next one.")
+        .def_prop_ro(
+            "reach", [](const SearchIndex& index) { return index.patterns().reach(); },
+            "The most symbols that a hit can have.")
         .def_prop_ro("fits_device", &SearchIndex::fits_device)
         .def_prop_ro("dense_count", [](const SearchIndex& index) { return index.tables().dense().size(); })
-        .def_prop_ro("tables",
-                     [](const SearchIndex& index) {
-                         const SearchTables& t = index.tables();
-                         return tuple_of(to_numpy(std::vector<uint64_t>(t.marked())), to_numpy(std::vector<uint32_t>(t.ranks())),
-                                         to_numpy(std::vector<uint32_t>(t.firsts())), words_of(t.seeds()), words_of(t.segments()),
-                                         words_of(index.dense(true)), words_of(index.dense(false)));
-                     },
-                     "Arrays for a device: marked, ranks, firsts, seeds, segments, and segments of the patterns without seeds: of up "
-                     "to 32 rows, and of up to 64.");
+        .def_prop_ro(
+            "tables",
+            [](const SearchIndex& index) {
+                const SearchTables& t = index.tables();
+                return tuple_of(to_numpy(std::vector<uint64_t>(t.marked())), to_numpy(std::vector<uint32_t>(t.ranks())),
+                                to_numpy(std::vector<uint32_t>(t.firsts())), words_of(t.seeds()),
+                                words_of(t.segments()), words_of(index.dense(true)), words_of(index.dense(false)));
+            },
+            "Arrays for a device: marked, ranks, firsts, seeds, segments, and segments of the patterns without seeds: "
+            "of up "
+            "to 32 rows, and of up to 64.");
     m.attr("SEARCH_PLATEAU") = kPlateau;
-    m.def("search_bases", &search_bases, nb::arg("index"), nb::arg("reference"), nb::arg("offsets"), nb::arg("begin"), nb::arg("end"),
-          nb::arg("open"), nb::arg("events") = nb::none(),
-          "Hits in packed sequences that begin in [begin, end) of theirs: pattern, minus, sequence, start, end, pattern_start, "
-          "pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on before, 2 after it. events: "
+    m.def("search_bases", &search_bases, nb::arg("index"), nb::arg("reference"), nb::arg("offsets"), nb::arg("begin"),
+          nb::arg("end"), nb::arg("open"), nb::arg("events") = nb::none(),
+          "Hits in packed sequences that begin in [begin, end) of theirs: pattern, minus, sequence, start, end, "
+          "pattern_start, "
+          "pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on before, 2 after "
+          "it. events: "
           "what a device has found; without them the CPU scans.");
-    m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"), nb::arg("end"),
-          nb::arg("open"), "The same in texts of any symbols.");
+    m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
+          nb::arg("end"), nb::arg("open"), "The same in texts of any symbols.");
 }
 
 }  // namespace gpualign

@@ -13,14 +13,18 @@ namespace gpualign {
 
 // What a step takes on a core, in nanoseconds; it decides between ways to the same hits.
 struct SearchCosts {
-    static double lookup(int bases) { return bases <= 8 ? 0.5 : bases == 9 ? 0.6 : bases == 10 ? 0.8 : bases == 11 ? 1.1 : 1.6; }
+    static double lookup(int bases) {
+        return bases <= 8 ? 0.5 : bases == 9 ? 0.6 : bases == 10 ? 0.8 : bases == 11 ? 1.1 : 1.6;
+    }
     // a good part of it is the memory of the table
     static double check(int rows, int limit) {
         return 35 + (rows <= 32 ? 0.4 : 0.9) * (std::min(rows, 64) + 2 * limit);
     }
     // A vector of patterns without seeds, and a longer pattern.
     static constexpr int kTogether = 2 * GPUALIGN_VECTOR_BYTES / 4;
-    static double vectors(double narrow, double wide) { return 4.0 * (std::ceil(narrow / kTogether) + std::ceil(2 * wide / kTogether)); }
+    static double vectors(double narrow, double wide) {
+        return 4.0 * (std::ceil(narrow / kTogether) + std::ceil(2 * wide / kTogether));
+    }
     static double blocks(int rows, int limit) { return 4 + 2.5 * std::min(rows, 3 * limit + 64) / 64; }
     // Words of genomes are not random: so many times as many are found.
     static constexpr double kRepeats = 3;
@@ -30,11 +34,12 @@ struct SearchCosts {
 class SearchTables {
 public:
     static constexpr int kMinBases = 6, kMaxBases = 12, kMaxErrors = 2;
-    static constexpr int kMaxStride = 16;  // bases from a word that is looked up to the next one
+    static constexpr int kMaxStride = 16;     // bases from a word that is looked up to the next one
     static constexpr double kMaxWords = 1e6;  // of a pattern
 
     // `text`: bases that are to be searched, about.
-    SearchTables(const SearchPatterns& patterns, double text) : patterns_(patterns), pieces_(size_t(patterns.strands())) {
+    SearchTables(const SearchPatterns& patterns, double text)
+        : patterns_(patterns), pieces_(size_t(patterns.strands())) {
         for (int s = 0; s < patterns.strands(); s++)
             if (patterns.wanted(s)) wanted_.push_back(s);
         choose(std::max(text, 1e3));
@@ -79,7 +84,9 @@ private:
     };
 
     // Words that are marked for a piece, about.
-    static double words(int bases, int errors) { return errors == 0 ? 1 : errors == 1 ? 6.0 * bases : 18.0 * bases * bases; }
+    static double words(int bases, int errors) {
+        return errors == 0 ? 1 : errors == 1 ? 6.0 * bases : 18.0 * bases * bases;
+    }
 
     // The rows outside of which all are fixed, and so have no errors.
     static std::pair<int, int> span(const SearchPattern& pattern) {
@@ -102,7 +109,8 @@ private:
             const double marked = count * stride * words(bases, errors) * ambiguous;
             if (marked > kMaxWords) continue;
             const double found = SearchCosts::kRepeats * marked / stride / std::exp2(2 * bases);
-            const double cost = found * SearchCosts::check(pattern.rows(), pattern.limit) + marked * SearchCosts::seed() / text;
+            const double cost =
+                found * SearchCosts::check(pattern.rows(), pattern.limit) + marked * SearchCosts::seed() / text;
             if (cost < best.cost) best = {cost, errors};
         }
         return best;
@@ -110,16 +118,20 @@ private:
 
     // Those with seeds, by words of so many bases, where seeds cost less than `most`; what all patterns cost together.
     double plan(int bases, int stride, double text, double most, std::vector<int>& errors) const {
-        double cost = bases ? SearchCosts::lookup(bases) / stride + 0.05 + std::exp2(2 * bases) / 8 / text : 0, narrow = 0, wide = 0;
+        double cost = bases ? SearchCosts::lookup(bases) / stride + 0.05 + std::exp2(2 * bases) / 8 / text : 0,
+               narrow = 0, wide = 0;
         errors.clear();
         for (int s : wanted_) {
             const SearchPattern& pattern = patterns_.strand(s);
             const Choice seeds = bases ? choice(pattern, bases, stride, text) : Choice{1e300, -1};
             const double alone = pattern.rows() > 64 ? SearchCosts::blocks(pattern.rows(), pattern.limit) : most;
             errors.push_back(seeds.cost < alone ? seeds.errors : -1);
-            if (errors.back() >= 0) cost += seeds.cost;
-            else if (pattern.rows() > 64) cost += SearchCosts::blocks(pattern.rows(), pattern.limit);
-            else (pattern.rows() <= 32 ? narrow : wide)++;
+            if (errors.back() >= 0)
+                cost += seeds.cost;
+            else if (pattern.rows() > 64)
+                cost += SearchCosts::blocks(pattern.rows(), pattern.limit);
+            else
+                (pattern.rows() <= 32 ? narrow : wide)++;
         }
         return cost + SearchCosts::vectors(narrow, wide);
     }
@@ -136,8 +148,10 @@ private:
                 }
         bool any = false;
         for (size_t i = 0; i < wanted_.size(); i++)
-            if (best[i] < 0) dense_.push_back(wanted_[i]);
-            else cut(wanted_[i], best[i]), any = true;
+            if (best[i] < 0)
+                dense_.push_back(wanted_[i]);
+            else
+                cut(wanted_[i], best[i]), any = true;
         if (!any) bases_ = 0;
     }
 
@@ -170,7 +184,8 @@ private:
                 for (int back = 0; back < stride_; back++) {  // one of so many words that end in turn is looked up
                     const int last = pieces.begins[size_t(i) + 1] - back;
                     const SearchSeed seed{uint32_t(segments_.size() - 1), last - segment.above};
-                    add_words(patterns_.strand(s), pieces.begins[size_t(i)], last, pieces.errors[size_t(i)], back > 0, seed, found);
+                    add_words(patterns_.strand(s), pieces.begins[size_t(i)], last, pieces.errors[size_t(i)], back > 0,
+                              seed, found);
                 }
             }
         }
@@ -187,7 +202,8 @@ private:
 
 public:
     // Rows of a pattern, 64 or fewer.
-    static SearchSegment segment_of(const SearchPattern& pattern, int strand, int first, int last, int limit, int piece) {
+    static SearchSegment segment_of(const SearchPattern& pattern, int strand, int first, int last, int limit,
+                                    int piece) {
         SearchSegment segment{{0, 0, 0, 0}, last - first, limit, first, strand, piece, 0};
         for (int base = 0; base < 4; base++)
             for (int i = first; i < last; i++)
@@ -212,16 +228,20 @@ private:
         grow(eq, 1u << (last - first), errors, within ? ~0u : ~1u, 0, 0, reached, seed, found);
     }
 
-    void grow(const uint32_t* eq, uint32_t all, int errors, uint32_t deletions, int depth, uint32_t word, const uint32_t* reached, SearchSeed seed,
-              std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
+    void grow(const uint32_t* eq, uint32_t all, int errors, uint32_t deletions, int depth, uint32_t word,
+              const uint32_t* reached, SearchSeed seed, std::vector<std::pair<uint32_t, SearchSeed>>& found) const {
         if (depth == bases_) return void(found.emplace_back(word, seed));
         const uint32_t rows = 2 * all - 1;
         for (uint32_t base = 0; base < 4; base++) {
             uint32_t next[kMaxErrors + 1];
             next[0] = ((reached[0] & eq[base]) << 1) | (reached[0] & all);  // what is wholly aligned stays so
             for (int e = 1; e <= errors; e++)
-                next[e] = (((reached[e] & eq[base]) << 1) | (reached[e] & all) | (reached[e - 1] & deletions) | (reached[e - 1] << 1) | (next[e - 1] << 1)) & rows;
-            if (next[errors]) grow(eq, all, errors, deletions, depth + 1, word | base << (2 * (bases_ - 1 - depth)), next, seed, found);
+                next[e] = (((reached[e] & eq[base]) << 1) | (reached[e] & all) | (reached[e - 1] & deletions) |
+                           (reached[e - 1] << 1) | (next[e - 1] << 1)) &
+                          rows;
+            if (next[errors])
+                grow(eq, all, errors, deletions, depth + 1, word | base << (2 * (bases_ - 1 - depth)), next, seed,
+                     found);
         }
     }
 

@@ -10,7 +10,7 @@
 namespace gpualign {
 
 struct SearchText {
-    ReferenceView packed;  // of bases
+    ReferenceView packed;            // of bases
     const uint8_t* bytes = nullptr;  // of other symbols
     const int64_t* offsets = nullptr;
     size_t sequences = 0;
@@ -24,13 +24,15 @@ struct SearchText {
     // The symbols [begin, end), positions in the whole text.
     void codes(int64_t begin, int64_t end, uint8_t* out) const {
         if (bytes) {
-            for (int64_t i = begin; i < end; i++) out[i - begin] = uint8_t(bytes[i] & (bytes[i] >= 'a' && bytes[i] <= 'z' ? fold : 0xFF));
+            for (int64_t i = begin; i < end; i++)
+                out[i - begin] = uint8_t(bytes[i] & (bytes[i] >= 'a' && bytes[i] <= 'z' ? fold : 0xFF));
             return;
         }
         packed.codes(uint64_t(begin), uint64_t(end), out);
         for (int64_t i = 0; i < end - begin; i++) out[i] = uint8_t(1u << out[i] & 15u);
         for (size_t run = packed.first_run(uint64_t(begin)); run < packed.runs && packed.run_starts[run] < end; run++) {
-            const int64_t from = std::max<int64_t>(begin, packed.run_starts[run]), to = std::min<int64_t>(end, packed.run_ends[run]);
+            const int64_t from = std::max<int64_t>(begin, packed.run_starts[run]),
+                          to = std::min<int64_t>(end, packed.run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), kBaseSets.of[packed.run_letters[run]]);
         }
     }
