@@ -6,12 +6,12 @@ namespace gpualign {
 
 // A part of a pattern of at most 64 rows, which an occurrence of the pattern has with at most `limit` errors.
 struct SearchSegment {
-    uint64_t eq[4];   // rows that match A, C, G, T; the last row is the highest bit
+    uint64_t eq[4];  // rows that match A, C, G, T; the last row is the highest bit
     int32_t rows;
     int32_t limit;
-    int32_t above;    // rows of the pattern before it
-    int32_t strand;   // pattern * 2 + strand, where strand 1 is the reverse complement
-    int32_t piece;    // the first of its pieces
+    int32_t above;   // rows of the pattern before it
+    int32_t strand;  // pattern * 2 + strand, where strand 1 is the reverse complement
+    int32_t piece;   // the first of its pieces
     int32_t spare;
 };
 
@@ -44,11 +44,11 @@ struct SearchArrays {
     const uint64_t* text;        // 32 bases a word
     const SearchSegment* dense;  // patterns without seeds, as kernels compare them with every base
     SearchEvent* events;
-    uint32_t* count;     // of events, also of those for which there is no room
-    uint32_t bases;      // of the text
-    uint32_t room;       // for events
-    uint32_t patterns;   // without seeds
-    uint32_t columns;    // of text that a warp takes
+    uint32_t* count;    // of events, also of those for which there is no room
+    uint32_t bases;     // of the text
+    uint32_t room;      // for events
+    uint32_t patterns;  // without seeds
+    uint32_t columns;   // of text that a warp takes
 };
 
 // An event of a pattern without seeds names its strand instead of a segment.

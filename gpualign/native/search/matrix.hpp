@@ -16,7 +16,7 @@ namespace gpualign {
 inline constexpr int kFar = 1 << 20;
 
 struct SearchAlignment {
-    int64_t start;             // of the text
+    int64_t start;  // of the text
     int pattern_start, pattern_end;
 };
 

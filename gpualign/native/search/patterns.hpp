@@ -12,11 +12,11 @@ enum class SearchAlphabet { dna = 0, protein = 1, bytes = 2 };
 
 struct SearchSettings {
     SearchAlphabet alphabet = SearchAlphabet::dna;
-    int strands = 3;           // 1 plus, 2 minus, 3 both
-    bool all_ends = false;     // else local minima
-    int max_bulges = -1;       // insertions and deletions together; -1: no limit of their own
-    int max_ambiguous = 0;     // ambiguous symbols of a target in a hit; 0: they match only what covers them
-    double overhang = -1;      // of each row beyond an end of a target; negative: none is
+    int strands = 3;        // 1 plus, 2 minus, 3 both
+    bool all_ends = false;  // else local minima
+    int max_bulges = -1;    // insertions and deletions together; -1: no limit of their own
+    int max_ambiguous = 0;  // ambiguous symbols of a target in a hit; 0: they match only what covers them
+    double overhang = -1;   // of each row beyond an end of a target; negative: none is
 };
 
 // IUPAC codes as sets: bit c is base c. 0 for what is none.

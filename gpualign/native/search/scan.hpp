@@ -8,61 +8,13 @@
 
 #include "algo/search/seeds.hpp"
 #include "search/blocks.hpp"
+#include "search/climb.hpp"
 #include "search/seed_table.hpp"
 #include "search/text.hpp"
 #include "simd/vector.hpp"
 #include "stop.hpp"
 
 namespace gpualign {
-
-// A pattern's strand, and where in the text it may begin, about: within its limit of it.
-struct SearchPlace {
-    int32_t strand;
-    int64_t begin;
-    bool operator<(const SearchPlace& other) const {
-        return strand != other.strand ? strand < other.strand : begin < other.begin;
-    }
-};
-
-// Follows an event of a segment up to its whole pattern, group by group of pieces.
-class SearchClimb {
-public:
-    SearchClimb(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text)
-        : patterns_(patterns), tables_(tables), text_(text), total_(text.offsets[text.sequences]) {}
-
-    bool reaches(const SearchSegment& segment, int64_t begin) {
-        for (int level = tables_.level(segment.strand);; level++) {
-            const SearchTables::Group g = tables_.group(segment.strand, segment.piece, level);
-            if (g.whole) return true;
-            if (level > tables_.level(segment.strand) && !near(segment.strand, g, begin)) return false;
-        }
-    }
-
-private:
-    bool near(int strand, const SearchTables::Group& g, int64_t begin) {
-        if (loaded_ != std::make_pair(strand, g.first) || last_ != g.last) {
-            blocks_.load(patterns_, patterns_.strand(strand), g.first, g.last);
-            loaded_ = {strand, g.first}, last_ = g.last;
-        }
-        const int64_t from = std::max<int64_t>(0, begin + g.first - g.limit),
-                      to = std::min(total_, begin + g.last + g.limit);
-        if (from >= to) return false;
-        codes_.resize(size_t(to - from));
-        text_.codes(from, to, codes_.data());
-        bool found = false;
-        blocks_.run(codes_.data(), to - from, g.limit, [&](int64_t, int) { return found = true, false; });
-        return found;
-    }
-
-    const SearchPatterns& patterns_;
-    const SearchTables& tables_;
-    const SearchText& text_;
-    const int64_t total_;
-    SearchBlocks blocks_;
-    std::pair<int, int> loaded_{-1, -1};
-    int last_ = -1;
-    std::vector<uint8_t> codes_;
-};
 
 class SearchScan {
 public:
@@ -161,15 +113,17 @@ private:
             for (; at < stop; at += kStep) {
                 const uint64_t window = packed_window(words, uint64_t(at));
                 uint32_t hits = 0;
-                const auto look = [&](int i) {
-                    const uint64_t word = window >> (2 * i) & kMask;
-                    hits |= uint32_t(table.marked[word >> 6] >> (word & 63) & 1) << i;
+                const auto bit = [&](int i) {  // which of 64 bits it is are the low bits of the shifted window
+                    return uint32_t(table.marked[window >> (2 * i + 6) & (kMask >> 6)] >> (window >> (2 * i) & 63) & 1);
                 };
                 if (stride == 1) {
-                    GPUALIGN_UNROLL
-                    for (int i = 0; i < kStep; i++) look(i);
+#pragma GCC unroll 16
+                    for (int i = kStep - 1; i >= 0; i--) hits = 2 * hits + bit(i);
+                } else if (stride == 2) {
+#pragma GCC unroll 8
+                    for (int i = kStep - 2; i >= 0; i -= 2) hits = 4 * hits + bit(i);
                 } else {
-                    for (int i = 0; i < kStep; i += stride) look(i);
+                    for (int i = 0; i < kStep; i += stride) hits |= bit(i) << i;
                 }
                 for (; hits; hits &= hits - 1) {
                     const int i = __builtin_ctz(hits);

@@ -34,7 +34,7 @@ struct SearchCosts {
 class SearchTables {
 public:
     static constexpr int kMinBases = 6, kMaxBases = 12, kMaxErrors = 2;
-    static constexpr int kMaxStride = 16;  // bases from a word that is looked up to the next one
+    static constexpr int kMaxStride = 16;     // bases from a word that is looked up to the next one
     static constexpr double kMaxWords = 1e6;  // of a pattern
 
     // `text`: bases that are to be searched, about.

@@ -10,7 +10,7 @@
 namespace gpualign {
 
 struct SearchText {
-    ReferenceView packed;  // of bases
+    ReferenceView packed;            // of bases
     const uint8_t* bytes = nullptr;  // of other symbols
     const int64_t* offsets = nullptr;
     size_t sequences = 0;
