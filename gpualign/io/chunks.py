@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import shown_input
-from gpualign.io.blocks import is_blank
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
 from gpualign.io.sources import Source, Stored, Streamed
+from gpualign.io.streams import is_blank
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 

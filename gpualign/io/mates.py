@@ -12,7 +12,6 @@ from typing import Any
 from gpualign.errors import InputError, counted, shown_input
 from gpualign.io import tuning
 from gpualign.io.fastq_text import FastqText, head_of, to_text
-from gpualign.io.fastx import Chunk
 from gpualign.io.mate_names import (
     Beginning,
     NamePair,
@@ -152,7 +151,9 @@ def interleaved_items(
     if source.header is not None:  # SAM, BAM and CRAM have flags
         yield from _interleaved_batches(source.reads(batch_bases), source.path, threads, beginning, False)
         return
-    names, chunks = first_names(source.chunks(batch_bases), _names_at_head)
+    names, chunks = first_names(
+        source.chunks(batch_bases), lambda chunk, count: names_of(head_of(chunk).columns(), 0, count)
+    )
     all_dots = neighbours_have_dots(names)
     warn_of_order(list(itertools.pairwise(names[:2])), all_dots, shown_input(source.path))
     for chunk in chunks:
@@ -166,11 +167,6 @@ def interleaved_items(
             beginning.look_at(reads.columns())
         yield reads
     beginning.ended()
-
-
-def _names_at_head(chunk: Chunk, count: int) -> list[bytes]:
-    """Names of the first reads of a chunk, which are parsed for this."""
-    return names_of(head_of(chunk).columns(), 0, count)
 
 
 def _interleaved_batches(

@@ -105,7 +105,9 @@ def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
 def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
     try:
         with _writing(path):
-            stream = _created(temporary)
+            # only its owner can read it until it is whole
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            stream = os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
         with _closed(stream, path):
             yield stream
         with _writing(path):
@@ -141,12 +143,6 @@ def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
         stream.close()
 
 
-def _created(temporary: str) -> BinaryIO:
-    """Create a file that only its owner can read until it is whole."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    return os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
-
-
 def _cut(name: str, maximum: int) -> str:
     """The first bytes of a name: file systems limit bytes, not characters."""
     return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
@@ -162,13 +158,9 @@ def _permissions(path: str) -> int:
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o777
     except FileNotFoundError:
-        return 0o666 & ~_umask()
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
+        umask = os.umask(0o077)
+        os.umask(umask)
+        return 0o666 & ~umask
 
 
 def is_regular(output: str | None) -> bool:

@@ -43,7 +43,10 @@ class Packed:
         while held < size and not self.at_end:
             if (group := next(self._read, None)) is not None:
                 groups.append(group)
-                held += self._text_bytes(group)
+                try:
+                    held += int(_native.count_bgzf_blocks(group)[1])
+                except ValueError as error:
+                    raise InputError(f"compressed data is damaged: {error}", self.path) from None
             else:
                 self.at_end = True
         if len(groups) > 1:
@@ -61,12 +64,6 @@ class Packed:
     def streamed(self, stack: ExitStack) -> Streamed:
         file = stack.enter_context(InputFile(self.path))
         return Streamed(file, line=lines_before(file, self._held.before))
-
-    def _text_bytes(self, blocks: NDArray[np.uint8]) -> int:
-        try:
-            return int(_native.count_bgzf_blocks(blocks)[1])
-        except ValueError as error:
-            raise InputError(f"compressed data is damaged: {error}", self.path) from None
 
     def _groups(self, file: InputFile) -> Iterator[NDArray[np.uint8]]:
         """Groups of whole blocks, up to the end or to the first gzip member that is not a block."""

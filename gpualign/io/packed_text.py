@@ -55,7 +55,11 @@ class PackedText(Text):
         """
         if self.content is not None:
             return (self.content,)
-        return (inflated(self.blocks, path)[self.begin : self.begin + self.size],)
+        try:
+            content = content_of(bytes(self.blocks))
+        except zlib.error as error:
+            raise InputError(f"compressed data is damaged: {error}", path) from error
+        return (content[self.begin : self.begin + self.size],)
 
     def inflated(self, path: str) -> PackedText:
         return replace(self, content=self.joined(path))
@@ -75,15 +79,3 @@ class PackedText(Text):
         last = int(np.searchsorted(text_ends, self.begin + end, "left"))
         held = blocks[ends[first] : ends[max(first, last)]]
         return PackedText(held, start - int(text_ends[first]), end - begin, self.before + begin, self.local)
-
-
-def inflated(blocks: NDArray[np.uint8] | bytes, path: str) -> NDArray[np.uint8]:
-    """The text of whole blocks.
-
-    Raises:
-        InputError: they are damaged.
-    """
-    try:
-        return content_of(bytes(blocks))
-    except zlib.error as error:
-        raise InputError(f"compressed data is damaged: {error}", path) from error

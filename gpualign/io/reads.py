@@ -17,7 +17,6 @@ from gpualign.io import tuning
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
 from gpualign.io.bgzf import BgzfCodec
-from gpualign.io.blocks import TextOfPieces
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
@@ -25,6 +24,7 @@ from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed_chunks import Packed
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
+from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.prefetch import Prefetch

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.bgzf import Inflated
-from gpualign.io.blocks import TextOfPieces, TextStream
 from gpualign.io.fastx import LongRecord
 from gpualign.io.files import InputFile
+from gpualign.io.streams import TextOfPieces, TextStream
 from gpualign.io.text import HeldText, StoredText, Text, newlines
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 

@@ -14,7 +14,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
 from gpualign.map.device.slow_path import SlowPath, all_templates
-from gpualign.map.device.target import host_target, padded_mask
+from gpualign.map.device.target import padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -22,6 +22,13 @@ from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers import native
+
+
+def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
+    """``MapTarget`` in host memory, and the arrays that must outlive it."""
+    reference = index.reference
+    arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
+    return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
 
 
 def map_scalar(

@@ -16,7 +16,7 @@ import pysam
 import pytest
 
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import Opening
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
