@@ -100,10 +100,7 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
 
 
 def _open_cuda(
-    request: DeviceRequest,
-    options: RunOptions,
-    work: Work | None,
-    without: Callable[[DeviceError], None] | None = None,
+    request: DeviceRequest, options: RunOptions, work: Work | None, without: Callable[[DeviceError], None] | None = None
 ) -> CudaBackend:
     if work is not None:
         compiler.read_ahead(work.kernels.source)

@@ -48,7 +48,7 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     for source in (first, second):
-        source.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
+        source.file.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
     with contextlib.ExitStack() as stack:  # ends the threads of both files
         sides = tuple(
             stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))
@@ -124,14 +124,14 @@ def _pairs(
         )
 
 
-def single_items(source: ReadSource, batch_bases: int) -> Iterator[Reads]:
-    """The reads of a file of single reads."""
-    return (Reads((records,), (source.path,), single=True) for records in source.reads(batch_bases))
+def single_items(source: ReadSource, batch_bases: int, threads: int = 1, unparsed: bool = False) -> Iterator[Reads]:
+    """The reads of a file of single reads.
 
-
-def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[Reads]:
-    """The reads of a FASTA or FASTQ file; text that devices can parse is left unparsed."""
-    return (Reads((records,), (source.path,)) for records in _records(source, batch_bases, threads, True))
+    Args:
+        unparsed: leave text unparsed that devices can parse; ``threads`` threads count its records.
+    """
+    records = _records(source, batch_bases, threads, True) if unparsed else source.reads(batch_bases)
+    return (Reads((some,), (source.path,), single=not unparsed) for some in records)
 
 
 def interleaved_items(

@@ -1,5 +1,5 @@
 """Sources of text to cut into chunks: a stream, a plain file in which the text stays, or pieces that threads inflate
-(also :class:`gpualign.io.packed_chunks.Packed`: blocks that are inflated elsewhere)."""
+(also :class:`gpualign.io.packed.Packed`: blocks that are inflated elsewhere)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -11,18 +11,19 @@ from gpualign.errors import counted
 from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records
 from gpualign.map.coverage import CoverageWriter, open_coverage
-from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries
+from gpualign.map.duplicates import Duplicates, Libraries
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
 
 class RecordObserver:
-    """Finds duplicates and counts coverage (see :class:`Observer`). Use :func:`observing`.
+    """Finds duplicates and counts coverage (see :class:`Observer`).
 
     Args:
-        coverage: counts depths, or None.
+        header: the output's header, as SAM text.
         threads: threads that find duplicates.
+        stack: closes the files of the coverage.
 
     Attributes:
         take: records of a batch -> what marking needs of them; for any thread, pickles. None: no marking.
@@ -30,12 +31,24 @@ class RecordObserver:
     """
 
     def __init__(
-        self, marking: DuplicateMarking | None, libraries: Libraries, coverage: CoverageWriter | None, threads: int
+        self,
+        files: MapFiles,
+        records: RecordOptions,
+        header: bytes,
+        reference: Reference,
+        threads: int,
+        stack: ExitStack,
     ) -> None:
-        self._marking, self._coverage, self._threads = marking, coverage, threads
-        self._duplicates = None if marking is None else Duplicates(marking, libraries)
+        self._files, self._records, self._threads = files, records, threads
+        self._coverage: CoverageWriter | None = None
+        if files.coverage is not None:
+            names, lengths = reference.shown_names, reference.lengths.tolist()
+            self._coverage = stack.enter_context(open_coverage(files.coverage, names, lengths, threads))
+        self._duplicates: Duplicates | None = None
         self.take: Callable[[Records], Any] | None = None
-        if marking is not None:
+        if (marking := records.duplicates) is not None:
+            libraries = Libraries.of(header.decode().splitlines())
+            self._duplicates = Duplicates(marking, libraries)
             self.take = partial(marking.ends, libraries=libraries)
         self.report: dict[str, Any] = {}
 
@@ -44,10 +57,10 @@ class RecordObserver:
             self._duplicates.add(batch.marking)
 
     def marks(self) -> Marks | None:
-        if self._duplicates is None or self._marking is None:
+        if self._duplicates is None or self._records.duplicates is None:
             return None
         with STEPS.at("mark"):
-            return Marks(self._duplicates.finish(self._threads), self._marking.remove)
+            return Marks(self._duplicates.finish(self._threads), self._records.duplicates.remove)
 
     @STEPS.at("merge")
     def measure(self, records: Records) -> Any:
@@ -57,8 +70,8 @@ class RecordObserver:
         if self._coverage is not None:
             self._coverage.add(measured)
 
-    def finish(self, metrics: str | None, command_line: str) -> None:
-        """Write the metrics to a path, if there is one, and make the report.
+    def finish(self) -> None:
+        """Write the metrics, if they are asked for, and make the report; call it when the output is closed.
 
         Raises:
             GpualignError: they cannot be written.
@@ -66,33 +79,11 @@ class RecordObserver:
         if self._duplicates is not None:
             found = self._duplicates.metrics()
             self.report["duplicates"] = found.report()
-            if metrics is not None:
-                with open_output(metrics) as out:
-                    out.write(found.text(command_line).encode())
+            if self._files.duplicate_metrics is not None:
+                with open_output(self._files.duplicate_metrics) as out:
+                    out.write(found.text(self._records.command_line).encode())
         if self._coverage is not None:
             self.report["coverage"] = self._coverage.coverage.report()
-
-
-@contextmanager
-def observing(
-    files: MapFiles, records: RecordOptions, header: bytes, reference: Reference, threads: int
-) -> Iterator[RecordObserver]:
-    """An observer for the output that is written in this context; at its end, metrics and coverage are written.
-
-    Args:
-        header: the output's header, as SAM text.
-
-    Raises:
-        GpualignError: a file cannot be written.
-    """
-    with ExitStack() as stack:
-        coverage = None
-        if files.coverage is not None:
-            names, lengths = reference.shown_names, reference.lengths.tolist()
-            coverage = stack.enter_context(open_coverage(files.coverage, names, lengths, threads))
-        observer = RecordObserver(records.duplicates, Libraries.of(header.decode().splitlines()), coverage, threads)
-        yield observer
-    observer.finish(files.duplicate_metrics, records.command_line)
 
 
 def duplicates_summary(fields: dict[str, Any]) -> str:

@@ -82,9 +82,7 @@ marking_options = together(
         "the last ':', '_' or '#'.",
     ),
     click.option(
-        "--use-read-groups",
-        is_flag=True,
-        help="Find duplicates within a read group (RG), not within a library.",
+        "--use-read-groups", is_flag=True, help="Find duplicates within a read group (RG), not within a library."
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."

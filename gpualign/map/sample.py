@@ -20,14 +20,14 @@ from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
-from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
+from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.observer import observing
+from gpualign.map.observer import RecordObserver
 from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import Library, estimate_pairs
 from gpualign.map.params import MapParams
@@ -123,9 +123,9 @@ class Lanes:
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """See :meth:`ReadSource.inflate_by`."""
+        """See :meth:`InputFile.inflate_by`."""
         for source in (*self.first, *self.second):
-            source.inflate_by(codec)
+            source.file.inflate_by(codec)
 
     def items(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
         """All reads in order. The generator is closed with ``stack``, which ends the prefetching threads; left to the
@@ -152,7 +152,7 @@ class Lanes:
             return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
-        return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
+        return single_items(first, batch_bases, self._threads, unparsed)
 
 
 def pairs_of(
@@ -212,8 +212,7 @@ class MapOutputs:
         header = _header_text(reference, sample, lanes.header)
         self.statistics = MapStatistics()
         with ExitStack() as stack:
-            observed = observing(files, sample.records, header, reference, options.threads)
-            self._observer = stack.enter_context(observed)
+            self._observer = RecordObserver(files, sample.records, header, reference, options.threads, stack)
             self.report = self._observer.report
             alignments = open_alignments(options.output, layout, reference, options.threads, self._observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
@@ -249,6 +248,8 @@ class MapOutputs:
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
+        if error[0] is None:
+            self._observer.finish()
 
 
 def sample_report(sample: Sample, out: MapOutputs, library: Library | None, index: MinimizerIndex) -> dict[str, Any]:

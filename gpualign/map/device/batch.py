@@ -66,11 +66,7 @@ class MapBatch:
     @classmethod
     @STEPS.at("copy")
     def of(
-        cls,
-        batch: SequenceBatch,
-        paired: bool,
-        allocate: Allocate = no_pinned,
-        model: PairModel | None = None,
+        cls, batch: SequenceBatch, paired: bool, allocate: Allocate = no_pinned, model: PairModel | None = None
     ) -> MapBatch:
         """Copies bases and qualities.
 

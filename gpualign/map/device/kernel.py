@@ -158,13 +158,8 @@ class MapKernel:
         pairs: PairModel | None,
         pinned_results: bool = False,
     ) -> None:
-        self.device, self.index, self.params, self.pairs, self._pinned_results = (
-            device,
-            index,
-            params,
-            pairs,
-            pinned_results,
-        )
+        self.device, self.index, self.params, self.pairs = device, index, params, pairs
+        self._pinned_results = pinned_results
         self._model = pairs or PairModel()
         attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
