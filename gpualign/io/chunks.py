@@ -136,10 +136,8 @@ def _pair_border(kind: FastxFormat) -> Border:
     border = _border(kind, wrapped=False)
 
     def found(text: NDArray[np.uint8], from_pair: bool) -> int:
-        borders, of_one_name = (
-            [border(text, from_pair)],
-            0,
-        )  # from the end backwards; and records of the last one's name
+        borders = [border(text, from_pair)]  # from the end backwards
+        of_one_name = 0  # records before the last one that have its name
         while borders[-1]:
             borders.append(border(text[: borders[-1] - 1], from_pair))
             if borders[-1] == 0 and not from_pair:

@@ -71,17 +71,16 @@ def _records(
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
     """Set ``all_dots`` of all items, by the names of the first pairs."""
-    names, pairs = first_names(pairs, _names_of_pairs)
+
+    def names_of_pairs(item: Reads, count: int) -> list[NamePair]:
+        sides: tuple[Any, ...] = item.sides  # from :func:`_pairs`, so they can be cut
+        heads = (side.part(0, min(count, len(side))).columns() for side in sides)
+        return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
+
+    names, pairs = first_names(pairs, names_of_pairs)
     all_dots = bool(names) and files_have_dots(names)
     warn_of_order(names[:1], all_dots, " and ".join(map(shown_input, paths)))
     yield from (replace(item, all_dots=True) for item in pairs) if all_dots else pairs
-
-
-def _names_of_pairs(pairs: Reads, count: int) -> list[NamePair]:
-    """Names of the first pairs."""
-    sides: tuple[Any, ...] = pairs.sides  # from :func:`_pairs`, so they can be cut
-    heads = (side.part(0, min(count, len(side))).columns() for side in sides)
-    return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
 
 
 def _pairs(

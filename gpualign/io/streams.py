@@ -220,13 +220,10 @@ class MemberReader(io.RawIOBase):
                 fed = fed.lstrip(b"\0")
                 self._member = self._new() if fed else None
             if self._member is not None:
-                self._decompress(fed)
+                self._text = memoryview(self._member.decompress(fed))
+                if self._member.eof:
+                    self._fed, self._member = self._member.unused_data, None
         count = min(len(buffer), len(self._text))
         buffer[:count] = self._text[:count]
         self._text = self._text[count:]
         return count
-
-    def _decompress(self, fed: bytes) -> None:
-        self._text = memoryview(self._member.decompress(fed))
-        if self._member.eof:
-            self._fed, self._member = self._member.unused_data, None

@@ -28,14 +28,14 @@ from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
 from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
-from gpualign.map.cpu import map_batch
+from gpualign.map.cpu import map_batch, pairs_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output import RecordFormatter
-from gpualign.map.pairs import PairModel, estimate_pairs
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.tuning import SLOTS
@@ -282,9 +282,11 @@ class Mapper:
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
             items, paired = given.items(tuning.API_BATCH if backend.on_gpu else tuning.API_CPU_BATCH, stack)
-            pairs = None
             if paired:
-                pairs, items = self._library(items)
+                self._params.check_pairs()
+            threads = self._options.threads
+            library, items = pairs_of(self._index, items, paired, self._params, threads, lambda warning: None)
+            pairs = None if library is None else library.model
             yield from stack.enter_context(closing(backend.run(items, self._stage(pairs))))
 
     @contextmanager
@@ -317,18 +319,6 @@ class Mapper:
         if self._used_gpu:
             self._options = replace(self._options, device="cpu")
         self._start()
-
-    def _library(self, items: Iterator[Reads]) -> tuple[PairModel | None, Iterator[Reads]]:
-        """The pair model (None: pairs share no insert size), and all items."""
-        params = self._params
-        params.check_pairs()
-        if params.pairing.given is not None:
-            return params.pairing.given, items
-        pairing, threads = params.pairing, self._options.threads
-        library, items = estimate_pairs(
-            items, lambda batch: map_batch(self._index, batch, params), pairing.default, pairing.orientation, threads
-        )
-        return library.model, items
 
     def _stage(self, pairs: PairModel | None) -> Stage[Reads, Found]:
         index, params = self._index, self._params

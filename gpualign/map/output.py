@@ -53,7 +53,7 @@ class RecordFormatter:
         reference = self.index.reference
         return reference.native, *reference.shown_name_bytes
 
-    def finished(self, found: Found) -> Found:
+    def postprocessed(self, found: Found) -> Found:
         """Apply ALT contigs, the minimum score and the choice of primary records."""
         options, alignments = self.options, found.alignments
         with_alt = self.index.alt is not None

@@ -20,12 +20,13 @@ from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
+from gpualign.map.cpu import pairs_of
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
-from gpualign.map.sample import Lanes, MapOutputs, Sample, pairs_of, sample_report, warn_of
+from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.stage import load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of

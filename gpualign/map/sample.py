@@ -24,21 +24,17 @@ from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map import tuning
-from gpualign.map.cpu import map_batch
 from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import RecordObserver
 from gpualign.map.output import RecordFormatter
-from gpualign.map.pairs import Library, estimate_pairs
+from gpualign.map.pairs import Library
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
-from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
-from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True)
@@ -153,43 +149,6 @@ class Lanes:
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
         return single_items(first, batch_bases, self._threads, unparsed)
-
-
-def pairs_of(
-    index: MinimizerIndex,
-    reads: Iterator[Reads],
-    paired: bool,
-    params: MapParams,
-    threads: int,
-    warn: Callable[[str], None],
-    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
-) -> tuple[Library | None, Iterator[Reads]]:
-    """The library (None: reads are not mapped as pairs), and all items.
-
-    Args:
-        map_alone: maps reads one by one; None: on the CPU.
-    """
-    pairing = params.pairing
-    if not paired or not pairing.together:
-        return None, reads
-    if pairing.given is not None:
-        return Library(pairing.given, "given"), reads
-    library, reads = estimate_pairs(
-        reads,
-        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
-        pairing.default,
-        pairing.orientation,
-        threads,
-    )
-    if library.model is None:
-        warn(
-            f"no insert size that many of the first {library.sampled:,} pairs share: mates are mapped each by itself, "
-            "and none are proper pairs (give --insert-size)"
-        )
-    elif library.source == "default":
-        shortest, longest = library.model.min, library.model.max
-        warn(f"too few pairs to estimate insert sizes: taking {shortest} to {longest} (give --insert-size)")
-    return library, reads
 
 
 class MapOutputs:

@@ -25,7 +25,7 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.cpu import map_batch
+from gpualign.map.cpu import map_batch, pairs_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
@@ -35,7 +35,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
 from gpualign.map.run import kept_index
-from gpualign.map.sample import Lanes, MapOutputs, Sample, pairs_of, sample_report, warn_of
+from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpualign.map.report_page import page_of
 
-_SUMMED = [
+_SUMMED = (
     "reads",
     "bases",
     "mapped",
@@ -19,7 +19,7 @@ _SUMMED = [
     "supplementary",
     "gpu_items",
     "cpu_items",
-]
+)
 _HISTOGRAMS = ("mapq_histogram", "edit_distance_histogram")
 _BINNED = ("error_rate_histogram", "insert_size_histogram")
 

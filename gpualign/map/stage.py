@@ -110,7 +110,7 @@ class Mapping:
     def _to_write(self, found: Found, lane_group: str | None) -> tuple[Found, MapStatistics]:
         """The records to write, and the statistics."""
         formatter = self.formatter
-        found = formatter.finished(found)
+        found = formatter.postprocessed(found)
         statistics = statistics_of(found, formatter.pairs)
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
