@@ -56,7 +56,7 @@ def target_lengths(count: int, like: str | None) -> Any:
 
 def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
     """Of the scores of all pairs; on a CPU the seconds that they take."""
-    from gpualign.engine.opening import open_backend
+    from gpualign.engine.select import open_backend
     from gpualign.pairwise.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
@@ -91,7 +91,7 @@ def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
 
 def traceback_seconds(folder: Path, mode: str, count: int, device: str) -> tuple[float, float]:
     """Seconds by the clock, and of the kernels, of ``count`` alignments of all queries with random targets."""
-    from gpualign.engine.opening import open_backend
+    from gpualign.engine.select import open_backend
     from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem
@@ -136,7 +136,7 @@ def cudasw_rate(folder: Path, programs: Path) -> float:
 
 def shape_rates(folder: Path, mode: str) -> None:
     """Prints the rate of every shape of lanes with one query that fills it, in one tile and in four."""
-    from gpualign.engine.opening import open_backend
+    from gpualign.engine.select import open_backend
     from gpualign.pairwise.device import query_lanes
     from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
     from gpualign.pairwise.params import PairwiseParams
@@ -210,7 +210,7 @@ def long_pair_seconds(folder: Path, mode: str, score_only: bool, device: str) ->
     and close the device, and of the work once it is begun, on a device that is open.
     """
     import gpualign
-    from gpualign.engine.opening import open_backend
+    from gpualign.engine.select import open_backend
     from gpualign.pairwise.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
     from gpualign.pairwise.run import align_all, make_problem

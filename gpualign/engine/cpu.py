@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import Any
 
-from gpualign.engine.stage import Item, Result, Stage
-from gpualign.io.bgzf import CPU_CODEC
+from gpualign.engine.stage import Backend, Item, Result, Stage
 from gpualign.streaming.ordered import run_ordered
 
 
-class CpuBackend:
+class CpuBackend(Backend):
     """Runs stages with ``threads`` host threads.
 
     Attributes:
@@ -18,9 +17,6 @@ class CpuBackend:
     """
 
     name = "cpu"
-    on_gpu = False
-    devices = ()
-    codec = CPU_CODEC
 
     def __init__(self, threads: int, reason: str = "no GPU was asked for") -> None:
         self.threads, self.reason = threads, reason
@@ -37,9 +33,3 @@ class CpuBackend:
 
     def close(self) -> None:
         pass
-
-    def __enter__(self) -> CpuBackend:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

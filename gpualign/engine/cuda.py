@@ -15,7 +15,7 @@ from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.runner import DevicePool, waiting_threads
-from gpualign.engine.stage import Item, Result, Stage, as_it_is
+from gpualign.engine.stage import Backend, Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.ordered import run_ordered
@@ -36,7 +36,7 @@ def pinned_allocator(devices: Sequence[Device]) -> Allocate:
     return allocate
 
 
-class CudaBackend:
+class CudaBackend(Backend):
     """Runs stages on open devices.
 
     Args:
@@ -169,9 +169,3 @@ class CudaBackend:
             device.begin_to_close()
         for device in self.devices:
             device.close()
-
-    def __enter__(self) -> CudaBackend:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

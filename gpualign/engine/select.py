@@ -10,7 +10,7 @@ from gpualign.engine.cpu import CpuBackend
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu import compiler, device, driver
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Kernels, Work, worth_a_gpu
+from gpualign.engine.work import Work, worth_a_gpu
 from gpualign.errors import DeviceError, UsageError
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -80,14 +80,16 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
 
     try:
         if work is not None:
-            cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.kernels)
+            kernels = work.kernels
+            cold = worth_a_gpu(work, cold=False, threads=options.threads)
+            cold = cold and not compiler.any_compiled(kernels.source, kernels.macros)
             if work.core_seconds is not None:
                 reason = f"about {work.core_seconds / options.threads:.2g} s of work for the CPU"
             if not worth_a_gpu(work, cold, options.threads):
-                start = work.kernels.start_seconds(cold)
+                start = kernels.start_seconds(cold)
                 return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
-            if cold:
-                _check_compiler(work.kernels.source)
+            if cold and compiler.find_nvcc() is None:
+                raise DeviceError(f"the kernel {kernels.source} is neither prebuilt nor cached, and nvcc was not found")
         backend = _open_cuda(request, options, work, without)
     except DeviceError as error:
         if driver.gpu_is_there() and not options.quiet:
@@ -97,25 +99,8 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
     return backend
 
 
-def _compiled(kernels: Kernels) -> bool:
-    return compiler.any_compiled(kernels.source, kernels.macros)
-
-
-def _check_compiler(source: str) -> None:
-    """Check that missing kernels can be compiled.
-
-    Raises:
-        DeviceError: there is no compiler.
-    """
-    if compiler.find_nvcc() is None:
-        raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
-
-
 def _open_cuda(
-    request: DeviceRequest,
-    options: RunOptions,
-    work: Work | None,
-    without: Callable[[DeviceError], None] | None = None,
+    request: DeviceRequest, options: RunOptions, work: Work | None, without: Callable[[DeviceError], None] | None = None
 ) -> CudaBackend:
     if work is not None:
         compiler.read_ahead(work.kernels.source)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import Kernel
-from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.pinned import Allocate
 
 Item = TypeVar("Item")
@@ -43,33 +44,40 @@ class Stage(Generic[Item, Result]):
     slots: int = field(default=2, kw_only=True)
 
 
-class Backend(Protocol):
-    """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices."""
+class Backend(ABC):
+    """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices.
+
+    Attributes:
+        name: in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu".
+        on_gpu: a GPU takes items.
+        devices: GPUs of this machine that take items.
+    """
+
+    on_gpu = False
+    devices: Sequence[Device] = ()
 
     @property
-    def name(self) -> str:
-        """Its name in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu"."""
-
-    @property
-    def on_gpu(self) -> bool:
-        """True when a GPU takes items."""
-
-    @property
-    def devices(self) -> Sequence[Device]:
-        """GPUs of this machine that take items."""
+    @abstractmethod
+    def name(self) -> str: ...
 
     @property
     def codec(self) -> BgzfCodec:
         """Inflates and deflates BGZF next to this machine's threads."""
+        return CPU_CODEC
 
+    @abstractmethod
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         """Yield the stage's result for each item, in order. Close an unfinished generator before the backend."""
 
+    @abstractmethod
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
 
+    @abstractmethod
     def close(self) -> None: ...
 
-    def __enter__(self: Self) -> Self: ...
+    def __enter__(self: Self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from gpualign.io.chunks import cuts
 from gpualign.io.sources import Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
+
+if TYPE_CHECKING:
+    from gpualign.io.cram_input import CramInput  # imports what runs samtools
+    from gpualign.io.files import InputFile
 
 #: limit of a chunk's bytes, as a caller may ask for a whole file
 _MAX_BYTES = 1 << 30
@@ -57,16 +61,6 @@ class BamChunk:
         return SequenceBatch(*fields[:-1], flags=fields[-1])
 
 
-class BamStream(Protocol):
-    """A stream of BAM: :class:`InputFile`, or decoded CRAM."""
-
-    path: str
-
-    def readinto(self, view: memoryview, /) -> int: ...
-
-    def marked_end(self) -> bool: ...
-
-
 class BamReads:
     """The records of a BAM stream.
 
@@ -82,7 +76,7 @@ class BamReads:
         InputError: its header is damaged.
     """
 
-    def __init__(self, file: BamStream, dropped: str) -> None:
+    def __init__(self, file: InputFile | CramInput, dropped: str) -> None:
         import pysam  # slow to import
 
         self.path, self._file, self._dropped, self._count = file.path, file, dropped, 0

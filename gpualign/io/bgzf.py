@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io import tuning
 from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
-from gpualign.io.blocks import Pieces
 from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
-from gpualign.io.prefixed_stream import PrefixedStream
+from gpualign.io.streams import Pieces, PrefixedStream
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import shown_input
-from gpualign.io.blocks import is_blank
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
 from gpualign.io.sources import Source, Stored, Streamed
+from gpualign.io.streams import is_blank
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
@@ -136,10 +136,8 @@ def _pair_border(kind: FastxFormat) -> Border:
     border = _border(kind, wrapped=False)
 
     def found(text: NDArray[np.uint8], from_pair: bool) -> int:
-        borders, of_one_name = (
-            [border(text, from_pair)],
-            0,
-        )  # from the end backwards; and records of the last one's name
+        borders = [border(text, from_pair)]  # from the end backwards
+        of_one_name = 0  # records before the last one that have its name
         while borders[-1]:
             borders.append(border(text[: borders[-1] - 1], from_pair))
             if borders[-1] == 0 and not from_pair:

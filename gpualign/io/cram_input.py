@@ -18,7 +18,7 @@ _ARGUMENTS = ("view", "-u", "--no-PG", "--input-fmt-option", "decode_md=0", "-o"
 
 
 class CramInput:
-    """A :class:`BamStream` of a CRAM file.
+    """A CRAM file as a stream of BAM, for :class:`BamReads`.
 
     Args:
         reference_path: FASTA of the reference; None: htslib finds it.

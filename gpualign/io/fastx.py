@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.blocks import TextStream
 from gpualign.io.fastx_format import FastxFormat
 from gpualign.io.files import InputFile
+from gpualign.io.streams import TextStream
 from gpualign.io.text import HeldText, Text, lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS

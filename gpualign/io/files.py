@@ -23,12 +23,9 @@ from gpualign.errors import InputError
 from gpualign.io import tuning
 from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
 from gpualign.io.bgzf_block import BGZF_END, is_bgzf
-from gpualign.io.blocks import fill
 from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.isal_package import open_gzip
-from gpualign.io.members import MemberReader, is_zstd, zstd_decompressor
-from gpualign.io.prefetched_pipe import PrefetchedPipe
-from gpualign.io.prefixed_stream import PrefixedStream
+from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
 from gpualign.streaming.timeline import STEPS
 
 Argument = TypeVar("Argument")
@@ -116,7 +113,9 @@ def open_input(path: str) -> Any:
         InputError: it cannot be opened.
     """
     try:
-        return _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
+        if path == "-":  # unbuffered: a buffered read loops in C, where a Ctrl-C has no effect before more data comes
+            return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+        return open(path, "rb", buffering=0)
     except OSError as error:
         raise InputError(os_reason(error), path) from error
 
@@ -270,7 +269,8 @@ class InputFile:
             yield from inflated_parts(descriptor, os.fstat(descriptor).st_size, threads)
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
-        with self._explained(), self._step():
+        step = STEPS.at("read" if self._stream is self._raw else "inflate")
+        with self._explained(), contextlib.nullcontext() if self.in_pieces else step:  # threads record their own
             return read(self._stream, argument)
 
     @contextlib.contextmanager
@@ -288,12 +288,6 @@ class InputFile:
             what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
             raise InputError(what, self.path) from error
 
-    def _step(self) -> contextlib.AbstractContextManager[None]:
-        """The timeline step of reading; threads that inflate pieces record their own."""
-        if self.in_pieces:
-            return contextlib.nullcontext()
-        return STEPS.at("read" if self._stream is self._raw else "inflate")
-
     def close(self) -> None:
         if self._stream is not self._raw:
             self._stream.close()
@@ -305,11 +299,6 @@ class InputFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _raw_standard_input() -> Any:
-    """Standard input, unbuffered: a buffered read loops in C, where a Ctrl-C has no effect before more data comes."""
-    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
 def read_fully(stream: Any, size: int) -> bytes:

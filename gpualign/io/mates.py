@@ -12,7 +12,6 @@ from typing import Any
 from gpualign.errors import InputError, counted, shown_input
 from gpualign.io import tuning
 from gpualign.io.fastq_text import FastqText, head_of, to_text
-from gpualign.io.fastx import Chunk
 from gpualign.io.mate_names import (
     Beginning,
     NamePair,
@@ -49,7 +48,7 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     for source in (first, second):
-        source.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
+        source.file.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
     with contextlib.ExitStack() as stack:  # ends the threads of both files
         sides = tuple(
             stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))
@@ -72,17 +71,16 @@ def _records(
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
     """Set ``all_dots`` of all items, by the names of the first pairs."""
-    names, pairs = first_names(pairs, _names_of_pairs)
+
+    def names_of_pairs(item: Reads, count: int) -> list[NamePair]:
+        sides: tuple[Any, ...] = item.sides  # from :func:`_pairs`, so they can be cut
+        heads = (side.part(0, min(count, len(side))).columns() for side in sides)
+        return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
+
+    names, pairs = first_names(pairs, names_of_pairs)
     all_dots = bool(names) and files_have_dots(names)
     warn_of_order(names[:1], all_dots, " and ".join(map(shown_input, paths)))
     yield from (replace(item, all_dots=True) for item in pairs) if all_dots else pairs
-
-
-def _names_of_pairs(pairs: Reads, count: int) -> list[NamePair]:
-    """Names of the first pairs."""
-    sides: tuple[Any, ...] = pairs.sides  # from :func:`_pairs`, so they can be cut
-    heads = (side.part(0, min(count, len(side))).columns() for side in sides)
-    return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
 
 
 def _pairs(
@@ -125,14 +123,14 @@ def _pairs(
         )
 
 
-def single_items(source: ReadSource, batch_bases: int) -> Iterator[Reads]:
-    """The reads of a file of single reads."""
-    return (Reads((records,), (source.path,), single=True) for records in source.reads(batch_bases))
+def single_items(source: ReadSource, batch_bases: int, threads: int = 1, unparsed: bool = False) -> Iterator[Reads]:
+    """The reads of a file of single reads.
 
-
-def unparsed_items(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[Reads]:
-    """The reads of a FASTA or FASTQ file; text that devices can parse is left unparsed."""
-    return (Reads((records,), (source.path,)) for records in _records(source, batch_bases, threads, True))
+    Args:
+        unparsed: leave text unparsed that devices can parse; ``threads`` threads count its records.
+    """
+    records = _records(source, batch_bases, threads, True) if unparsed else source.reads(batch_bases)
+    return (Reads((some,), (source.path,), single=not unparsed) for some in records)
 
 
 def interleaved_items(
@@ -152,7 +150,9 @@ def interleaved_items(
     if source.header is not None:  # SAM, BAM and CRAM have flags
         yield from _interleaved_batches(source.reads(batch_bases), source.path, threads, beginning, False)
         return
-    names, chunks = first_names(source.chunks(batch_bases), _names_at_head)
+    names, chunks = first_names(
+        source.chunks(batch_bases), lambda chunk, count: names_of(head_of(chunk).columns(), 0, count)
+    )
     all_dots = neighbours_have_dots(names)
     warn_of_order(list(itertools.pairwise(names[:2])), all_dots, shown_input(source.path))
     for chunk in chunks:
@@ -166,11 +166,6 @@ def interleaved_items(
             beginning.look_at(reads.columns())
         yield reads
     beginning.ended()
-
-
-def _names_at_head(chunk: Chunk, count: int) -> list[bytes]:
-    """Names of the first reads of a chunk, which are parsed for this."""
-    return names_of(head_of(chunk).columns(), 0, count)
 
 
 def _interleaved_batches(

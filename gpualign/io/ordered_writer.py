@@ -9,21 +9,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Protocol
 
 #: bytes to write, or a future of them
 Part = bytes | memoryview | Future[bytes | memoryview]
-
-
-class PartWriter(Protocol):
-    """Writes parts in order."""
-
-    def write(self, part: Part, /) -> None:
-        """Write ``part``, which must not change any more; blocks while the queue is full.
-
-        Raises:
-            what writing or computing this part or an earlier one raised.
-        """
 
 
 class DirectWriter:
@@ -39,6 +27,11 @@ class DirectWriter:
         self._parts: deque[Part] = deque()
 
     def write(self, part: Part) -> None:
+        """Write ``part``, which must not change any more; blocks while the queue is full.
+
+        Raises:
+            what writing or computing this part or an earlier one raised.
+        """
         self._parts.append(part)
         while self._parts and (len(self._parts) > self._max or _is_ready(self._parts[0])):
             self._write(_made(self._parts.popleft()))
@@ -65,6 +58,7 @@ class BackgroundWriter:
         self._thread.start()
 
     def write(self, part: Part) -> None:
+        """See :meth:`DirectWriter.write`."""
         self._parts.put(part)
         self._check()
 
@@ -103,10 +97,11 @@ def _made(part: Part) -> bytes | memoryview:
     return part.result() if isinstance(part, Future) else part
 
 
+PartWriter = DirectWriter | BackgroundWriter
+
+
 @contextlib.contextmanager
-def part_writer(
-    write: Callable[[bytes | memoryview], object], maximum: int, in_thread: bool
-) -> Iterator[BackgroundWriter | DirectWriter]:
+def part_writer(write: Callable[[bytes | memoryview], object], maximum: int, in_thread: bool) -> Iterator[PartWriter]:
     """A writer; all its parts are written at the end of the context, unless that ends with an exception.
 
     Args:

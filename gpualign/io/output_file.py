@@ -97,24 +97,21 @@ def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
     folder, name = os.path.split(target)
     # named before it exists, so that an interrupt right after its creation finds what to remove
     temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
-    with undone_at_the_end(lambda: os.unlink(temporary)), _renamed(temporary, target, path) as stream:
-        yield stream
-
-
-@contextlib.contextmanager
-def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
-    try:
-        with _writing(path):
-            stream = _created(temporary)
-        with _closed(stream, path):
-            yield stream
-        with _writing(path):
-            os.chmod(temporary, _permissions(target))
-            os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with undone_at_the_end(lambda: os.unlink(temporary)):
+        try:
+            with _writing(path):
+                # only its owner can read it until it is whole
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                stream = os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
+            with _closed(stream, path):
+                yield stream
+            with _writing(path):
+                os.chmod(temporary, _permissions(target))
+                os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
 
 @contextlib.contextmanager
@@ -125,7 +122,8 @@ def _writing(path: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
+        shown = "standard output" if path == "-" else path
+        raise GpualignError(f"cannot write {shown}: {os_reason(error)}") from error
 
 
 @contextlib.contextmanager
@@ -139,12 +137,6 @@ def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
         raise
     with _writing(path):
         stream.close()
-
-
-def _created(temporary: str) -> BinaryIO:
-    """Create a file that only its owner can read until it is whole."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    return os.fdopen(descriptor, "wb", buffering=_BUFFER_SIZE)
 
 
 def _cut(name: str, maximum: int) -> str:
@@ -162,13 +154,9 @@ def _permissions(path: str) -> int:
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o777
     except FileNotFoundError:
-        return 0o666 & ~_umask()
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
+        umask = os.umask(0o077)
+        os.umask(umask)
+        return 0o666 & ~umask
 
 
 def is_regular(output: str | None) -> bool:
@@ -199,7 +187,3 @@ def is_special(path: str) -> bool:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
         return False
-
-
-def _shown(path: str) -> str:
-    return "standard output" if path == "-" else path

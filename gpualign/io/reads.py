@@ -16,15 +16,14 @@ from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
-from gpualign.io.bgzf import BgzfCodec
-from gpualign.io.blocks import TextOfPieces
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
-from gpualign.io.packed_chunks import Packed
+from gpualign.io.packed import Packed
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
+from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.prefetch import Prefetch
@@ -188,6 +187,7 @@ class ReadSource:
         opened: see :class:`InputFile`.
 
     Attributes:
+        file: the open file.
         inflaters: threads that inflate one gzip stream. Several take three times as much CPU time as one thread, so
             they pay only if the run waits for the text.
         allocate: allocates memory for text that is neither stored nor in blocks.
@@ -219,9 +219,9 @@ class ReadSource:
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
         self._opened = contextlib.ExitStack()
-        self._file = InputFile(path, threads, opened)
-        self._opened.callback(self._file.close)
-        if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
+        self.file = InputFile(path, threads, opened)
+        self._opened.callback(self.file.close)
+        if self.file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
                 self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
             except BaseException:
@@ -233,19 +233,19 @@ class ReadSource:
     def _open_alignments(
         self, reference_path: str | None, keep_read_groups: bool, threads: int
     ) -> AlignmentReads | BamReads:
-        if self._file.magic.startswith(_BAM_MAGIC):
-            return BamReads(self._file, dropped_tags(keep_read_groups))
-        if self._file.magic.startswith(_CRAM_MAGIC):
+        if self.file.magic.startswith(_BAM_MAGIC):
+            return BamReads(self.file, dropped_tags(keep_read_groups))
+        if self.file.magic.startswith(_CRAM_MAGIC):
             from gpualign.io.cram_input import CramInput  # imports what runs samtools
 
-            cram = self._opened.enter_context(contextlib.closing(CramInput(self._file, reference_path, threads)))
+            cram = self._opened.enter_context(contextlib.closing(CramInput(self.file, reference_path, threads)))
             return BamReads(cram, dropped_tags(keep_read_groups))
-        return self._opened.enter_context(contextlib.closing(AlignmentReads(self._file, keep_read_groups)))
+        return self._opened.enter_context(contextlib.closing(AlignmentReads(self.file, keep_read_groups)))
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
         how = self._remote, self._interleaved, self.inflaters, self.allocate
-        for chunk in read_file(self._file, batch_bases * _BYTES_PER_BASE, *how):
+        for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
     def reads(self, batch_bases: int) -> Iterator[Records]:
@@ -261,20 +261,12 @@ class ReadSource:
             yield from (records.columns() for records in self._alignments.items(batch_bases))
             return
         source: Source
-        if self._remote and self._file.regular and self._file.bgzf and self._file.magic.startswith(b"@"):
-            source = Packed(self._file)  # no long records in FASTQ
+        if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
+            source = Packed(self.file)  # no long records in FASTQ
         else:
-            stored = not self._remote and self._file.size > _HELD
-            source = Stored(self._file) if stored else Streamed(self._file)
+            stored = not self._remote and self.file.size > _HELD
+            source = Stored(self.file) if stored else Streamed(self.file)
         yield from read_chunks(source, size, long_records=True)
-
-    def read_ahead(self, size: int) -> None:
-        """See :meth:`InputFile.read_ahead`."""
-        self._file.read_ahead(size)
-
-    def inflate_by(self, codec: BgzfCodec) -> None:
-        """See :meth:`InputFile.inflate_by`."""
-        self._file.inflate_by(codec)
 
     def close(self) -> None:
         self._opened.close()

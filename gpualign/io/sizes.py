@@ -37,12 +37,9 @@ def pairs_in(candidates: str) -> float | None:
     size = _bytes_of(candidates)
     if size is None:
         return None
-    return size * _EXPANDED.get(os.path.splitext(candidates.lower())[1], 1.0) / _line_bytes(candidates)
-
-
-def _line_bytes(path: str) -> float:
-    head = b"" if path.lower().endswith(".bam") else _head(path)
-    return len(head) / lines if (lines := head.count(b"\n")) else _LINE
+    head = b"" if candidates.lower().endswith(".bam") else _head(candidates)
+    line_bytes = len(head) / lines if (lines := head.count(b"\n")) else _LINE
+    return size * _EXPANDED.get(os.path.splitext(candidates.lower())[1], 1.0) / line_bytes
 
 
 def mean_length(path: str) -> float | None:

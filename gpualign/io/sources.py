@@ -1,5 +1,5 @@
 """Sources of text to cut into chunks: a stream, a plain file in which the text stays, or pieces that threads inflate
-(also :class:`gpualign.io.packed_chunks.Packed`: blocks that are inflated elsewhere)."""
+(also :class:`gpualign.io.packed.Packed`: blocks that are inflated elsewhere)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.bgzf import Inflated
-from gpualign.io.blocks import TextOfPieces, TextStream
 from gpualign.io.fastx import LongRecord
 from gpualign.io.files import InputFile
+from gpualign.io.streams import TextOfPieces, TextStream
 from gpualign.io.text import HeldText, StoredText, Text, newlines
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.params import RunOptions
@@ -15,20 +15,6 @@ Kind = Literal["text", "integer", "number"]
 #: bytes of text in a row group; fixed, as the output must not depend on batches
 GROUP_BYTES = 1 << 25
 _NONE = ("*", "")
-
-
-class TableSink(Protocol):
-    """Takes the lines of a table."""
-
-    @property
-    def bytes_written(self) -> int: ...
-
-    def write(self, lines: bytes | memoryview, /) -> object:
-        """Write whole lines.
-
-        Raises:
-            GpualignError: they cannot be written.
-        """
 
 
 @contextlib.contextmanager
@@ -90,6 +76,11 @@ class _ArrowWriter:
         return self._sink.written
 
     def write(self, lines: bytes | memoryview) -> None:
+        """Write whole lines.
+
+        Raises:
+            GpualignError: they cannot be written.
+        """
         self._held += lines
         while (cut := self._held.find(b"\n", GROUP_BYTES - 1) + 1) > 0:
             self._write_group(bytes(self._held[:cut]))
@@ -152,3 +143,7 @@ def _as_utf8(lines: bytes) -> bytes:
     except UnicodeDecodeError:
         return lines.decode(errors="backslashreplace").encode()
     return lines
+
+
+#: takes the lines of a table
+TableSink = OutputFile | _ArrowWriter

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.opening import Opening
-from gpualign.engine.run_context import RunContext
+from gpualign.engine.run_context import Opening, RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want

@@ -21,20 +21,23 @@ from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
+from gpualign.io.alignment import sam_header
+from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
 from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
-from gpualign.map.cpu import map_batch
+from gpualign.map.cpu import map_batch, pairs_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
-from gpualign.map.pairs import PairModel, estimate_pairs
+from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.output import RecordFormatter
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.segments import header_of, segments_of
 from gpualign.map.tuning import SLOTS
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
@@ -226,14 +229,21 @@ class Mapper:
         Yields:
             ``pysam.AlignedSegment``, in order.
         """
-        to_segments = segments_of(self._index, self._params)
+        import pysam
+
+        files, layout, header = MapFiles("", ""), AlignmentLayout("sam"), self.header
+        formatter = RecordFormatter(self._index, self._params, None, files, RecordOptions(), layout, tagged=True)
         for part in self._parts(Given(reads, mates, unnamed=False)):
-            yield from to_segments(part)
+            written = formatter.records(formatter.to_write(part))
+            for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
+                yield pysam.AlignedSegment.fromstring(line, header)
 
     @property
     def header(self) -> pysam.AlignmentHeader:
         """The header for a file of :meth:`segments`."""
-        return header_of(self._index.reference)
+        import pysam
+
+        return pysam.AlignmentHeader.from_text(sam_header(self._index.reference, "gpualign.Mapper").decode())
 
     def seq(self, name: str, start: int = 0, end: int | None = None) -> str | None:
         """Bases [start, end) of a contig; None if there is no such contig."""
@@ -272,9 +282,11 @@ class Mapper:
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
             items, paired = given.items(tuning.API_BATCH if backend.on_gpu else tuning.API_CPU_BATCH, stack)
-            pairs = None
             if paired:
-                pairs, items = self._library(items)
+                self._params.check_pairs()
+            threads = self._options.threads
+            library, items = pairs_of(self._index, items, paired, self._params, threads, lambda warning: None)
+            pairs = None if library is None else library.model
             yield from stack.enter_context(closing(backend.run(items, self._stage(pairs))))
 
     @contextmanager
@@ -307,18 +319,6 @@ class Mapper:
         if self._used_gpu:
             self._options = replace(self._options, device="cpu")
         self._start()
-
-    def _library(self, items: Iterator[Reads]) -> tuple[PairModel | None, Iterator[Reads]]:
-        """The pair model (None: pairs share no insert size), and all items."""
-        params = self._params
-        params.check_pairs()
-        if params.pairing.given is not None:
-            return params.pairing.given, items
-        pairing, threads = params.pairing, self._options.threads
-        library, items = estimate_pairs(
-            items, lambda batch: map_batch(self._index, batch, params), pairing.default, pairing.orientation, threads
-        )
-        return library.model, items
 
     def _stage(self, pairs: PairModel | None) -> Stage[Reads, Found]:
         index, params = self._index, self._params

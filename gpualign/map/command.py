@@ -115,10 +115,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
 @click.option(
-    "-Y",
-    "--soft-supplementary",
-    is_flag=True,
-    help="Soft-clip supplementary records: they keep the whole sequence.",
+    "-Y", "--soft-supplementary", is_flag=True, help="Soft-clip supplementary records: they keep the whole sequence."
 )
 @click.option(
     "--secondary-seq",

@@ -1,17 +1,20 @@
-"""`map` on the CPU."""
+"""`map` on the CPU: a batch's alignments, and the library, which the first pairs tell."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.io.reads import Reads
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
-from gpualign.map.pairs import PairModel
+from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.timeline import STEPS
 
 
 def map_batch(
@@ -28,6 +31,43 @@ def map_batch(
     mates = batch.mates if pairs is not None else None
     settings = _settings(params, pairs or PairModel())
     return Alignments(*_native.map_reads(*reads, qualities=batch.qualities, mates=mates, **settings))
+
+
+def pairs_of(
+    index: MinimizerIndex,
+    reads: Iterator[Reads],
+    paired: bool,
+    params: MapParams,
+    threads: int,
+    warn: Callable[[str], None],
+    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
+) -> tuple[Library | None, Iterator[Reads]]:
+    """The library (None: reads are not mapped as pairs), and all items.
+
+    Args:
+        map_alone: maps reads one by one; None: on the CPU.
+    """
+    pairing = params.pairing
+    if not paired or not pairing.together:
+        return None, reads
+    if pairing.given is not None:
+        return Library(pairing.given, "given"), reads
+    library, reads = estimate_pairs(
+        reads,
+        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
+        pairing.default,
+        pairing.orientation,
+        threads,
+    )
+    if library.model is None:
+        warn(
+            f"no insert size that many of the first {library.sampled:,} pairs share: mates are mapped each by itself, "
+            "and none are proper pairs (give --insert-size)"
+        )
+    elif library.source == "default":
+        shortest, longest = library.model.min, library.model.max
+        warn(f"too few pairs to estimate insert sizes: taking {shortest} to {longest} (give --insert-size)")
+    return library, reads
 
 
 # cached: building these takes longer than mapping a single read

@@ -4,39 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.reads import Reads
 from gpualign.io.record_sorter import RecordBatch
+from gpualign.map.device.fastq import StagedText
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
 _SECONDARY = np.uint16(0x100)
-
-
-class ParsedText(Protocol):
-    """Text that a device has parsed; see :class:`gpualign.map.device.fastq.StagedText`."""
-
-    @property
-    def reads(self) -> Reads: ...
-
-    @property
-    def base_offsets(self) -> NDArray[np.int64]: ...
-
-    @property
-    def mates(self) -> NDArray[np.uint8] | None: ...
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def text_bytes(self) -> int: ...
-
-    def columns(self, slot: Any, /) -> Any:
-        """The reads' columns on the device."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +37,7 @@ class Found:
     base_offsets: NDArray[np.int64]
     mates: NDArray[np.uint8] | None
     batch: SequenceBatch | None = None
-    text: ParsedText | None = None
+    text: StagedText | None = None
     on_gpu: int = 0
     wanted: NDArray[np.uint8] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -75,7 +53,7 @@ class Found:
         return cls(alignments, batch.base_offsets, batch.mates, batch, on_gpu=on_gpu)
 
     @classmethod
-    def in_text(cls, text: ParsedText, alignments: Alignments) -> Found:
+    def in_text(cls, text: StagedText, alignments: Alignments) -> Found:
         return cls(alignments, text.base_offsets, text.mates, text=text, on_gpu=text.count)
 
     def columns(self) -> SequenceBatch:

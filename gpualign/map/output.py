@@ -1,10 +1,8 @@
-"""Output of mapped batches: SAM or BAM records or PAF lines, and FASTQ of mapped and unmapped reads."""
+"""The output of a mapped batch: SAM or BAM records or PAF lines, and FASTQ of mapped and unmapped reads."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +13,7 @@ from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import dropped_tags, parse_read_group
-from gpualign.io.alignment_output import AlignmentLayout, open_alignments
-from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
-from gpualign.io.held_records import Observer
-from gpualign.io.output_file import Sink, open_output
+from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.alt import with_alt_records
 from gpualign.map.found import Found, Written
@@ -26,9 +21,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
 #: BAM stores the length in one byte, with a closing zero
@@ -60,7 +53,7 @@ class RecordFormatter:
         reference = self.index.reference
         return reference.native, *reference.shown_name_bytes
 
-    def finished(self, found: Found) -> Found:
+    def postprocessed(self, found: Found) -> Found:
         """Apply ALT contigs, the minimum score and the choice of primary records."""
         options, alignments = self.options, found.alignments
         with_alt = self.index.alt is not None
@@ -168,46 +161,3 @@ class RecordFormatter:
                 f"{files}: a read's name has {len(name):,} characters, BAM, CRAM and sorted output hold "
                 f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
             )
-
-
-class MapOutputs:
-    """The output files of a run; each is whole or absent."""
-
-    def __init__(
-        self,
-        files: MapFiles,
-        options: RunOptions,
-        layout: AlignmentLayout,
-        reference: Reference,
-        observer: Observer | None = None,
-        codec: BgzfCodec = CPU_CODEC,
-    ) -> None:
-        with ExitStack() as stack:
-            alignments = open_alignments(options.output, layout, reference, options.threads, observer, codec)
-            self._alignments: Any = stack.enter_context(alignments)
-            self._sinks: list[Sink] = [
-                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
-                for path in (files.unmapped_reads, files.mapped_reads)
-            ]
-            self._stack = stack.pop_all()
-
-    def begin(self, header: bytes) -> None:
-        """Write the header."""
-        self._alignments.write(header)
-
-    def write(self, written: Written) -> None:
-        if written.held is not None:
-            self._alignments.add(written.held)
-        elif written.deflated:
-            self._alignments.write_blocks(written.records.data)
-        elif len(written.records):
-            self._alignments.write(written.records.data)
-        for sink, reads in zip(self._sinks, (written.unmapped_reads, written.mapped_reads), strict=True):
-            if len(reads):
-                sink.write(memoryview(reads))  # type: ignore[arg-type]
-
-    def __enter__(self) -> MapOutputs:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)

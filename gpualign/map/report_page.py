@@ -102,13 +102,7 @@ def histograms(report: dict[str, Any]) -> list[Histogram]:
     found = [
         Histogram("Mapping quality", "MAPQ", "mapped reads", report["mapq_histogram"], logarithmic=True),
         Histogram("Edit distance", "edits in a read", "reads", report["edit_distance_histogram"], logarithmic=True),
-        Histogram(
-            "Error rate",
-            "edits, % of the read's length",
-            "reads",
-            rates["counts"],
-            width=100 * rates["bin"],
-        ),
+        Histogram("Error rate", "edits, % of the read's length", "reads", rates["counts"], width=100 * rates["bin"]),
     ]
     if sizes["counts"]:
         found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.malloc_tuning import reuse_memory
@@ -20,14 +20,15 @@ from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
+from gpualign.map.cpu import pairs_of
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
-from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
+from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.stage import load_index
 from gpualign.map.statistics import MAP_STEPS
-from gpualign.map.tuning import SLOTS, work_of
+from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary
 
@@ -52,8 +53,8 @@ def run_map(
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
-    written = (*files.written, *sample.layout.indexes(options.output))
-    run = RunContext(command, options, (files.reference, *files.files), written, ALIGNMENTS)
+    outputs = (*files.written, *sample.layout.indexes(options.output))
+    run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     report = run.report
     with (
         run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
@@ -63,7 +64,7 @@ def run_map(
         if lanes.paired:
             params.check_pairs()
         index, reads = _index(sample, params, lanes, run.note)
-        index = _kept_index(files, index, run.warn)
+        index = kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
         memory = min((device.memory for device in backend.devices), default=0)
@@ -82,26 +83,23 @@ def run_map(
         library, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
-        with run.progress("read") as progress:
-            statistics, of_output = map_sample(
-                sample,
-                lanes,
-                index,
-                params,
-                None if library is None else library.model,
-                items,
-                lambda items, mapping: backend.run(items, mapping.stage(_slots(params, memory))),
-                progress.update,
-                lambda: report.stage("mapping"),
-                unparsed and lanes.remote,
-                backend.codec,
+        large = memory >= tuning.LARGE_DEVICE and not params.long_reads
+        with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
+            stage = out.mapping(params, library, unparsed and lanes.remote).stage(
+                tuning.LARGE_DEVICE_SLOTS if large else tuning.SLOTS
             )
+            with closing(backend.run(items, stage)) as mapped:  # its threads wait for devices: closed before these
+                for written, counts in mapped:
+                    out.write(written, counts)
+                    progress.update(counts.reads)
+            index.check_unchanged()
+            report.stage("mapping")
         report.stage("output")
-    warn_of(statistics, of_output, files, params.seeding.full, run.warn)
-    report |= sample_report(sample, statistics, library, index) | of_output
+    warn_of(out, files, params.seeding.full, run.warn)
+    report |= sample_report(sample, out, library, index)
     devices = report.fields.get("devices", ())
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
-    fields = run.finish(statistics.summary(library) + duplicates_summary(of_output))
+    fields = run.finish(out.statistics.summary(library) + duplicates_summary(out.report))
     if files.report_page is not None:
         write_page(files.report_page, report_page(fields))
 
@@ -122,26 +120,15 @@ def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
     return min(tuning.LONG_READ_BATCH, max(1, round(bases / (tuning.LONG_READ_PARTS * sample.options.batch_size))))
 
 
-def _slots(params: MapParams, memory: int) -> int:
-    """Batches in flight per device, by the memory of the devices in bytes."""
-    return tuning.LARGE_DEVICE_SLOTS if memory >= tuning.LARGE_DEVICE and not params.long_reads else SLOTS
-
-
-def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
+def kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
     """Save the index and lock it in memory, if asked for, and split off ALT contigs."""
     if files.save_index is not None:
         save_index(index, files.save_index)
-    if files.preload:
-        lock_index(index, warn)
-    return index if files.alt is None else split_index(index, files.alt or None)
-
-
-def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
-    """Lock a shared index in memory, or warn why not."""
-    if index.shared is None:
+    if files.preload and index.shared is None:
         warn("only a saved index is shared with other processes (--preload needs one)")
-    elif (reason := index.shared.lock()) is not None:
+    elif files.preload and index.shared is not None and (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
+    return index if files.alt is None else split_index(index, files.alt or None)
 
 
 def _seeds_of(sample: Sample, params: MapParams) -> Callable[[int], IndexParams] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -15,27 +16,25 @@ from gpualign.errors import UsageError, counted, shown_inputs
 from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
-from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.files import open_together
-from gpualign.io.mates import interleaved_items, paired_parts, single_items, unparsed_items
+from gpualign.io.mates import interleaved_items, paired_parts, single_items
+from gpualign.io.output_file import Sink, open_output
 from gpualign.io.reads import Reads, ReadSource, joined_header
 from gpualign.map import tuning
-from gpualign.map.cpu import map_batch
+from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output import MapOutputs, RecordFormatter
-from gpualign.map.pairs import Library, PairModel, estimate_pairs
+from gpualign.map.output import RecordFormatter
+from gpualign.map.pairs import Library
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
-from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
 from gpualign.records.observer import observing, warn_of_barcodes
-from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
-from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,9 @@ class Lanes:
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """See :meth:`ReadSource.inflate_by`."""
+        """See :meth:`InputFile.inflate_by`."""
         for source in (*self.first, *self.second):
-            source.inflate_by(codec)
+            source.file.inflate_by(codec)
 
     def items(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
         """All reads in order. The generator is closed with ``stack``, which ends the prefetching threads; left to the
@@ -149,106 +148,79 @@ class Lanes:
             return paired_parts(first, second, batch_bases, self.check_names, self._threads, as_text)
         if self.paired:
             return interleaved_items(first, batch_bases, self._threads, self.check_names)
-        return unparsed_items(first, batch_bases, self._threads) if unparsed else single_items(first, batch_bases)
+        return single_items(first, batch_bases, self._threads, unparsed)
 
 
-def pairs_of(
-    index: MinimizerIndex,
-    reads: Iterator[Reads],
-    paired: bool,
-    params: MapParams,
-    threads: int,
-    warn: Callable[[str], None],
-    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
-) -> tuple[Library | None, Iterator[Reads]]:
-    """The library (None: reads are not mapped as pairs), and all items.
+class MapOutputs:
+    """The outputs of a sample; each file is whole or absent. Held records are written when this is closed.
 
     Args:
-        map_alone: maps reads one by one; None: on the CPU.
-    """
-    pairing = params.pairing
-    if not paired or not pairing.together:
-        return None, reads
-    if pairing.given is not None:
-        return Library(pairing.given, "given"), reads
-    library, reads = estimate_pairs(
-        reads,
-        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
-        pairing.default,
-        pairing.orientation,
-        threads,
-    )
-    if library.model is None:
-        warn(
-            f"no insert size that many of the first {library.sampled:,} pairs share: mates are mapped each by itself, "
-            "and none are proper pairs (give --insert-size)"
-        )
-    elif library.source == "default":
-        shortest, longest = library.model.min, library.model.max
-        warn(f"too few pairs to estimate insert sizes: taking {shortest} to {longest} (give --insert-size)")
-    return library, reads
-
-
-def map_sample(
-    sample: Sample,
-    lanes: Lanes,
-    index: MinimizerIndex,
-    params: MapParams,
-    pairs: PairModel | None,
-    items: Iterator[Reads],
-    compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
-    progress: Callable[[int], None] = lambda reads: None,
-    all_mapped: Callable[[], None] = lambda: None,
-    unparsed: bool = False,
-    codec: BgzfCodec = CPU_CODEC,
-) -> tuple[MapStatistics, dict[str, Any]]:
-    """Map and write all reads; returns counts, and the report's fields on the output.
-
-    Args:
-        compute: yields each item's output and counts, in order.
-        progress: called with the number of reads that were mapped.
-        all_mapped: called before held records are written.
-        unparsed: devices on other machines parse reads.
         codec: compresses held records.
 
+    Attributes:
+        statistics: counts of all batches written so far.
+        report: the JSON report's fields on the output, complete once this is closed.
+
     Raises:
-        InputError, GpualignError: the reads are damaged, or the output cannot be written.
+        GpualignError: an output cannot be written.
     """
-    files, layout, records = sample.files, sample.layout, sample.records
-    header = _header_text(index.reference, sample, lanes.header)
-    formatter = partial(RecordFormatter, index, params, pairs, files, records, layout, lanes.tagged)
-    statistics = MapStatistics()
-    kept = records.duplicates, files.coverage, files.duplicate_metrics, records.command_line
-    with (
-        observing(*kept, header, index.reference, sample.options.threads) as observer,
-        MapOutputs(files, sample.options, layout, index.reference, observer, codec) as out,
-        closing(
-            compute(items, Mapping(formatter(observer.take), lanes.remote, unparsed))
-        ) as mapped,  # closed before the devices, on which its threads wait
-    ):
-        out.begin(bam_header(header, index.reference) if layout.written == "bam" else header)
-        for written, of_batch in mapped:
-            out.write(written)
-            statistics = statistics + of_batch
-            progress(of_batch.reads)
-        index.check_unchanged()
-        all_mapped()
-    return statistics, observer.report
+
+    def __init__(self, sample: Sample, lanes: Lanes, index: MinimizerIndex, codec: BgzfCodec = CPU_CODEC) -> None:
+        self._sample, self._lanes, self._index = sample, lanes, index
+        files, layout, options, reference = sample.files, sample.layout, sample.options, index.reference
+        header = _header_text(reference, sample, lanes.header)
+        self.statistics = MapStatistics()
+        with ExitStack() as stack:
+            kept = sample.records.duplicates, files.coverage, files.duplicate_metrics, sample.records.command_line
+            self._observer = stack.enter_context(observing(*kept, header, reference, options.threads))
+            self.report = self._observer.report
+            alignments = open_alignments(options.output, layout, reference, options.threads, self._observer, codec)
+            self._alignments: Any = stack.enter_context(alignments)
+            self._sinks: list[Sink] = [
+                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
+                for path in (files.unmapped_reads, files.mapped_reads)
+            ]
+            self._alignments.write(bam_header(header, reference) if layout.written == "bam" else header)
+            self._stack = stack.pop_all()
+
+    def mapping(self, params: MapParams, library: Library | None, unparsed: bool = False) -> Mapping:
+        """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
+        sample, lanes = self._sample, self._lanes
+        pairs = None if library is None else library.model
+        of_sample = (sample.files, sample.records, sample.layout, lanes.tagged, self._observer.take)
+        return Mapping(RecordFormatter(self._index, params, pairs, *of_sample), lanes.remote, unparsed)
+
+    def write(self, written: Written, counts: MapStatistics) -> None:
+        """Write the next batch."""
+        if written.held is not None:
+            self._alignments.add(written.held)
+        elif written.deflated:
+            self._alignments.write_blocks(written.records.data)
+        elif len(written.records):
+            self._alignments.write(written.records.data)
+        for sink, reads in zip(self._sinks, (written.unmapped_reads, written.mapped_reads), strict=True):
+            if len(reads):
+                sink.write(memoryview(reads))  # type: ignore[arg-type]
+        self.statistics = self.statistics + counts
+
+    def __enter__(self) -> MapOutputs:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
 
-def sample_report(
-    sample: Sample, statistics: MapStatistics, library: Library | None, index: MinimizerIndex
-) -> dict[str, Any]:
+def sample_report(sample: Sample, out: MapOutputs, library: Library | None, index: MinimizerIndex) -> dict[str, Any]:
     """The fields of the JSON report on a sample."""
+    statistics = out.statistics
     fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
     fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
-    return fields if library is None else fields | library.reported
+    return (fields if library is None else fields | library.reported) | out.report
 
 
-def warn_of(
-    statistics: MapStatistics, of_output: dict[str, Any], files: MapFiles, full: bool, warn: Callable[[str], None]
-) -> None:
-    """Print warnings about the reads; ``of_output``: fields from :func:`map_sample`."""
+def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], None]) -> None:
+    """Print warnings about the reads."""
+    statistics = out.statistics
     if statistics.reads == 0:
         warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
@@ -264,7 +236,7 @@ def warn_of(
     if statistics.invalid_tags:
         fields = counted(statistics.invalid_tags, "field")
         warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
-    warn_of_barcodes(of_output, warn)
+    warn_of_barcodes(out.report, warn)
     if statistics.invalid_names:
         warn(
             f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "

@@ -17,7 +17,6 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
-from gpualign.index.file import save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
@@ -26,8 +25,7 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.alt import split_index
-from gpualign.map.cpu import map_batch
+from gpualign.map.cpu import map_batch, pairs_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
@@ -36,8 +34,8 @@ from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
-from gpualign.map.run import lock_index
-from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
+from gpualign.map.run import kept_index
+from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping
@@ -136,12 +134,7 @@ def run_samples(
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
         index = open_index(files.reference, *seeds, options.threads, shared=files.preload)
-        if files.preload:
-            lock_index(index, run.warn)
-        if files.save_index is not None:
-            save_index(index, files.save_index)
-        if files.alt is not None:
-            index = split_index(index, files.alt or None)
+        index = kept_index(files, index, run.warn)
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")
@@ -251,17 +244,13 @@ def _map_all(
         tuning.SMALL_SAMPLE_BATCHES * options.batch_size, tuning.LARGE_SAMPLE_SHARE * sum(sizes) / options.threads
     )
     small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.cluster is not None]
-    alone = [replace(job, sample=_with_threads(job.sample, 1)) for job in small]
+    alone = [replace(job, sample=replace(job.sample, options=replace(job.sample.options, threads=1))) for job in small]
     with closing(backend.run(alone, mapper.stage)) as results:
         yield from zip(small, results, strict=True)
     taken = {job.name for job in small}
     for job in jobs:
         if job.name not in taken:
             yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage()), codec=backend.codec)
-
-
-def _with_threads(sample: Sample, threads: int) -> Sample:
-    return replace(sample, options=replace(sample.options, threads=threads))
 
 
 class SampleMapper:
@@ -288,7 +277,7 @@ class SampleMapper:
 
         def map_alone(batch: SequenceBatch) -> Alignments:
             found = run(lambda allocate: MapBatch.of(batch, False, allocate))
-            alone: Alignments = found.alignments(batch, None, self._map_alone)
+            alone: Alignments = found.alignments(batch, None, lambda left: map_batch(self.index, left, self.params))
             return alone
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
@@ -296,9 +285,6 @@ class SampleMapper:
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         mapper = make_kernel(device, self.index, self.params, None, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, self.index.reference))
-
-    def _map_alone(self, batch: SequenceBatch) -> Alignments:
-        return map_batch(self.index, batch, self.params)
 
     def map(
         self,
@@ -322,16 +308,15 @@ class SampleMapper:
                 library, items = pairs_of(
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
-                pairs = None if library is None else library.model
-                statistics, of_output = map_sample(
-                    sample, lanes, self.index, self.params, pairs, items, compute, codec=codec
-                )
+                with MapOutputs(sample, lanes, self.index, codec) as out:
+                    with closing(compute(items, out.mapping(self.params, library))) as mapped:
+                        for written, counts in mapped:
+                            out.write(written, counts)
+                    self.index.check_unchanged()
         except (DeviceError, OutOfMemoryError):
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
-        warn_of(statistics, of_output, sample.files, self.params.seeding.full, warnings.append)
+        warn_of(out, sample.files, self.params.seeding.full, warnings.append)
         seconds = {"wall_s": round(span.wall_s, 3)}
-        return JobResult(
-            sample_report(sample, statistics, library, self.index) | of_output | fields | seconds, tuple(warnings)
-        )
+        return JobResult(sample_report(sample, out, library, self.index) | fields | seconds, tuple(warnings))

@@ -64,10 +64,7 @@ def _table(samples: Sequence[dict[str, Any]]) -> str:
         cells += (
             ["", ""]
             if size is None
-            else [
-                _share(fields["properly_paired"], reads),
-                f"{size['mean']:.0f} ± {size['sd']:.0f}",
-            ]
+            else [_share(fields["properly_paired"], reads), f"{size['mean']:.0f} ± {size['sd']:.0f}"]
         )
         cells += [f"{fields['mean_mapq']:.2f}", f"{100 * fields['error_rate']:.3f} %", fields["output"]]
         rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))

@@ -19,9 +19,7 @@ from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.kernel import make_kernel
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
@@ -87,21 +85,22 @@ class Mapping:
         """Map on a device. Its results are in pinned memory, which is released on return."""
         pairs = self.formatter.pairs
         paired = pairs is not None
-        found: DeviceRecords | DeviceAlignments | None = None
+        mapped: MapBatch | None = None
         if reads.texts:
-            found = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
-            if found is not None and found.text is not None and not found.left_count:
+            mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
+            if isinstance(mapped, TextMapBatch) and not mapped.left_count:
                 with STEPS.at("map"):
-                    alignments = found.alignments(None, found.text.mates if paired else None, self.map_on_cpu)
-                return Found.in_text(found.text, alignments)
+                    alignments = mapped.alignments(None, mapped.text.mates if paired else None, self.map_on_cpu)
+                return Found.in_text(mapped.text, alignments)
         # the device cannot parse the text, had too little memory for it, or leaves some reads to the CPU
         with STEPS.at("parse"):
             batch = reads.columns()
-        if found is None:
-            found = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
+        if mapped is None:
+            mapped = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
+            assert mapped is not None
         with STEPS.at("map"):
-            alignments = found.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
-        return Found.of(batch, alignments, len(batch) - found.left_count)
+            alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
+        return Found.of(batch, alignments, len(batch) - mapped.left_count)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
@@ -111,7 +110,7 @@ class Mapping:
     def _to_write(self, found: Found, lane_group: str | None) -> tuple[Found, MapStatistics]:
         """The records to write, and the statistics."""
         formatter = self.formatter
-        found = formatter.finished(found)
+        found = formatter.postprocessed(found)
         statistics = statistics_of(found, formatter.pairs)
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.opening import Opening
-from gpualign.engine.run_context import RunContext
+from gpualign.engine.run_context import Opening, RunContext
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.index.suffix_array import SuffixArray
 from gpualign.io.ordered_writer import part_writer

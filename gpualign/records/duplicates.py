@@ -270,7 +270,7 @@ class DuplicateMetrics(NamedTuple):
     def text(self, command_line: str) -> str:
         """A metrics file like that of Picard's MarkDuplicates, without the time."""
         lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {' '.join(in_ascii(command_line).split())}", ""]
-        lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
+        lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", _COLUMNS]
         lines += ["\t".join(_row(library)) for library in self.libraries]
         histogram = self._histogram()
         return "\n".join([*lines, "", *histogram, *([""] if histogram else []), ""])
@@ -295,16 +295,9 @@ class DuplicateMetrics(NamedTuple):
 
 
 _COLUMNS = (
-    "LIBRARY",
-    "UNPAIRED_READS_EXAMINED",
-    "READ_PAIRS_EXAMINED",
-    "SECONDARY_OR_SUPPLEMENTARY_RDS",
-    "UNMAPPED_READS",
-    "UNPAIRED_READ_DUPLICATES",
-    "READ_PAIR_DUPLICATES",
-    "READ_PAIR_OPTICAL_DUPLICATES",
-    "PERCENT_DUPLICATION",
-    "ESTIMATED_LIBRARY_SIZE",
+    "LIBRARY\tUNPAIRED_READS_EXAMINED\tREAD_PAIRS_EXAMINED\tSECONDARY_OR_SUPPLEMENTARY_RDS\tUNMAPPED_READS\t"
+    "UNPAIRED_READ_DUPLICATES\tREAD_PAIR_DUPLICATES\tREAD_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\t"
+    "ESTIMATED_LIBRARY_SIZE"
 )
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import gpualign
 from gpualign.cli import main, prebuild
-from gpualign.engine import opening as opening_module
+from gpualign.engine import run_context
 from gpualign.engine.gpu import compiler, driver
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import Opening
 from gpualign.engine.select import open_backend
 from gpualign.engine.work import GPU_START_S, Work, worth_a_gpu
 from gpualign.errors import DeviceError
@@ -195,8 +195,8 @@ def random_file(path, count, length):
 def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
     """The estimate that reaches the choice of a backend, against cells and bases counted by hand."""
     seen = []
-    real = opening_module.open_backend
-    monkeypatch.setattr(opening_module, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
+    real = run_context.open_backend
+    monkeypatch.setattr(run_context, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
     few, many = random_file(tmp_path / "few.fa", 10, 300), random_file(tmp_path / "many.fa", 100, 200)
     candidates = tmp_path / "c.tsv"
     candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))

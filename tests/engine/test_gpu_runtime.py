@@ -17,7 +17,7 @@ from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded,
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.pinned_pool import is_pinned, pinned_copy
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import Opening
 from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError

@@ -233,7 +233,8 @@ class FakeDriver:
     def memory_at(self, address, size):
         """The address itself, where all of that is allocated."""
         assert any(
-            begin <= address and address + size <= begin + len(held.data) for begin, held in self.allocations.items()
+            begin <= address and address + size <= begin + len(held.data)
+            for begin, held in self.allocations.copy().items()  # another device may allocate
         )
         return address
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.records import DeviceRecords
+from gpualign.map.device.batch import MapBatch
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
@@ -42,7 +42,7 @@ def repetitive_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]
 
 
 def assert_same(
-    found: DeviceRecords, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+    found: MapBatch, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
 ) -> None:
     """The device's records are the CPU's, and it left no read to the CPU."""
     assert not found.left.any()

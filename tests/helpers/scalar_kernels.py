@@ -13,9 +13,8 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.slow_path import SlowPath, all_templates
-from gpualign.map.device.target import host_target, padded_mask
+from gpualign.map.device.target import padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -25,10 +24,17 @@ from gpualign.sequences.reference import Reference
 from tests.helpers import native
 
 
+def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
+    """``MapTarget`` in host memory, and the arrays that must outlive it."""
+    reference = index.reference
+    arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
+    return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
+
+
 def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
-) -> DeviceRecords:
-    """The records of a batch."""
+) -> MapBatch:
+    """A batch with its records."""
     model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
     workspace, slow_path = Workspace.of(params, item.longest[0]), SlowPath(index, params, 1)
     limits = edit_limits(params, item.longest[2])
@@ -74,7 +80,7 @@ def map_scalar(
         if int(counters[given.overflow]) > further:
             further *= 2
         elif not slow_path.lacking(counters, given):
-            return DeviceRecords(((records, len(batch)),))
+            return item.mapped(records, len(batch))
 
 
 def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
@@ -128,10 +134,10 @@ def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
     return tuple(int(array.ctypes.data) for array in arrays)
 
 
-def same_records(found: DeviceRecords, expected: DeviceRecords) -> bool:
+def same_records(found: MapBatch, expected: MapBatch) -> bool:
     """The same, wherever the further records lie."""
 
-    def of(records: DeviceRecords) -> list[bytes]:
+    def of(records: MapBatch) -> list[bytes]:
         return [
             array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
         ]

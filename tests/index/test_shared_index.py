@@ -87,9 +87,9 @@ def test_no_output_of_an_index_that_changed(
     assert cli("index", GENOMES, "-d", path)[0] == 0
     real = sample_module.MapOutputs.write
 
-    def writing(self: object, text: object) -> None:
+    def writing(self: object, *batch: object) -> None:
         os.truncate(path, 4096)
-        real(self, text)
+        real(self, *batch)
 
     monkeypatch.setattr(sample_module.MapOutputs, "write", writing)
     code, _, error = cli("map", path, some_reads, "--preload", "-o", out, "-t", "1", "--batch-size", "10000")

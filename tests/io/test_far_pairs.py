@@ -19,7 +19,7 @@ from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, UncountedLine
 from gpualign.io.files import InputFile
 from gpualign.io.mates import interleaved_items, paired_parts
-from gpualign.io.packed_text import PackedText
+from gpualign.io.packed import PackedText
 from gpualign.io.reads import Reads, ReadSource
 from gpualign.io.text import HeldText, StoredText
 from tests.helpers.files import write_bgzf

@@ -20,7 +20,7 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
-from gpualign.io.packed_chunks import Packed
+from gpualign.io.packed import Packed
 from gpualign.io.reads import Reads
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.text import HeldText

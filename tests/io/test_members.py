@@ -20,8 +20,8 @@ import zstandard
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
-from gpualign.io.members import MemberReader
 from gpualign.io.reads import read_file
+from gpualign.io.streams import MemberReader
 from tests.helpers.environment import SANITIZED
 from tests.helpers.files import write_bgzf
 from tests.helpers.paths import GENOMES

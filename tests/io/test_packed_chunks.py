@@ -11,12 +11,11 @@ import pytest
 
 from gpualign.errors import InputError
 from gpualign.io import chunks as chunker
-from gpualign.io import packed_text
+from gpualign.io import packed
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import Chunk, UncountedLine, parse
 from gpualign.io.files import InputFile
-from gpualign.io.packed_chunks import Packed
-from gpualign.io.packed_text import PackedText
+from gpualign.io.packed import Packed, PackedText
 from gpualign.io.sources import Streamed
 from tests.helpers.files import write_bgzf
 
@@ -75,13 +74,13 @@ def test_few_blocks_are_inflated_here(tmp_path: Path, monkeypatch: pytest.Monkey
     path = write_bgzf(tmp_path / "x.gz", text, 1000)
     asked: list[int] = []
 
-    def inflated(blocks: bytes, path: str) -> np.ndarray:
-        text = inflate(blocks, path)
+    def inflated(blocks: bytes) -> np.ndarray:
+        text = inflate(blocks)
         asked.append(len(text))
         return text
 
-    inflate = packed_text.inflated
-    monkeypatch.setattr(packed_text, "inflated", inflated)
+    inflate = packed.content_of
+    monkeypatch.setattr(packed, "content_of", inflated)
     monkeypatch.setattr(chunker, "_WINDOW", 1000)
     chunks = chunks_of(path, 20_000)
     assert len(chunks) >= 4

@@ -20,11 +20,10 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.device.text_batch import TextMapBatch
-from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles
-from gpualign.map.output import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
+from gpualign.map.sample import MapOutputs
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES
@@ -132,7 +131,7 @@ def test_batches_with_more_records_than_there_is_space_for(
     assert expected.count(b"\n") > 900 * 50
     joined: list[int] = []
     join = MapKernel.join
-    monkeypatch.setattr(MapKernel, "join", lambda self, results: joined.append(len(results)) or join(self, results))
+    monkeypatch.setattr(MapKernel, "join", lambda self, results: joined.append(len(results)) or join(results))
     use(FakeDriver())
     status, found, _ = cli("map", path, reads, *options, "--device", "cuda", "--json", report)
     assert status == 0
@@ -283,7 +282,7 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
     """Host threads that wait for the device end with the run."""
     driver = use(FakeDriver())
 
-    def refuse(self: MapOutputs, written: Written) -> None:
+    def refuse(self: MapOutputs, *written: object) -> None:
         raise BrokenPipeError
 
     monkeypatch.setattr(MapOutputs, "write", refuse)

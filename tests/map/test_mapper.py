@@ -404,3 +404,13 @@ def test_a_device_keeps_its_kernel_for_the_next_call(mapper: gpualign.Mapper, mo
     assert kernels[0] is kernels[1] is kernels[5]
     assert kernels[2] is kernels[3]
     assert len({id(kernel) for kernel in kernels}) == 3
+
+
+@pytest.mark.parametrize(("together", "flags"), [(True, [99, 147]), (False, [97, 145])])
+def test_mates_may_be_mapped_one_by_one(contig: str, together: bool, flags: list[int]) -> None:
+    """The flags of SAM: 1 paired, 2 proper, 16 and 32 reverse strand of the read and its mate, 64 R1, 128 R2."""
+    pair = contig[1000:1100], reverse_complement(contig[1200:1300])
+    with gpualign.Mapper([contig], device="cpu", insert_size="300,30", together=together) as mapper:
+        rows = mapper.map([pair[0]], [pair[1]])
+    assert rows["flag"].tolist() == flags
+    assert rows["position"].tolist() == [1000, 1200]

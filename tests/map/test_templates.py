@@ -17,7 +17,6 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel, Workspace
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import ALL_LOCI, MapParams
@@ -295,7 +294,7 @@ class TestOnGpu:
     @staticmethod
     def kernel_records(
         gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
-    ) -> DeviceRecords:
+    ) -> MapBatch:
         item = MapBatch.of(batch, pairs is not None)
         (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
         return found

@@ -16,12 +16,11 @@ import pysam
 import pytest
 
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import Opening
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.sample import Lanes
 from gpualign.sequences.batch import SequenceBatch
@@ -68,7 +67,7 @@ def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     collect = TextMapKernel.collect
 
-    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> DeviceRecords | None:
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
         result = collect(self, slot, item)
         found.append(0 if result is None else item.reads)
         return result

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from gpualign.engine import opening
+from gpualign.engine import run_context
 from gpualign.mems import cpu as mems_search
 from gpualign.mems import dotplot, loop
 from gpualign.mems.dotplot import DotPlot
@@ -69,7 +69,7 @@ def test_the_longest_matches_are_kept_at_their_positions(
     for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SUFFIX_PIECES", 64)):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, maximum=positions))
     if on_device:
-        monkeypatch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(2))
+        monkeypatch.setattr(run_context, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=batch)
     run_mems(str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),), params, options)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
-from gpualign.engine import opening
+from gpualign.engine import run_context
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.suffix_array import SuffixArray, build_suffix_array
 from gpualign.mems import loop
@@ -310,7 +310,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     run_mems(*files, params, options)
     expected = (tmp_path / "out").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(limit))
+        patch.setattr(run_context, "open_backend", lambda *_: DeviceStandIn(limit))
         patch.setattr(loop, "_REPORTED", 3)
         for sizes in ("DEVICE_PIECES", "SUFFIX_PIECES"):
             patch.setattr(loop, sizes, loop.DEVICE_PIECES._replace(first=1 << 6, maximum=1 << 6))

@@ -21,9 +21,8 @@ from gpualign.engine.cluster.connect import PATIENCE_S, connected, reachable
 from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.stage import Item, Result, Stage
+from gpualign.engine.stage import Backend, Item, Result, Stage
 from gpualign.errors import GpualignError, counted
-from gpualign.io.bgzf import CPU_CODEC
 from gpualign.io.fastx import UncountedLine
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -46,15 +45,13 @@ _WATCH_S = 1.0
 _SHARED_KEPT = 4
 
 
-class ClusterBackend:
+class ClusterBackend(Backend):
     """Runs stages on a Dask cluster; :meth:`close`, or the end of its ``with`` block, disconnects.
 
     Raises:
         GpualignError: the cluster cannot be reached, at the start or later.
     """
 
-    devices = ()
-    codec = CPU_CODEC
     on_gpu = False  # batches have the size for a CPU; each worker chooses its device
 
     def __init__(self, options: RunOptions, command: str) -> None:
@@ -108,12 +105,6 @@ class ClusterBackend:
 
     def close(self) -> None:
         self._open.close()
-
-    def __enter__(self) -> ClusterBackend:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def threads(self) -> dict[str, int]:
         """The current workers and the number of threads of each.

@@ -135,12 +135,10 @@ def _check_address(address: str) -> None:
         get_address_host_port(address, strict=True)
     except ValueError as error:
         raise UsageError(f"{address} is not the address of a Dask scheduler ({error})") from None
-    if address.startswith("tls://") and not _has_certificate():
+    if not address.startswith("tls://"):
+        return
+    if distributed.Security().get_connection_args("client").get("ssl_context") is None:
         raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/cluster.md)")
-
-
-def _has_certificate() -> bool:
-    return distributed.Security().get_connection_args("client").get("ssl_context") is not None
 
 
 def reachable(address: str) -> bool:

@@ -94,9 +94,7 @@ class Shard:
 
 
 def pack(
-    obj: Any,
-    by_path: Callable[[str], bool] = lambda path: False,
-    number_of: Callable[[Any], int] | None = None,
+    obj: Any, by_path: Callable[[str], bool] = lambda path: False, number_of: Callable[[Any], int] | None = None
 ) -> Shard:
     """Pickle an object.
 
@@ -129,12 +127,7 @@ def fingerprint(path: str) -> str | None:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Pickles large arrays, large texts and shared objects apart (cloudpickle, because stages contain closures)."""
 
-    def __init__(
-        self,
-        out: io.BytesIO,
-        by_path: Callable[[str], bool],
-        number_of: Callable[[Any], int] | None,
-    ) -> None:
+    def __init__(self, out: io.BytesIO, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> None:
         super().__init__(out, protocol=5, buffer_callback=self._is_small)
         self._by_path, self._number_of = by_path, number_of
         self.shared: dict[int, None] = {}

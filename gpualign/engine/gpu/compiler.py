@@ -253,7 +253,9 @@ def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -
         return path
     macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
     flags = [flag for flag in FLAGS if flag != "-lineinfo"]  # only profilers need it, and it triples the size
-    options = [*flags, *macros, *_targets(source, nvcc), *_smallest(nvcc)]
+    options = [*flags, *macros, *_targets(source, nvcc)]
+    if nvcc_release(nvcc) >= (12, 8):  # small files, which only drivers as new as the compiler can read
+        options.append("--compress-mode=size")
     _write_whole(path, run_nvcc(nvcc, f'#include "{source}.cu"\n', options, "fatbin"))
     return path
 
@@ -269,11 +271,6 @@ def _targets(source: str, nvcc: str) -> list[str]:
         codes += [f"compute_{start}"] if start == known[0] else []
         targets.append(f"-gencode=arch=compute_{start},code=[{','.join(codes)}]")
     return targets
-
-
-def _smallest(nvcc: str) -> list[str]:
-    """The option for small files (CUDA 12.8 and later), which only drivers as new as the compiler can read."""
-    return ["--compress-mode=size"] if nvcc_release(nvcc) >= (12, 8) else []
 
 
 def _sources(path: Path) -> dict[str, bytes]:

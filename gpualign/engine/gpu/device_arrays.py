@@ -68,11 +68,7 @@ class DeviceArrays:
     """
 
     def __init__(
-        self,
-        device: Device,
-        *arrays: NDArray[Any] | Computed,
-        padding: int = 0,
-        beyond: bool = False,
+        self, device: Device, *arrays: NDArray[Any] | Computed, padding: int = 0, beyond: bool = False
     ) -> None:
         self._device, self._padding, self._beyond = device, padding, beyond
         self._held: list[tuple[Any, int]] = []

@@ -64,21 +64,17 @@ class PinnedPool(BufferPool):
         return None if array is None else array[:nbytes]
 
     def _new(self, size: int) -> NDArray[np.uint8]:
-        """
+        """A new buffer. Further large ones are pinned in the background, so that the next request, mostly from the
+        device's thread, need not wait.
+
         Raises:
             MemoryError: the host has no memory.
         """
         part = self._part(size)
-        self._pin_next(size)
-        return part
-
-    def _pin_next(self, size: int) -> None:
-        """Pin further large buffers in the background, so that the next request, mostly from the device's thread, need
-        not wait.
-        """
         for _ in range(self.ahead if size >= tuning.LARGE_PINNED else 0):
             with contextlib.suppress(RuntimeError):  # closed
                 self._lockers.submit(self._pin_ahead, size)
+        return part
 
     def _pin_ahead(self, size: int) -> None:
         if self._pinned.locked + size <= self._limit:

@@ -7,6 +7,7 @@ the copies of one batch overlap the kernels of the other while host threads pars
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 import traceback
 from collections import deque
@@ -17,7 +18,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from gpualign.engine import tuning
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.work_queue import WorkQueue
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS, WAIT
@@ -40,6 +40,71 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
 
     def collect(self, slot: Slot, item: _KernelItem) -> _KernelResult:
         """The result, once the slot's work is done; must not keep views of the slot's pinned memory."""
+
+
+class WorkQueue(Generic[Item, Result]):
+    """The one queue of a run.
+
+    Args:
+        devices: the takers, woken by their bells when there is a new item.
+
+    Attributes:
+        ended: no more items will be put.
+    """
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self._devices, self._takers = devices, len(devices)
+        self._tasks: deque[tuple[Item, Future[Result]]] = deque()
+        self._changing = threading.Lock()  # guards the number of takers and the error
+        self._error: BaseException | None = None
+        self.ended = False
+
+    def put(self, item: Item) -> Future[Result]:
+        """The future of the item's result; it fails if no device is left, or a device's loop has failed."""
+        future: Future[Result] = Future()
+        with self._changing:
+            error = self._error
+            if error is None:
+                self._tasks.append((item, future))
+        if error is not None:
+            future.set_exception(error)
+        self._ring()
+        return future
+
+    def take(self) -> tuple[Item, Future[Result]] | None:
+        """The next task; None if there is none now."""
+        while self._tasks:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:  # another device was faster
+                return None
+            if task[1].set_running_or_notify_cancel():
+                return task
+        return None
+
+    def end(self) -> None:
+        """No more items will be put."""
+        self.ended = True
+        self._ring()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """A device takes no more items. With an error the run has failed, and no device takes any."""
+        with self._changing:
+            self._takers -= 1
+            if error is not None:
+                self._error = error
+            elif not self._takers and self._error is None:
+                self._error = GpualignError("the devices were closed before all work was done")
+            if self._error is None:
+                return
+            abandoned, self._tasks = self._tasks, deque()
+        for _, future in abandoned:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(self._error)
+
+    def _ring(self) -> None:
+        for device in self._devices:
+            device.bell.ring()
 
 
 class DevicePool(Generic[Item, Result]):

@@ -1,4 +1,4 @@
-"""Reads as `map`'s kernel takes them: host threads put a batch's input into one block.
+"""Reads as `map`'s kernels take them and give them back: host threads put a batch's input into one block.
 
 The device's thread, which must keep the device busy, competes with other threads for the GIL. So it computes nothing,
 and enqueues one copy per batch.
@@ -6,8 +6,11 @@ and enqueues one copy per batch.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +19,12 @@ from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.pairs import PairModel
+from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS
+
+Batch = TypeVar("Batch", bound="MapBatch")
 
 #: alignment of the bases in a block, that of the driver's allocations
 _ALIGNMENT = 256
@@ -30,7 +36,7 @@ _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
 
 @dataclass(frozen=True)
 class MapBatch:
-    """A batch of reads for the kernel.
+    """A batch of reads for a kernel, and what the kernel makes of it.
 
     Attributes:
         reads, bases: number of reads, and about how many bases they have.
@@ -41,6 +47,10 @@ class MapBatch:
             unless ``end_to_end`` asks for all of them, and of the longest one.
         batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
+        parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
+            cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
+            ChainOutput and CIGARs (uint8).
+        chained: the reads were mapped by chaining; none is left to the CPU.
     """
 
     reads: int
@@ -50,15 +60,13 @@ class MapBatch:
     longest: tuple[int, int, int]
     batch: SequenceBatch | None = None
     model: PairModel | None = None
+    parts: tuple[tuple[Any, ...], ...] = ()
+    chained: bool = False
 
     @classmethod
     @STEPS.at("copy")
     def of(
-        cls,
-        batch: SequenceBatch,
-        paired: bool,
-        allocate: Allocate = no_pinned,
-        model: PairModel | None = None,
+        cls, batch: SequenceBatch, paired: bool, allocate: Allocate = no_pinned, model: PairModel | None = None
     ) -> MapBatch:
         """Copies bases and qualities.
 
@@ -114,6 +122,49 @@ class MapBatch:
     def on_device(self, slot: Slot) -> int:
         """Enqueue the copy of the block; returns its device address."""
         return int(slot.upload("batch", self.block))
+
+    def mapped(self: Batch, *part: Any, chained: bool = False) -> Batch:
+        """The batch as it comes back: with one of :attr:`parts`, and without its input."""
+        return replace(self, block=np.zeros(0, np.uint8), batch=None, parts=(part,), chained=chained)
+
+    @staticmethod
+    def join(halves: Sequence[MapBatch]) -> MapBatch:
+        """The whole of a batch whose :meth:`halves` were mapped."""
+        sums = {name: sum(getattr(half, name) for half in halves) for name in ("reads", "bases", "templates")}
+        return replace(halves[0], **sums, parts=tuple(part for half in halves for part in half.parts))
+
+    @cached_property
+    def left(self) -> NDArray[np.uint8]:
+        """uint8 (n,): 1 for reads that the device left to the CPU."""
+        return np.concatenate([_native.reads_on_host(*part) for part in self.parts])
+
+    @property
+    def left_count(self) -> int:
+        return 0 if self.chained else int(np.count_nonzero(self.left))
+
+    def alignments(
+        self,
+        batch: SequenceBatch | None,
+        mates: NDArray[np.uint8] | None,
+        on_cpu: Callable[[SequenceBatch], Alignments],
+    ) -> Alignments:
+        """The alignments of all reads.
+
+        Args:
+            batch: all reads, if some are left to the CPU.
+            mates: ``SequenceBatch.mates`` if pairs were mapped together.
+            on_cpu: maps the reads that the device left.
+        """
+        if self.chained:
+            native = (_native.chain_alignments(read, out, cigar.view(np.uint32)) for read, out, cigar in self.parts)
+            found = [Alignments(*arrays) for arrays in native]
+            return Alignments.join(found) if len(found) > 1 else found[0]
+        from_cpu = Alignments.none()
+        if batch is not None and self.left_count:
+            texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
+            bases, qualities, offsets, names, ends, left_mates = _native.take_reads(*texts, batch.mates, self.left)
+            from_cpu = on_cpu(SequenceBatch(names, ends, bases, offsets, qualities, mates=left_mates))
+        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=from_cpu.native))
 
     def halves(self, paired: bool) -> list[MapBatch]:
         """The batch in two parts that split no pair; the batch itself if it is one template."""

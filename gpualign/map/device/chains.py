@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 
 #: initial items of each arena, per base and per read of a batch. Arenas that turn out too small grow.
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
@@ -151,27 +149,6 @@ def chain_batch_of(
     )
 
 
-@dataclass(frozen=True)
-class DeviceAlignments:
-    """A device's alignments of a batch; none is left to the CPU.
-
-    Attributes:
-        parts: uint8 arrays of each part of the batch, as the device wrote them: ChainRead, ChainOutput, CIGARs.
-    """
-
-    parts: tuple[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]], ...]
-    left_count: ClassVar[int] = 0
-    text: ClassVar[None] = None
-
-    def alignments(self, *_: object) -> Alignments:
-        """The alignments; takes the arguments of :meth:`DeviceRecords.alignments`."""
-        parts = [
-            Alignments(*_native.chain_alignments(state, outputs, cigars.view(np.uint32)))
-            for state, outputs, cigars in self.parts
-        ]
-        return Alignments.join(parts) if len(parts) > 1 else parts[0]
-
-
 class ChainSteps:
     """The kernels of ``cuda/map_chains.cu`` on one device."""
 
@@ -288,15 +265,14 @@ class LongReadKernel:
         for name, nbytes in ahead.items():  # mostly all of it, which saves the wait for a second copy
             slot.download(name, nbytes, np.uint8)
 
-    def collect(self, slot: Slot, item: MapBatch) -> DeviceAlignments:
+    def collect(self, slot: Slot, item: MapBatch) -> MapBatch:
         """
         Raises:
             DeviceMemoryExceeded: the batch needs more space than it had.
         """
         reads = item.reads
         if not reads:
-            empty = np.zeros(0, np.uint8)
-            return DeviceAlignments(((empty, empty, empty),))
+            return item.mapped(*np.zeros((3, 0), np.uint8), chained=True)
         in_flight = self._in_flight.pop(id(slot))
         used = used_items(slot.pinned("counters", COUNTERS, np.uint32))
         if lacking := self._arena_sizes.lacking(used, in_flight.capacity):
@@ -310,7 +286,7 @@ class LongReadKernel:
                 slot.download(name, sizes[name], np.uint8)
             slot.finish()
         slot.detach_pinned("batch")  # a host thread may fill it with the next batch
-        return DeviceAlignments((tuple(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()),))  # type: ignore[arg-type]
+        return item.mapped(*(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()), chained=True)
 
     def _bytes(self, name: str, items: float) -> int:
         return int(items) * int(self._item_bytes[name])
@@ -325,6 +301,4 @@ class LongReadKernel:
         """Halve a batch."""
         return item.halves(False)
 
-    def join(self, results: Sequence[Any]) -> DeviceAlignments:
-        """Join the parts' results."""
-        return DeviceAlignments(tuple(part for result in results for part in result.parts))
+    join = staticmethod(MapBatch.join)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,6 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, slot_array
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
 from gpualign.map.pairs import ORIENTATIONS, PairModel
@@ -159,13 +158,8 @@ class MapKernel:
         pairs: PairModel | None,
         pinned_results: bool = False,
     ) -> None:
-        self.device, self.index, self.params, self.pairs, self._pinned_results = (
-            device,
-            index,
-            params,
-            pairs,
-            pinned_results,
-        )
+        self.device, self.index, self.params, self.pairs = device, index, params, pairs
+        self._pinned_results = pinned_results
         self._model = pairs or PairModel()
         attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
@@ -237,13 +231,13 @@ class MapKernel:
                 else:
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
-    def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
+    def collect(self, slot: Slot, item: MapBatch) -> MapBatch:
         """
         Raises:
             DeviceMemoryExceeded: the reads have more records than there was space for.
         """
         if item.templates == 0:
-            return DeviceRecords(((np.zeros(0, np.uint8), 0),))
+            return item.mapped(np.zeros(0, np.uint8), 0)
         while True:
             given, nbytes = self._in_flight.pop(id(slot))
             counters = slot.pinned("counters", given.counters, np.uint32)
@@ -258,15 +252,13 @@ class MapKernel:
             self._overflow_scale *= 2  # for later batches
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
         records = records[:nbytes]
-        return DeviceRecords(((records if self._pinned_results else records.copy(), reads),))
+        return item.mapped(records if self._pinned_results else records.copy(), reads)
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halve a batch without splitting pairs."""
         return item.halves(self.pairs is not None or item.model is not None)
 
-    def join(self, results: Sequence[Any]) -> DeviceRecords:
-        """Join the parts' results."""
-        return DeviceRecords(tuple(part for result in results for part in result.parts))
+    join = staticmethod(MapBatch.join)
 
     def _records_bytes(self, item: MapBatch) -> int:
         overflow = self._overflow_scale * self._launch(item.longest[0]).workspace.overflow_records(

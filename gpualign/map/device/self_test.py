@@ -17,9 +17,8 @@ from gpualign.io.text import HeldText
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import DeviceAlignments, LongReadKernel
+from gpualign.map.device.chains import LongReadKernel
 from gpualign.map.device.kernel import MapKernel
-from gpualign.map.device.records import DeviceRecords
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
@@ -63,13 +62,11 @@ def self_test(device: Device) -> None:
         names = np.frombuffer(b"".join(b"%07d" % i for i in range(count)), np.uint8)
         return SequenceBatch(names, 7 * np.arange(count + 1, dtype=np.int64), bases, offsets, qualities=bases)
 
-    def check(
-        found: DeviceRecords | DeviceAlignments | None, batch: SequenceBatch, params: MapParams, what: str
-    ) -> None:
+    def check(mapped: MapBatch | None, batch: SequenceBatch, params: MapParams, what: str) -> None:
         expected = map_batch(index, batch, params)
-        if found is None or found.left_count > _MAX_LEFT * len(batch):
+        if mapped is None or mapped.left_count > _MAX_LEFT * len(batch):
             raise DeviceError(f"{device.name}: {what} were left to the CPU")
-        alignments = found.alignments(batch, None, lambda left: map_batch(index, left, params))
+        alignments = mapped.alignments(batch, None, lambda left: map_batch(index, left, params))
         if not all(map(np.array_equal, alignments.native, expected.native)):
             raise DeviceError(f"{device.name}: map's records of {what} differ from the CPU's")
 

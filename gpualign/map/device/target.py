@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,13 +33,6 @@ def padded_mask(reference: Reference) -> NDArray[np.uint32]:
 def resident_text(device: Device, reference: Reference) -> DeviceText:
     """The reference's bases and ACGT mask, resident on the device."""
     return device.resident("text", lambda: DeviceText(device, reference, beyond=True), reference)
-
-
-def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
-    """``MapTarget`` in host memory, and the arrays that must outlive it."""
-    reference = index.reference
-    arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
-    return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:

@@ -12,7 +12,6 @@ from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import READS, StagedText, kept_reads
-from gpualign.map.device.records import DeviceRecords
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
@@ -69,8 +68,8 @@ class TextMapKernel:
         item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
         self._mapper.submit(slot, item)
 
-    def collect(self, slot: Slot, item: TextMapBatch) -> DeviceRecords | None:
-        """The records; None if the host must parse the text."""
+    def collect(self, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
+        """The batch with its records; None if the host must parse the text."""
         while True:
             submitted = self._in_flight.pop(id(slot))
             odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
@@ -83,11 +82,11 @@ class TextMapKernel:
             slot.finish()
         facts = slot.detach_pinned("facts")
         assert facts is not None
-        records: DeviceRecords = self._mapper.collect(slot, submitted)
+        mapped: TextMapBatch = self._mapper.collect(slot, submitted)
         kept_reads(slot).keep(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        return replace(records, text=replace(item.text, base_offsets=offsets))
+        return replace(mapped, text=replace(item.text, base_offsets=offsets))
 
     def split(self, item: TextMapBatch) -> list[MapBatch]:
         """Halve a batch; the host parses it."""
