@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
-from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment import bam_header
@@ -122,7 +121,6 @@ def run_markdup(
 @contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
-    reuse_memory(one_heap=True)
     with run.opening(None) as opening:
         codec = opening.backend().codec
         with codec.alone():
