@@ -59,6 +59,8 @@ def command(
     files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
     layout = take_layout(values, hold=True)
     options = take_run_options(values)
+    from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_markdup
 
+    reuse_memory(one_heap=True)  # chunks of the same size again and again
     run_markdup(files, Marking(marking, mate_tags), options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]]))

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
-from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment import bam_header
@@ -48,7 +47,7 @@ def run_sort(
     count = 0
     with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
         header = record_header(source.header, source.contigs, layout.order, command_line)
-        first, chunks = peeked(source.chunks(chunk_bytes(options), templates=False))
+        first, chunks = peeked(source.chunks(chunk_bytes(options, layout), templates=False))
         prefix = b"" if first is None else _native.shared_name_prefix(first.records())
 
         def sort(chunk: RecordChunk) -> RecordBatch:
@@ -97,7 +96,7 @@ def run_markdup(
         run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
         header = record_header(source.header, source.contigs, order, command_line)
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
-        plan = Plan.of(source, marking, options, run.warn)
+        plan = Plan.of(source, marking, chunk_bytes(options, layout), run.warn)
         numbers = plan.numbers(marking)
         count = 0
         with (
@@ -122,7 +121,6 @@ def run_markdup(
 @contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
-    reuse_memory(one_heap=True)
     with run.opening(None) as opening:
         codec = opening.backend().codec
         with codec.alone():

@@ -52,6 +52,8 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     files = RecordFiles(records, values.pop("reference"))
     layout = take_layout(values)
     options = take_run_options(values)
+    from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_sort
 
+    reuse_memory(one_heap=True)  # chunks of the same size again and again
     run_sort(files, options, layout(order), shlex.join(["gpualign", *sys.argv[1:]]))

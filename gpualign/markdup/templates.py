@@ -26,13 +26,14 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
 Value = TypeVar("Value")
-#: bytes of records for each base of a batch that is asked for
-_BYTES_PER_BASE = 4
+#: bytes of records for each base of a batch that is asked for; chunks that a thread's share of the memory is for
+_BYTES_PER_BASE, _CHUNKS_IN_SHARE, _SMALLEST_CHUNK = 4, 8, 1 << 16
 
 
-def chunk_bytes(options: RunOptions) -> int:
+def chunk_bytes(options: RunOptions, layout: AlignmentLayout) -> int:
     """Bytes of records that a thread takes at a time."""
-    return options.batch_size * _BYTES_PER_BASE
+    share = (layout.sort_memory or usual_memory(options.threads)) // options.threads
+    return max(_SMALLEST_CHUNK, min(options.batch_size * _BYTES_PER_BASE, share // _CHUNKS_IN_SHARE))
 
 
 def peeked(items: Iterator[Value]) -> tuple[Value | None, Iterator[Value]]:
@@ -64,9 +65,9 @@ class Plan:
     mate_tags: bool
 
     @classmethod
-    def of(cls, source: RecordInput, marking: Marking, options: RunOptions, warn: Callable[[str], None]) -> Plan:
-        """By the header, and by a look at the first records."""
-        first, chunks = peeked(source.chunks(chunk_bytes(options), templates=True))
+    def of(cls, source: RecordInput, marking: Marking, chunk: int, warn: Callable[[str], None]) -> Plan:
+        """By the header, and by a look at the first records, a chunk of so many bytes."""
+        first, chunks = peeked(source.chunks(chunk, templates=True))
         said = said_order(source.header)
         adjacent, apart = (0, 0) if first is None else _native.adjacent_mates(first.records())
         if said == "grouped" and apart > adjacent:
