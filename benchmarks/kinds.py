@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Bases = NDArray[np.uint8]
 Contigs = Mapping[str, Bases]
 Random = np.random.Generator
-_ADAPTERS = tuple(
+ADAPTERS = tuple(
     np.frombuffer(text, np.uint8)
     for text in (
         b"AGATCGGAAGAGCACACGTCTGAACTCCAGTCACATCACGATCTCGTATGCCGTCTTCTGCTTG",
@@ -122,7 +122,7 @@ def read_through(contigs: Contigs, rng: Random, count: int) -> Iterator[Template
         contig, bases, start = locus(contigs, rng, span)
         reverse = bool(rng.random() < 0.5)
         behind = BASES[rng.integers(0, 4, 150)] if rng.random() < 0.5 else np.full(150, ord("G"), np.uint8)
-        parts = (with_errors(turned(bases, reverse), 0.005, rng), _ADAPTERS[int(rng.integers(2))], behind)
+        parts = (with_errors(turned(bases, reverse), 0.005, rng), ADAPTERS[int(rng.integers(2))], behind)
         yield ((np.concatenate(parts)[:150], Origin(contig, start, start + span, reverse)),)
 
 

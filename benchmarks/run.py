@@ -107,6 +107,7 @@ BENCHMARKS = {
     ),
     "planted-gaps": Benchmark("planted_gaps.py", quick="--reads 1"),
     "planted-splits": Benchmark("planted_splits.py", cpu=("--seeds unseen --reads 40",), quick="--reads 1"),
+    "libraries": Benchmark("libraries.py", cpu=("--seeds 2",), quick="--pairs 200 --rounds 1", genomes=("chr20",)),
     "every-kind": Benchmark("every_kind.py", cpu=("--seeds unseen",), quick="--share 0.02"),
     "contigs": Benchmark("contigs.py", quick="--sets aureus --presets asm5 --rounds 1"),
     "variants": Benchmark("variants.py", quick="--coverage 10"),

@@ -55,7 +55,7 @@ def short_ones() -> list[str]:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Clipped, split, of a family of repeats, with a mate that fits in part or nowhere, with N, short."""
+    """Clipped, split, in repeats, with a mate that fits in part or nowhere, with N, short, with adapters."""
     noise = random_genome(62, 400)
     at = [300 + 400 * i for i in range(9)] + [4300] * len(short_ones())
     reads = [GENOME[at[0] : at[0] + 100], GENOME[at[1] : at[1] + 60] + GENOME[3900:3960]]
@@ -66,7 +66,17 @@ def pairs() -> list[tuple[str, str]]:
     mates[0] = noise[:60] + GENOME[at[0] + 180 : at[0] + 220]
     mates[2] = noise[100:200]
     mates[4:6] = [with_errors(20 + seed, GENOME[2250:2370], 0.1) for seed in range(2)]
-    return [(read, reverse_complement(mate)) for read, mate in zip(reads, mates, strict=True)]
+    facing = [(read, reverse_complement(mate)) for read, mate in zip(reads, mates, strict=True)]
+    return facing + [read_through(size) for size in (31, 32, 33, 47, 63, 64, 65, 80, 95, 96)]
+
+
+def read_through(size: int) -> tuple[str, str]:
+    """Reads of 120 and 110 bases of a shorter fragment, with errors and N."""
+    insert, behind = GENOME[5000 : 5000 + size], random_genome(size, 240)
+    if size % 2:
+        insert = reverse_complement(insert)
+    first, second = insert + behind[:120], with_changes(reverse_complement(insert), {17: "N"}) + behind[120:]
+    return with_errors(size, first[:size], 0.03) + first[size:120], second[:110]
 
 
 @pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])

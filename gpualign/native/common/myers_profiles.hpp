@@ -49,9 +49,16 @@ public:
     static constexpr int kTileWords = 8;  // a tile holds 512 rows
 
     VerifyProfiles(const uint8_t* bases, const int64_t* offsets, size_t queries)
-        : bases_(bases), offsets_(offsets), first_(queries * 2, kNone) {}
+        : bases_(bases), offsets_(offsets), lengths_(queries), first_(queries * 2, kNone) {
+        for (size_t q = 0; q < queries; q++) lengths_[q] = offsets[q + 1] - offsets[q];
+    }
 
-    int64_t length(uint32_t profile) const { return offsets_[profile / 2 + 1] - offsets_[profile / 2]; }
+    int64_t length(uint32_t profile) const { return lengths_[profile / 2]; }
+    // From now on the query is so many of its first bases.
+    void set_length(size_t query, int64_t length) {
+        lengths_[query] = length;
+        first_[2 * query] = first_[2 * query + 1] = kNone;
+    }
     // Words of a pattern in one tile if it fits, else words of all tiles.
     static int words(int64_t length) {
         const int words = int((length + 63) / 64);
@@ -96,6 +103,7 @@ private:
 
     const uint8_t* bases_;
     const int64_t* offsets_;
+    std::vector<int64_t> lengths_;
     std::vector<size_t> first_;  // of a profile's planes
     std::vector<Planes> planes_;
     std::vector<uint8_t> codes_;

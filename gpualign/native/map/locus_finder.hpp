@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algo/map/mixed_loci.hpp"
+#include "algo/map/read_through.hpp"
 #include "map/local_finder.hpp"
 #include "map/mate_finder.hpp"
 #include "map/read_block.hpp"
@@ -16,7 +16,7 @@ namespace gpualign {
 class LocusFinder {
 public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding),
+        : params_(params), text_(reference), block_(reference, params_), seeder_(index, reference, params.seeding),
           search_(reference, params.scores, block_), local_finder_(index, reference, params_, block_),
           mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // members refer to each other
@@ -26,11 +26,10 @@ public:
         size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
-        verify();
-        look_deeper();
-        look_up_variants(mates ? mates + from : nullptr);
+        load_seeds();
+        find_end_to_end(all_, mates ? mates + from : nullptr);
         if (params_.local) {
-            count_near_hits();
+            if (mates && !params_.seeding.full) clip_adapters(mates + from);
             local_finder_.run();
         }
         if (mates) mate_finder_.run();
@@ -44,28 +43,42 @@ public:
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
-    // Finds the candidates of all reads, then their distances in one batch.
-    void verify() {
+    void load_seeds() {
+        all_.clear();
         read_codes_.clear();
         read_lengths_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
+            all_.push_back(r);
             read_codes_.push_back(block_.codes(r, false));
             read_lengths_.push_back(block_.read(r).length);
         }
         seeder_.load(read_codes_, read_lengths_);
-        for (size_t r = 0; r < block_.size(); r++) {
-            seeder_.find(r);
-            block_.read(r).any_hits = seeder_.any_hits(r);
+    }
+
+    void find_end_to_end(const std::vector<size_t>& reads, const uint8_t* mates) {
+        verify(reads);
+        look_deeper(reads);
+        look_up_variants(reads, mates);
+        if (params_.local) count_near_hits(reads);
+    }
+
+    // Finds the candidates of the reads, then their distances in one batch.
+    void verify(const std::vector<size_t>& reads) {
+        search_.clear();
+        for (const size_t r : reads) {
+            const uint32_t seeds = block_.read(r).seeds;
+            if (seeds < block_.size()) seeder_.find(seeds);
+            block_.read(r).any_hits = seeder_.any_hits(seeds);
             add_candidates(r, 1);
         }
         search_.run();
-        for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
+        for (const size_t r : reads) block_.settle(r);
     }
 
     // Follows more hits of reads in repeats whose best locus is uncertain.
-    void look_deeper() {
+    void look_deeper(const std::vector<size_t>& reads) {
         search_.clear();
-        for (size_t r = 0; r < block_.size(); r++)
+        for (const size_t r : reads)
             if (wants_more_hits(block_.view(r))) {
                 block_.loci(r).clear();
                 add_candidates(r, kDepth);
@@ -74,10 +87,10 @@ private:
     }
 
     // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
-    void look_up_variants(const uint8_t* mates) {
+    void look_up_variants(const std::vector<size_t>& reads, const uint8_t* mates) {
         if (params_.seeding.full) return;
         search_.clear();
-        for (size_t r = 0; r < block_.size(); r++) {
+        for (const size_t r : reads) {
             const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
             if (sought == VariantsFor::nothing || params_.is_long(block_.read(r).length)) continue;
             const size_t seeds = seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length);
@@ -88,18 +101,64 @@ private:
     }
 
     // Computes near_hits of reads whose best locus has many edits.
-    void count_near_hits() {
-        for (size_t r = 0; r < block_.size(); r++) {
+    void count_near_hits(const std::vector<size_t>& reads) {
+        for (const size_t r : reads) {
             Read& read = block_.read(r);
             if (near_hits_matter(params_.scores, block_.view(r), read.candidates))
                 read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
         }
     }
 
+    // Clips mates behind the insert of their pair, if it is an adapter that follows.
+    void clip_adapters(const uint8_t* mates) {
+        whole_.clear();
+        clipped_.clear();
+        for (size_t r = 0; r + 1 < block_.size(); r++)
+            if (block_.read(r).first_of_pair) clip_at_insert(r);
+        find_end_to_end(clipped_, mates);
+        for (WholeRead& whole : whole_) {
+            const size_t r = whole.loci_of;
+            const uint8_t* codes = block_.codes(r, false);
+            if (is_clipped_at_insert(
+                    OneLane(), params_.rules, block_.view(r), block_.read(r), whole.score, whole.read.bases,
+                    [&](int32_t i) { return codes[i]; }, text_))
+                continue;
+            set_length(r, whole.read.length);
+            block_.read(r) = whole.read;
+            block_.loci(r) = std::move(whole.loci);
+        }
+    }
+
+    // Clips the mates of a pair that do not align end to end, or not well, behind their insert.
+    void clip_at_insert(size_t first) {
+        int32_t insert = -1;
+        for (size_t r = first; r < first + 2; r++) {
+            Read& read = block_.read(r);
+            const LociView loci = block_.view(r);
+            if (!wants_chaining(params_.rules, loci, read)) continue;
+            const uint8_t* codes[2] = {block_.codes(first, false), block_.codes(first + 1, false)};
+            if (insert < 0)
+                insert = read_through(OneLane(), block_.read(first).bases, block_.read(first + 1).bases,
+                    [&](int mate, int32_t i) { return codes[mate][i]; });
+            if (!insert || insert >= read.length) continue;
+            whole_.push_back({read, r, loci.count ? loci.score(0) : 0, std::move(block_.loci(r))});
+            clipped_.push_back(r);
+            set_length(r, insert);
+            block_.loci(r).clear();
+            read.failed = read.near_hits = 0;
+            read.seeds = uint32_t(seeder_.look_up_part(block_.codes(r, false), insert));
+        }
+    }
+
+    void set_length(size_t r, int32_t length) {
+        block_.set_length(r, length);
+        search_.set_length(r, length);
+    }
+
     void add_candidates(size_t r, int32_t depth) {
         if (params_.is_long(block_.read(r).length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
-        add_candidates(r, r, depth);
+        add_candidates(r, block_.read(r).seeds, depth);
     }
 
     // `seeds`: number of the seeder's read whose seeds are used.
@@ -132,7 +191,16 @@ private:
         search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end());
     }
 
+    // A read before it was clipped.
+    struct WholeRead {
+        Read read;
+        size_t loci_of;
+        int32_t score;  // of the best of its loci
+        std::vector<Locus> loci;
+    };
+
     const MapParams params_;
+    const ReferenceText text_;
     ReadBlock block_;
     Seeder seeder_;
     WindowSearch search_;
@@ -140,6 +208,8 @@ private:
     MateFinder mate_finder_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
+    std::vector<size_t> all_, clipped_;  // reads
+    std::vector<WholeRead> whole_;      // one per clipped read
     std::vector<Candidate> candidates_;
 };
 

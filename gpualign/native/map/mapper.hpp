@@ -55,6 +55,20 @@ private:
             a.position = aligned_[t].begin - reference_.contig_offsets[a.contig];
             cigars_[task_choices_[t]] = aligned_[t].cigar;
         }
+        for (size_t c = 0; c < choices_.size(); c++)
+            if (choices_[c].locus) clip_adapter(c, *choices_[c].locus);
+    }
+
+    // Clips what lies behind the insert of the read's pair (algo/map/read_through.hpp).
+    void clip_adapter(size_t c, const Locus& locus) {
+        const Read& read = finder_.read(choices_[c].read);
+        const uint32_t clipped = uint32_t(read.bases - read.length);
+        if (!clipped) return;
+        Cigar& cigar = cigars_[c];
+        alignments_[c].distance = -1;
+        if (!locus.reverse) return push_cigar(cigar, kCigarS, clipped);
+        if ((cigar.front() & 15) == kCigarS) cigar.front() += clipped << 4;
+        else cigar.insert(cigar.begin(), clipped << 4 | kCigarS);
     }
 
     // Adds the supplementary alignments of a read that is aligned by chaining.

@@ -17,7 +17,8 @@ namespace gpualign {
 
 struct Read {
     size_t at;         // index of its encoded bases, which its reverse complement follows
-    int32_t length, limit;
+    int32_t bases;  // of the whole read
+    int32_t length, limit;  // of what is mapped: without the adapter behind the insert of its pair
     int32_t ambiguous;   // ambiguous bases that are forgiven (algo/map/thresholds.hpp)
     bool any_hits;     // one of its minimizers is in the index
     bool hits_truncated;  // some hits were not followed
@@ -73,21 +74,27 @@ public:
             const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first,
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, length, 0, 0, false, false, 0, 0, first,
                 read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
-            uint8_t* forward = codes_.data() + reads_[r].at;
-            encode_both_strands(text, size_t(length), forward);
-            allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
+            encode_both_strands(text, size_t(length), codes_.data() + reads_[r].at);
+            set_length(r, length);
             loci_[r].clear();
             locals_[r].clear();
         }
+    }
+
+    // Maps so many of a read's first bases.
+    void set_length(size_t r, int32_t length) {
+        const uint8_t* const forward = codes_.data() + reads_[r].at;
+        reads_[r].length = length;
+        allow_edits(reads_[r], params_.limit(length), int32_t(std::count(forward, forward + length, kNoBase)));
     }
 
     size_t size() const { return reads_.size(); }
     Read& read(size_t r) { return reads_[r]; }
     const Read& read(size_t r) const { return reads_[r]; }
     const uint8_t* codes(size_t r, bool reverse) const {
-        return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
+        return codes_.data() + reads_[r].at + (reverse ? size_t(2 * reads_[r].bases - reads_[r].length) : 0);
     }
     // Loci of a read, end to end within the limit or local; best first once settled.
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }

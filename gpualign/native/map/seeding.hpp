@@ -85,18 +85,12 @@ public:
     // Looks up the k-mers of a read and of its one-substitution variants, or with ambiguous bases of the variants
     // there. Returns the number of an additional read that has these seeds.
     size_t look_up_variants(const uint8_t* codes, int32_t length) {
-        const size_t first = seeds_.size();
-        variants_.visit(codes, length, params_.k, params_.w, [&](const Minimizer& m) { add_seed(m); });
-        prefetch_from(first);
-        for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
-        size_t kept = first;
-        for (size_t s = first; s < seeds_.size(); s++)
-            if (seeds_[s].last > seeds_[s].first) seeds_[kept++] = seeds_[s];
-        seeds_.resize(kept);
-        first_seed_.push_back(found_ = kept);
-        return first_seed_.size() - 2;
+        return look_up([&](auto&& add) { variants_.visit(codes, length, params_.k, params_.w, add); });
     }
-
+    // The same of the minimizers of a part of a read.
+    size_t look_up_part(const uint8_t* codes, int32_t length) {
+        return look_up([&](auto&& add) { scanner_.scan(codes, length, add); });
+    }
     // Finds the candidates of read r, with `depth` times the usual limits, more for variants; returns whether hits
     // were left out.
     bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants,
@@ -178,6 +172,19 @@ private:
     void add_seed(const Minimizer& m) {
         look_up_.prefetch_bucket(m.hash);
         seeds_.push_back({m, 0, 0});
+    }
+
+    template <class Visit> size_t look_up(Visit&& visit) {
+        const size_t first = seeds_.size();
+        visit([&](const Minimizer& m) { add_seed(m); });
+        prefetch_from(first);
+        for (size_t s = first; s < seeds_.size(); s++) find(seeds_[s]);
+        size_t kept = first;
+        for (size_t s = first; s < seeds_.size(); s++)
+            if (seeds_[s].last > seeds_[s].first) seeds_[kept++] = seeds_[s];
+        seeds_.resize(kept);
+        first_seed_.push_back(found_ = kept);
+        return first_seed_.size() - 2;
     }
 
     // Scans the next reads; prefetches the buckets of their minimizers.

@@ -21,6 +21,9 @@ public:
         clear();
     }
 
+    // From now on read r is so many of its first bases.
+    void set_length(size_t r, int32_t length) { profiles_->set_length(r, length); }
+
     void clear() {
         windows_.clear();
         searched_.clear();

@@ -8,6 +8,7 @@
 // 4. Both mates together: mate rescue, and the choice of loci.
 // 5. Records.
 #pragma once
+#include "algo/map/read_through.hpp"
 #include "algo/map/slow_path/finder.hpp"
 #include "algo/map/slow_path/records.hpp"
 
@@ -26,9 +27,11 @@ public:
     GPUALIGN_HOST_DEVICE void find(int mate) {
         if (mate >= of_.count) return;
         begin(mate);
-        SlowPathFinder<Group>(group_, launch_, memory_.finder, of_, mate).find(mate);
+        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, mate);
+        finder.find(mate);
+        const Loci loci = own_.loci(mate);
+        if (wants_chaining(batch_.rules, loci, of_.mates[mate].found) && !clip_adapter(finder, mate)) plan(mate);
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
-        plan(mate);
         group_.sync();
     }
 
@@ -99,22 +102,52 @@ private:
             MateState state{};
             state.read = query_of(launch_.chains[0], r).read;
             state.read.tie_break = batch_.tie_breaks[r];
-            allow_edits(
-                state.read, batch_.rules.limits[state.read.length], state.read.clean ? 0 : count_ambiguous(state.read));
             state.chained = maps_as_long(batch_.rules, state.read.length);
             state.chains = state.chained ? MateState::kLongChains : uint8_t(0);
             of_.mates[mate] = state;
         }
-        group_.sync();
+        set_length(mate, own_.read_length(mate));
     }
 
     // Sets the limits for chaining a mate.
     GPUALIGN_HD void plan(int mate) {
+        if (!own_.first_lane()) return;
         MateState& state = of_.mates[mate];
-        const Loci loci = own_.loci(mate);
-        if (!wants_chaining(batch_.rules, loci, state.found) || !own_.first_lane()) return;
-        state.depth = chain_depth(batch_.rules, loci.count != 0);
+        state.depth = chain_depth(batch_.rules, state.found.loci != 0);
         state.chained = 1;
+    }
+
+    // Clips a mate behind the insert of its pair and finds its loci, if it is an adapter that follows.
+    GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate) {
+        if (of_.count != 2 || launch_.full) return false;
+        const ChainBatch& reads = launch_.chains[0];
+        const auto code = [&](int of, int32_t i) {
+            return base_code(reads.bases[reads.offsets[own_.read_number(of)] + i]);
+        };
+        const int32_t length = own_.read_length(mate);
+        const int32_t insert = read_through(group_, own_.read_length(0), own_.read_length(1), code);
+        if (!insert || insert >= length) return false;
+        const Loci whole = own_.loci(mate);
+        const int32_t score = whole.count ? whole.score(0) : 0;
+        set_length(mate, insert);
+        finder.find(mate);
+        if (!of_.mates[mate].found.too_many && is_clipped_at_insert(
+                                                   group_, batch_.rules, own_.loci(mate), of_.mates[mate].found, score,
+                                                   length, [&](int32_t i) { return code(mate, i); }, own_.text))
+            return true;
+        set_length(mate, length);
+        finder.find(mate);
+        return false;
+    }
+
+    GPUALIGN_HD void set_length(int mate, int32_t length) {
+        group_.sync();
+        if (own_.first_lane()) {
+            MapRead& read = of_.mates[mate].read;
+            read.length = length;
+            allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
+        }
+        group_.sync();
     }
 
     GPUALIGN_HOST_DEVICE void find_mates(SlowPathFinder<Group>& finder) {

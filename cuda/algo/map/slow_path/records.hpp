@@ -6,6 +6,23 @@
 
 namespace gpualign {
 
+// CIGAR of a read whose first or last bases, clipped before it was aligned, are clipped as well.
+struct ClippedCigar {
+    const uint32_t* cigar;
+    uint32_t operations, front, back;
+
+    GPUALIGN_HD static bool clips(uint32_t operation) { return (operation & 15) == kCigarS; }
+    GPUALIGN_HD bool more_in_front() const { return front && !clips(cigar[0]); }
+    GPUALIGN_HD uint32_t count() const {
+        return operations + more_in_front() + (back && !clips(cigar[operations - 1]));
+    }
+    GPUALIGN_HD uint32_t operator[](uint32_t o) const {
+        const uint32_t own = o - more_in_front();  // wraps around before the first one
+        const uint32_t operation = own < operations ? cigar[own] : kCigarS;
+        return operation + (((o == 0 ? front : 0) + (o + 1 == count() ? back : 0)) << 4);
+    }
+};
+
 template <bool LongGaps, class Group> class SlowPathRecords {
     using Template = SlowPathTemplate<LongGaps, Group>;
 
@@ -66,7 +83,7 @@ private:
             i ? batch_.overflow_records[state.first_overflow + i - 1] : batch_.records[own_.read_number(mate)];
         if (state.found.loci == 0) {
             facts.flag = kFlagUnmapped;
-            return put(to, facts, nullptr, 0, -1);
+            return put(to, facts, {}, -1);
         }
         const uint32_t parts = state.supplementary;
         if (i == 0) {
@@ -99,13 +116,15 @@ private:
         facts.contig = local.contig;
         facts.position = uint32_t(local.position);
         facts.score = local.score;
-        put(to, facts, own_.locals(mate).cigars() + local.cigar, local.operations, -1);
+        put(to, facts, {own_.locals(mate).cigars() + local.cigar, local.operations, 0, 0}, -1);
     }
 
     // End-to-end alignment within `limit` diagonals of the one on which the locus ends.
     GPUALIGN_HOST_DEVICE void put_end_to_end(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
         const MapRead read = own_.of.mates[mate].read;
         const int64_t left = batch_.target.contig_offsets[locus.contig];
+        const uint32_t clipped = uint32_t(own_.clipped(mate)), front = locus.reverse ? clipped : 0;
+        const int32_t distance = clipped ? -1 : locus.distance;
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
         if (is_plainly_ungapped(
@@ -113,7 +132,7 @@ private:
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
             facts.score = ungapped_score(batch_.rules.scores, read.length, locus.distance);
-            return put(to, facts, &all, 1, locus.distance);
+            return put(to, facts, {&all, 1, front, clipped - front}, distance);
         }
         const uint32_t number = own_.align_read(
             mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
@@ -122,12 +141,12 @@ private:
         const BandTask& task = chains.tasks[0].items[number];
         facts.position = uint32_t(task.begin - left);
         facts.score = task.score;
-        put(to, facts, chains.cigars.items + task.cigar, task.operations, locus.distance);
+        put(to, facts, {chains.cigars.items + task.cigar, task.operations, front, clipped - front}, distance);
     }
 
     // Writes a record; a CIGAR goes to overflow records if it is long, as it is whenever the distance exceeds 16 bits.
-    GPUALIGN_HD_CALL void put(
-        MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations, int32_t distance) {
+    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const ClippedCigar& cigar, int32_t distance) {
+        const uint32_t operations = cigar.operations ? cigar.count() : 0;
         constexpr uint32_t kLongestNarrow = 0xFFF;
         facts.distance = uint16_t(distance);
         bool wide = operations > MapRecord::kMaxOperations;

@@ -25,6 +25,12 @@ public:
     }
 
     GPUALIGN_HD uint32_t read_number(int mate) const { return of.first + uint32_t(mate); }
+    GPUALIGN_HD int32_t read_length(int mate) const {
+        const int64_t* const offset = launch.chains[0].offsets + read_number(mate);
+        return int32_t(offset[1] - offset[0]);
+    }
+    // Bases behind the insert, which are clipped (algo/map/read_through.hpp).
+    GPUALIGN_HD int32_t clipped(int mate) const { return read_length(mate) - of.mates[mate].read.length; }
     GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
         const MateState& state = of.mates[mate];
@@ -45,6 +51,7 @@ public:
         const ChainBatch& chains = launch.chains[0];
         BandTask task{};
         task.rows = of.mates[mate].read.length;
+        task.row = reverse ? clipped(mate) : 0;
         task.band = band;
         task.diagonal = diagonal;
         task.begin_pin = task.end_pin = kFreeEnd;

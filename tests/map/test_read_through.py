@@ -1,0 +1,125 @@
+"""Pairs whose insert is shorter than their reads: both mates are clipped behind it, where an adapter follows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records
+from tests.helpers.sequences import random_genome, reverse_complement
+
+pytestmark = pytest.mark.usefixtures("device_writes_too")
+
+Cli = Callable[..., tuple[int, bytes, str]]
+#: TruSeq's, as Illumina publishes them
+ADAPTERS = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCACATCACGATCTCGTATGCC", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGTAGATCTCGGTGGTCGCC"
+LENGTH = 100
+
+
+@pytest.fixture(scope="module")
+def genome() -> str:
+    return random_genome(71, 60_000)
+
+
+def read_pair(insert: str, lengths: tuple[int, int] = (LENGTH, LENGTH)) -> tuple[str, str]:
+    behind = random_genome(5, 2 * LENGTH)
+    first = insert + ADAPTERS[0] + behind
+    second = reverse_complement(insert) + ADAPTERS[1] + behind[::-1]
+    return first[: lengths[0]], second[: lengths[1]]
+
+
+def mapped(
+    cli: Cli, folder: Path, genome: str, *pairs: tuple[str, str], options: tuple[str, ...] = ()
+) -> list[list[str]]:
+    files = [
+        write_fastq(
+            folder / f"{mate}.fq", *((f"p{i}", pair[mate], "I" * len(pair[mate])) for i, pair in enumerate(pairs))
+        )
+        for mate in (0, 1)
+    ]
+    code, sam, error = cli("map", "-I", "100,60", *options, write_fasta(folder / "r.fa", g=genome), *files)
+    assert code == 0, error
+    return records(sam)
+
+
+def loci(rows: list[list[str]]) -> list[tuple[str, ...]]:
+    """Flag, position, CIGAR."""
+    return [(row[1], row[3], row[5]) for row in rows]
+
+
+@pytest.mark.parametrize("size", [40, 50, 63, 64, 65, 80])
+def test_both_mates_end_where_the_insert_ends(cli: Cli, tmp_path: Path, genome: str, size: int) -> None:
+    insert, clip = genome[2000 : 2000 + size], LENGTH - size
+    forward, backward = read_pair(insert), read_pair(reverse_complement(insert))
+    assert loci(mapped(cli, tmp_path, genome, forward, backward)) == [
+        ("99", "2001", f"{size}M{clip}S"),
+        ("147", "2001", f"{clip}S{size}M"),
+        ("83", "2001", f"{clip}S{size}M"),
+        ("163", "2001", f"{size}M{clip}S"),
+    ]
+
+
+def test_bases_of_the_adapter_that_equal_the_reference_are_clipped_as_well(
+    cli: Cli, tmp_path: Path, genome: str
+) -> None:
+    """Three bases behind the insert are those of the adapter, by chance."""
+    changed = genome[:2060] + ADAPTERS[0][:3] + genome[2063:]
+    rows = mapped(cli, tmp_path, changed, read_pair(genome[2000:2060]))
+    assert loci(rows) == [("99", "2001", "60M40S"), ("147", "2001", "40S60M")]
+
+
+def test_reads_of_two_lengths(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """R2 ends before the insert does."""
+    rows = mapped(cli, tmp_path, genome, read_pair(genome[2000:2060], (100, 50)))
+    assert loci(rows) == [("99", "2001", "60M40S"), ("147", "2011", "50M")]
+
+
+def test_errors_and_a_gap_within_the_insert(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """A base is missing in both mates, and R1 has a substitution."""
+    first, second = read_pair(genome[2000:2040] + genome[2041:2071])
+    other = "A" if first[20] != "A" else "C"
+    rows = mapped(cli, tmp_path, genome, (first[:20] + other + first[21:], second))
+    # the gap is left-aligned
+    shift = next(n for n in range(40) if genome[2039 - n] != genome[2040 - n])
+    cigar = f"{40 - shift}M1D{30 + shift}M"
+    assert loci(rows) == [("99", "2001", f"{cigar}30S"), ("147", "2001", f"30S{cigar}")]
+
+
+def test_a_tandem_copy_is_no_adapter(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """A fragment of 250 bases of units of 171: R1 begins as the reverse complement of R2 ends, 79 bases of them. Both
+    mates go on as the reference does, apart from a gap of 12, too long to align end to end."""
+    unit = random_genome(8, 171)
+    repeats = genome[:3000] + unit * 2 + genome[3342:]
+    fragment = repeats[3000:3250]
+    first = fragment[:89] + fragment[101:112]
+    second = reverse_complement(fragment)[:LENGTH]
+    rows = mapped(cli, tmp_path, repeats, (first, second))
+    assert first[:79] == reverse_complement(second)[-79:]
+    assert rows[1][5] == "100M"
+    assert "79M21S" not in rows[0][5]
+
+
+def test_a_single_read_keeps_its_alignment(cli: Cli, tmp_path: Path, genome: str) -> None:
+    reads = write_fastq(tmp_path / "s.fq", ("s", read_pair(genome[2000:2060])[0], "I" * LENGTH))
+    code, sam, _ = cli("map", write_fasta(tmp_path / "r.fa", g=genome), reads)
+    same = next(i for i in range(60, LENGTH) if genome[2000 + i] != records(sam)[0][9][i])
+    assert code == 0
+    assert loci(records(sam)) == [("0", "2001", f"{same}M{LENGTH - same}S")]
+
+
+def test_every_insert_from_none_to_the_read(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """Right to the base where 30 bases or more are clipped; nowhere else is a base of the insert lost."""
+    rng = random.Random(3)
+    starts = [(rng.randrange(100, 59_000), size) for size in range(1, LENGTH + 1)]
+    rows = mapped(cli, tmp_path, genome, *(read_pair(genome[start : start + size]) for start, size in starts))
+    assert len(rows) == 2 * LENGTH
+    for (start, size), first, second in zip(starts, rows[::2], rows[1::2], strict=True):
+        if size >= 32:
+            assert (first[3], second[3]) == (str(start + 1), str(start + 1)) or size > 70
+            assert int(first[5].split("M")[0]) >= size
+        if 32 <= size <= 70:
+            assert (first[5], second[5]) == (f"{size}M{LENGTH - size}S", f"{LENGTH - size}S{size}M")
