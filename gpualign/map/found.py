@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.io.record_sorter import RecordBatch
-from gpualign.map.device.fastq import StagedText
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
+
+if TYPE_CHECKING:
+    from gpualign.map.device.fastq import StagedText
 
 _SECONDARY = np.uint16(0x100)
 
