@@ -1,4 +1,4 @@
-// Pairs whose insert is shorter than their reads: behind it both mates go on into an adapter, and are clipped there.
+// Pairs whose insert is shorter than their reads: beyond it both mates go on into an adapter, and are clipped there.
 // The mates' own overlap tells the insert size, so no DP has to find where the read ends.
 #pragma once
 #include "algo/map/mixed_loci.hpp"
@@ -7,7 +7,7 @@ namespace gpualign {
 
 constexpr int32_t kShortestInsert = 30;  // bases; shorter ones are not looked for
 constexpr int32_t kOverlapBasesPerMismatch = 8;
-constexpr int32_t kGoesOn = 8;  // bases that match behind an insert; one adapter of 65,000 has as many by chance
+constexpr int32_t kGoesOn = 8;  // bases that match beyond an insert; one adapter of 65,000 has as many by chance
 
 // Insert size by which R1 equals the reverse complement of R2, shorter than a read; 0 if there is none, or several, as
 // in tandem repeats. code(mate, i) is encoded base i.
@@ -28,7 +28,7 @@ GPUALIGN_HOST_DEVICE int32_t read_through(const Group& group, int32_t first, int
     return all == 1 ? insert : 0;
 }
 
-// Whether a read of `length` bases goes on behind its insert as the reference does behind the locus of the insert. Then
+// Whether a read of `length` bases goes on beyond its insert as the reference does beyond the locus of the insert. Then
 // it is not an adapter that follows, but the next copy of a repeat. code(i) is encoded base i of the read.
 template <class Code, class Text>
 GPUALIGN_HOST_DEVICE bool goes_on(
@@ -47,7 +47,7 @@ GPUALIGN_HOST_DEVICE bool goes_on(
     return false;
 }
 
-// Whether a read is clipped behind its insert, whose loci are given: it aligns there as a read of that length should,
+// Whether a read is clipped beyond its insert, whose loci are given: it aligns there as a read of that length should,
 // better than the whole read by `score`.
 template <class Group, class Loci, class Found, class Code, class Text>
 GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRules& rules, const Loci& loci,

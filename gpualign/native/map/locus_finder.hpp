@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Clips mates behind the insert of their pair, if it is an adapter that follows.
+    // Clips mates beyond the insert of their pair, if it is an adapter that follows.
     void clip_adapters(const uint8_t* mates) {
         whole_.clear();
         clipped_.clear();
@@ -129,7 +129,7 @@ private:
         }
     }
 
-    // Clips the mates of a pair that do not align end to end, or not well, behind their insert.
+    // Clips the mates of a pair that do not align end to end, or not well, beyond their insert.
     void clip_at_insert(size_t first) {
         int32_t insert = -1;
         for (size_t r = first; r < first + 2; r++) {
