@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from struct import Struct
+from struct import error as StructError
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,11 @@ def _written(memory: bytearray, layout: np.dtype[np.void], values: dict[str, Any
     record: np.void = np.frombuffer(memory, layout)[0]
     numbers = _numbers(layout)
     for field, value in values.items():
-        if (number := numbers.get(field)) is None:
+        try:
+            pack, at = numbers[field]
+            pack(memory, at, value)
+        except (KeyError, StructError):  # a struct or an array; what only NumPy takes for a number, such as a pointer
             record[field] = value
-        else:
-            number[0](memory, number[1], value)
     return record
 
 
