@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError
-from gpualign.io import blocks, reads
+from gpualign.io import reads, streams
 from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource
@@ -73,13 +73,13 @@ def test_text_is_read_to_pinned_memory(tmp_path: Path, compress: Callable[[bytes
 
 def test_memory_is_used_again_only_when_its_text_has_been_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 4,000 bytes and a slow reader: were a part overwritten, names would be missing."""
-    readinto = blocks.TextOfPieces.readinto
+    readinto = streams.TextOfPieces.readinto
 
-    def late(self: blocks.TextOfPieces, view: memoryview) -> int:
+    def late(self: streams.TextOfPieces, view: memoryview) -> int:
         time.sleep(0.002)  # as many parts as may be are made meanwhile
         return readinto(self, view)
 
-    monkeypatch.setattr(blocks.TextOfPieces, "readinto", late)
+    monkeypatch.setattr(streams.TextOfPieces, "readinto", late)
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(TEXT))
     assert names(path) == [f"read{i}" for i in range(5000)]

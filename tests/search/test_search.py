@@ -148,6 +148,8 @@ def test_parts_of_a_long_target(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sassy_has_the_same_hits() -> None:
     sassy = pytest.importorskip("sassy")
+    if not hasattr(sassy, "Searcher"):
+        pytest.skip("another package of that name")
     rng = random.Random(4)
     text = "".join(rng.choices("ACGT", k=60_000))
     for length, k in ((12, 1), (20, 3), (24, 6), (64, 5), (150, 9)):
