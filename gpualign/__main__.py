@@ -14,24 +14,29 @@ from gpualign.engine.gpu import early
 _QUICK = {"-h", "--help", "-V", "--version", "help", "version", "completion"}
 
 
-def _import_ahead(arguments: list[str]) -> None:
+def _import_ahead(arguments: list[str]) -> threading.Thread | None:
     """Import NumPy in a thread, while the main one imports what does not need it: much of an import is waiting for
     files."""
     # its linear algebra is not used; that one's threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if len(arguments) > 1 and _QUICK.isdisjoint(arguments) and "_GPUALIGN_COMPLETE" not in os.environ:
-        threading.Thread(target=importlib.import_module, args=("numpy",), daemon=True, name="gpualign-import").start()
+    if len(arguments) < 2 or not _QUICK.isdisjoint(arguments) or "_GPUALIGN_COMPLETE" in os.environ:
+        return None
+    thread = threading.Thread(target=importlib.import_module, args=("numpy",), daemon=True, name="gpualign-import")
+    thread.start()
+    return thread
 
 
 def main() -> None:
     """Run the command line and exit."""
     arguments = sys.argv[1:]
     early.begin(arguments)
-    _import_ahead(arguments)
+    importing = _import_ahead(arguments)
     run = importlib.import_module("gpualign.cli").main  # not before: click takes as long as a third of NumPy
     try:
         run()
     finally:
+        if importing is not None:
+            importing.join()  # Python may crash if it ends while a thread imports native code
         gc.freeze()  # the interpreter looks for cycles in all that is left, which goes with the process anyway
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +63,13 @@ def test_a_run_without_a_gpu_needs_no_compiler_and_no_samtools(words: list[str],
     modules = imported_by(*words, *[str(text)] * 2, "--device", "cpu", "-q", "-o", str(tmp_path / "out"))
     assert "numpy" in modules
     assert not {"subprocess", "tempfile", "_hashlib", "gpualign.io.samtools", "pysam", "numpy.ma"} & modules
+
+
+def test_the_end_waits_for_an_import_in_a_thread(tmp_path: Path) -> None:
+    """Python may crash if it ends while a thread imports native code."""
+    lines = ("import pathlib, time", "time.sleep(0.5)", f"pathlib.Path({str(tmp_path / 'imported')!r}).touch()")
+    (tmp_path / "numpy.py").write_text("\n".join(lines))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "gpualign", "nonsense", "x"], env=environment, capture_output=True)
+    assert done.returncode == 2
+    assert (tmp_path / "imported").exists()
