@@ -224,10 +224,7 @@ def sam_header(
         lines += [_header_line("@RG", group) for group in source.get("RG", [])]
     programs: list[dict[str, str]] = source.get("PG", [])
     lines += [_header_line("@PG", program) for program in programs]
-    previous = f"\tPP:{last_of_chain(programs)}" if programs else ""
-    lines.append(
-        f"@PG\tID:{unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
-    )
+    lines.append(program_line(programs, command_line))
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -260,6 +257,11 @@ def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
     return ("\n".join(whole) + "\n").encode()
 
 
+def header_fields(line: str) -> dict[str, str]:
+    """Fields of a line of a SAM header; what is no field is left out."""
+    return dict(field.split(":", 1) for field in line.rstrip("\n").split("\t")[1:] if ":" in field)
+
+
 def _contig(line: str) -> tuple[str | None, str | None]:
     fields = {field[:3]: field[3:] for field in line.split("\t")[1:]}
     return fields.get("SN:"), fields.get("LN:")
@@ -278,13 +280,19 @@ def _header_line(kind: str, fields: dict[str, str]) -> str:
     return "\t".join([kind, *(f"{key}:{value}" for key, value in fields.items())])
 
 
-def unused_program(programs: list[dict[str, str]]) -> str:
+def program_line(programs: list[dict[str, str]], command_line: str) -> str:
+    """Our @PG line, after those of ``programs``."""
+    previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
+    return f"@PG\tID:{_unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
+
+
+def _unused_program(programs: list[dict[str, str]]) -> str:
     """An ID for our @PG line that none of these has."""
     taken = {program.get("ID") for program in programs}
     return next(name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken)
 
 
-def last_of_chain(programs: list[dict[str, str]]) -> str:
+def _last_of_chain(programs: list[dict[str, str]]) -> str:
     """The program that no other names as its predecessor, the last such one; of a circle, the last."""
     previous = {program.get("PP") for program in programs}
     ends = [program["ID"] for program in programs if program["ID"] not in previous]

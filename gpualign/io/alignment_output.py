@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io import tuning
+from gpualign.io.alignment import bam_header
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.contigs import Contigs
@@ -124,6 +125,10 @@ class AlignmentLayout:
     def written(self) -> str:
         """The form of header and records in the output: "paf", "sam" or "bam", which samtools converts to CRAM."""
         return "bam" if self.format == "cram" else str(self.format)
+
+    def header(self, text: bytes, contigs: Contigs) -> bytes:
+        """A SAM header in that form."""
+        return bam_header(text, contigs) if self.written == "bam" else text
 
 
 def _format_of(path: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,9 @@ class BamReads:
         self.path, self._file, self._dropped, self._count = file.path, file, dropped, 0
         self._source = Streamed(self, line=None)
         try:
-            self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(self._header_text()).to_dict()
+            self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(
+                read_bam_header(self._exactly)[0].decode()
+            ).to_dict()
         except (ValueError, AssertionError, struct.error) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
         first = self._source.text(0, min(self._source.hold(_FLAG.size), _FLAG.size)).tobytes()
@@ -122,20 +124,22 @@ class BamReads:
         except InputError as error:
             raise damaged(self.path, self._count, error.what) from None
 
-    def _header_text(self) -> str:
-        """Read the header, up to the first record."""
-        _, length = struct.unpack("<4si", self._exactly(8))
-        text = self._exactly(length)
-        (contigs,) = struct.unpack("<i", self._exactly(4))
-        for _ in range(contigs):
-            (size,) = struct.unpack("<i", self._exactly(4))
-            self._exactly(size + 4)
-        return text.rstrip(b"\0").decode()
-
     def _exactly(self, size: int) -> bytes:
         if size < 0 or self._source.hold(size) < size:
             raise ValueError("its header is cut short")
         return self._source.take(size).joined(self.path).tobytes()
+
+
+def read_bam_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[bytes, int]]]:
+    """The text of a BAM header and its contigs, up to the first record. ``take``: the next bytes of the stream."""
+
+    def integer() -> int:
+        return int(struct.unpack("<i", take(4))[0])
+
+    take(4)  # the magic
+    text = take(integer())
+    contigs = [(take(integer()).rstrip(b"\0"), integer()) for _ in range(integer())]
+    return text.rstrip(b"\0"), contigs
 
 
 def damaged(path: str, reads: int, why: str) -> InputError:

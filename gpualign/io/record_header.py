@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpualign.io.alignment import in_ascii, last_of_chain, unused_program
+from gpualign.io.alignment import header_fields, program_line
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.record_sorter import RecordOrder
-from gpualign.version import __version__
 
 _VERSION = "VN:1.6"
 #: what @HD says of an order: SO and GO, and which order by name it is
@@ -39,12 +38,6 @@ def record_header(lines: Sequence[str], contigs: HeaderContigs, order: RecordOrd
     if not any(line.startswith("@SQ\t") for line in rest):  # BAM may have them in its own form alone
         named = zip(contigs.shown_names, contigs.lengths.tolist(), strict=True)
         rest = [*(f"@SQ\tSN:{name}\tLN:{length}" for name, length in named), *rest]
-    programs = [
-        dict(field.split(":", 1) for field in line.split("\t")[1:] if ":" in field)
-        for line in rest
-        if line.startswith("@PG\t")
-    ]
+    programs = [header_fields(line) for line in rest if line.startswith("@PG\t")]
     programs = [program for program in programs if "ID" in program]
-    previous = f"\tPP:{last_of_chain(programs)}" if programs else ""
-    own = f"@PG\tID:{unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
-    return ("\n".join([*head, *rest, own]) + "\n").encode()
+    return ("\n".join([*head, *rest, program_line(programs, command_line)]) + "\n").encode()

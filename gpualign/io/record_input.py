@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
+from gpualign.io.bam_reads import read_bam_header
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.files import InputFile
@@ -194,17 +195,11 @@ class RecordInput:
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
-            _, length = struct.unpack("<4si", self._pieces.take(8))
-            text = self._pieces.take(length).rstrip(b"\0").decode()
-            (count,) = struct.unpack("<i", self._pieces.take(4))
-            names, lengths = list[str](), list[int]()
-            for _ in range(count):
-                (size,) = struct.unpack("<i", self._pieces.take(4))
-                names.append(self._pieces.take(size).rstrip(b"\0").decode())
-                lengths += struct.unpack("<i", self._pieces.take(4))
+            text, contigs = read_bam_header(self._pieces.take)
+            lines, names = text.decode().splitlines(), [name.decode() for name, _ in contigs]
         except (ValueError, struct.error, EOFError) as error:
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
-        return text.splitlines(), HeaderContigs(names, np.array(lengths, np.int64))
+        return lines, HeaderContigs(names, np.array([length for _, length in contigs], np.int64))
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
         lines = []

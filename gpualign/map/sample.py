@@ -15,7 +15,7 @@ from gpualign import _native
 from gpualign.errors import UsageError, counted, shown_inputs
 from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
+from gpualign.io.alignment import parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
@@ -180,7 +180,7 @@ class MapOutputs:
                 io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
                 for path in (files.unmapped_reads, files.mapped_reads)
             ]
-            self._alignments.write(bam_header(header, reference) if layout.written == "bam" else header)
+            self._alignments.write(layout.header(header, reference))
             self._stack = stack.pop_all()
 
     def mapping(self, params: MapParams, library: Library | None, unparsed: bool = False) -> Mapping:

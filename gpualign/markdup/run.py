@@ -11,7 +11,6 @@ from typing import Any
 from gpualign import _native
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
-from gpualign.io.alignment import bam_header
 from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
@@ -58,7 +57,7 @@ def run_sort(
             closing(run_ordered(chunks, sort, options.threads)) as batches,
             run.progress("record") as progress,
         ):
-            out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
+            out.write(layout.header(header, source.contigs))
             for batch in batches:
                 out.add(batch)
                 count += batch.size
@@ -106,7 +105,7 @@ def run_markdup(
             closing(Templates(source, plan, marking, observer, layout, options, codec)) as templates,
             run.progress("record") as progress,
         ):
-            out.write(bam_header(header, source.contigs) if layout.written == "bam" else header)
+            out.write(layout.header(header, source.contigs))
             for batch in templates.batches():
                 out.add(batch)
                 count += batch.size

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError, check_range
-from gpualign.io.alignment import in_ascii
+from gpualign.io.alignment import header_fields, in_ascii
 from gpualign.io.record_sorter import Marks, TemplateNumbers
 from gpualign.streaming.timeline import STEPS
 
@@ -142,7 +142,7 @@ class Libraries(NamedTuple):
         groups = {}
         for line in header_lines:
             if line.startswith("@RG\t"):
-                fields = dict(field.split(":", 1) for field in line.rstrip("\n").split("\t")[1:] if ":" in field)
+                fields = header_fields(line)
                 groups[fields.get("ID", "")] = fields.get("LB", UNKNOWN_LIBRARY)
         named = dict.fromkeys(name for name in groups.values() if name != UNKNOWN_LIBRARY)
         names = (*named, UNKNOWN_LIBRARY)

@@ -13,12 +13,11 @@ from gpualign.engine.work import Work
 from gpualign.errors import proteins_want
 from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, run_options, symbols_in
 from gpualign.report import OnProgress, Progress
-from gpualign.search.cpu import Patterns
+from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import Alphabet, Ends, Hits, SearchFiles, SearchParams, Strand
 from gpualign.search.patterns import Named, given_patterns, make_patterns, read_patterns
 from gpualign.search.run import search as run_batches
 from gpualign.search.run import whole_or_part
-from gpualign.search.select import Found
 from gpualign.search.targets import Item, parts_in_memory, read_items
 from gpualign.search.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
@@ -149,13 +148,13 @@ def _tables(
     with proteins_want('alphabet="protein"'):
         made = make_patterns(_named(patterns, params), params, size, path)
         first = 0
-        yield _table(params, made, None, 0)
+        yield _table(params, SearchHits.none(), TextColumn.of([]), 0)
         with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
             done = Progress(options, "symbols", call=progress)
             items = _items(params, made, targets, options.threads)
             for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
                 if len(found.hits):
-                    yield _table(params, made, found, first)
+                    yield _table(params, found.hits, TextColumn(found.matched, found.matched_offsets), first)
                 first += len(found) if found.part is None else int(found.part.last)
                 done.update(found.symbols)
 
@@ -181,20 +180,8 @@ def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads
     return parts_in_memory(batches, max(_BATCH, 4 * patterns.context), patterns.context)
 
 
-def _table(params: SearchParams, patterns: Patterns, found: Found | None, first: int) -> Table[Row]:
-    if found is None:
-        numbers, places = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        columns: dict[str, Column] = {
-            "pattern": numbers,
-            "target": places,
-            "strand": SignColumn.of_strands(np.zeros(0, bool)),
-        }
-        columns |= {"start": places, "end": places, "distance": numbers}
-        if params.ends == "free":
-            columns |= {"pattern_start": numbers, "pattern_end": numbers}
-        return Table(columns | ({"cigar": TextColumn.of([]), "matched": TextColumn.of([])} if params.path else {}))
-    hits = found.hits
-    columns = {
+def _table(params: SearchParams, hits: SearchHits, matched: TextColumn, first: int) -> Table[Row]:
+    columns: dict[str, Column] = {
         "pattern": hits.pattern,
         "target": hits.target.astype(np.int64) + first,
         "strand": SignColumn.of_strands(hits.minus.astype(bool)),
@@ -205,8 +192,7 @@ def _table(params: SearchParams, patterns: Patterns, found: Found | None, first:
     if params.ends == "free":
         columns |= {"pattern_start": hits.pattern_start, "pattern_end": hits.pattern_end}
     if params.path:
-        columns |= {"cigar": _cigars(hits.operations, hits.operation_offsets)}
-        columns |= {"matched": TextColumn(found.matched, found.matched_offsets)}
+        columns |= {"cigar": _cigars(hits.operations, hits.operation_offsets), "matched": matched}
     return Table(columns)
 
 

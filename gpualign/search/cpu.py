@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
@@ -139,16 +141,22 @@ class SearchHits:
 
     def take(self, chosen: NDArray[np.int64]) -> SearchHits:
         """The hits with these numbers."""
-        begin, end = self.operation_offsets[chosen], self.operation_offsets[chosen + 1]
-        lengths = end - begin
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        at = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
-        columns = {
-            entry.name: getattr(self, entry.name)[chosen]
-            for entry in fields(self)
-            if not entry.name.startswith("operation")
-        }
-        return replace(self, **columns, operations=self.operations[at], operation_offsets=offsets)
+        lengths = np.diff(self.operation_offsets)[chosen]
+        operations = self.operations[positions_of(self.operation_offsets[chosen], lengths)]
+        columns = (getattr(self, entry.name)[chosen] for entry in fields(self)[:-2])
+        return SearchHits(*(*columns, operations, offsets_of(lengths)))
+
+    @classmethod
+    def none(cls) -> SearchHits:
+        """No hits."""
+        kinds = ("i4", "u1", "i4", "i8", "i8", "i4", "i4", "i4", "u4")
+        return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
+
+    @classmethod
+    def join(cls, parts: Sequence[SearchHits]) -> SearchHits:
+        """The hits of at least one part as one."""
+        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
+        return cls(*(*columns, join_offsets([part.operation_offsets for part in parts])))
 
 
 @STEPS.at("compute")

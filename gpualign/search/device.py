@@ -82,12 +82,6 @@ class SearchKernel:
         events: NDArray[np.uint64] = slot.pinned("events", count, np.uint64).copy()
         return events
 
-    def split(self, item: DeviceSearch) -> list[DeviceSearch]:
-        return [item]
-
-    def join(self, results: list[Any]) -> Any:
-        return results[0]
-
     def _room(self, item: DeviceSearch) -> int:
         return max(tuning.LEAST_ROOM, int(tuning.ROOM_PER_BASE * item.bases))
 

@@ -11,9 +11,10 @@ from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.matrices import COMPLEMENT
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 
-_COMPLEMENTS = np.frombuffer(bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"), np.uint8)
+_COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +45,10 @@ class Found:
 
     def only(self, chosen: NDArray[np.int64]) -> Found:
         """With these hits."""
-        lengths = np.diff(self.matched_offsets)[chosen] if len(self.matched_offsets) > 1 else np.zeros(0, np.int64)
         matched, offsets = self.matched, self.matched_offsets
-        if len(lengths):
+        if len(offsets) > 1:
+            lengths = np.diff(offsets)[chosen]
             matched, offsets = matched[positions_of(offsets[chosen], lengths)], offsets_of(lengths)
-        elif len(self.matched_offsets) > 1:
-            matched, offsets = matched[:0], np.zeros(1, np.int64)
         return replace(self, hits=self.hits.take(chosen), matched=matched, matched_offsets=offsets)
 
 
@@ -113,25 +112,9 @@ def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits)
 
 def joined_parts(parts: list[Found]) -> Found:
     """All parts of a record as one."""
-    last = parts[-1]
-    columns = {
-        name: np.concatenate([getattr(part.hits, name) for part in parts])
-        for name in (
-            "pattern",
-            "minus",
-            "target",
-            "start",
-            "end",
-            "pattern_start",
-            "pattern_end",
-            "distance",
-            "operations",
-        )
-    }
-    hits = SearchHits(**columns, operation_offsets=join_offsets([part.hits.operation_offsets for part in parts]))
     return replace(
-        last,
-        hits=hits,
+        parts[-1],
+        hits=SearchHits.join([part.hits for part in parts]),
         matched=np.concatenate([part.matched for part in parts]),
         matched_offsets=join_offsets([part.matched_offsets for part in parts]),
         symbols=sum(part.symbols for part in parts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -144,12 +144,12 @@ def _parts_of(record: LongRecord, alphabet: str, bases: int, context: int) -> It
 def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[RecordPart]:
     """The contigs of a packed reference, in parts."""
     for number, name in enumerate(reference.names):
-        at, length = int(reference.contig_offsets[number]), int(reference.lengths[number])
-        for begin in range(0, max(length, 1), bases):
-            end = min(length, begin + bases)
-            first, after, last = max(0, begin - context), min(length, end + context), end == length
-            text = _cut(reference, at + first, at + after)  # at whole words
-            yield RecordPart(name, text, first, begin, end + last, after, length, last, (at + first) % 32)
+        at = int(reference.contig_offsets[number])
+
+        def cut(first: int, after: int, at: int = at) -> tuple[Reference, int]:
+            return _cut(reference, at + first, at + after), (at + first) % 32  # at whole words
+
+        yield from _parts(name, int(reference.lengths[number]), bases, context, cut)
 
 
 def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) -> Iterator[Item]:
@@ -160,14 +160,29 @@ def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) 
             if long > first:
                 yield batch.part(first, long)
             text = batch.bases[batch.base_offsets[long] : batch.base_offsets[long + 1]]
-            for begin in range(0, len(text), bases):
-                end = min(len(text), begin + bases)
-                at, after = max(0, begin - context), min(len(text), end + context)
-                last = end == len(text)
-                yield RecordPart(batch.name(long), text[at:after], at, begin, end + last, after, len(text), last)
+
+            def cut(first: int, after: int, text: NDArray[np.uint8] = text) -> tuple[NDArray[np.uint8], int]:
+                return text[first:after], 0
+
+            yield from _parts(batch.name(long), len(text), bases, context, cut)
             first = long + 1
         if first < len(batch):
             yield batch.part(first, len(batch))
+
+
+def _parts(
+    name: str,
+    length: int,
+    bases: int,
+    context: int,
+    cut: Callable[[int, int], tuple[NDArray[np.uint8] | Reference, int]],
+) -> Iterator[RecordPart]:
+    """A record in parts of so many bases. ``cut``: (first, after) -> the symbols between them, and ``contig_at``."""
+    for begin in range(0, max(length, 1), bases):
+        end = min(length, begin + bases)
+        first, after, last = max(0, begin - context), min(length, end + context), end == length
+        text, contig_at = cut(first, after)
+        yield RecordPart(name, text, first, begin, end + last, after, length, last, contig_at)
 
 
 def _cut(reference: Reference, begin: int, end: int) -> Reference:

@@ -15,7 +15,8 @@ UNKNOWN = 255
 _AMBIGUITY = "NRYSWKMBDHV"
 #: amino-acid codes that few matrices hold; read as X where the matrix has X
 _RARE_AMINO_ACIDS = "JOU"
-_COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
+#: IUPAC codes to those of the other strand
+COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Scoring:
         """
         if not self.nucleotide:
             raise UsageError(f"--strand both needs nucleotides; {self.name} scores {self.symbols}")
-        complements = self.symbols.encode().translate(_COMPLEMENT)
+        complements = self.symbols.encode().translate(COMPLEMENT)
         codes = self.codes[np.frombuffer(complements, np.uint8)]
         return np.where(codes == UNKNOWN, np.arange(len(self), dtype=np.uint8), codes)
 
