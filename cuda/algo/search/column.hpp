@@ -36,18 +36,7 @@ template <class Word> struct SearchColumn {
         pv = or_nor(mh, xv, ph);
         mv = ph & xv;
     }
-    GPUALIGN_HD void step(Word eq, Word& up, Word& down) {
-        const Word xv = eq | mv;
-        const Word xh = (((eq & pv) + pv) ^ pv) | eq;
-        Word ph = or_nor(mv, xh, pv);
-        Word mh = pv & xh;
-        up = ph;
-        down = mh;
-        ph = ph << 1;
-        mh = mh << 1;
-        pv = or_nor(mh, xv, ph);
-        mv = ph & xv;
-    }
+    GPUALIGN_HD void step(Word eq, Word& up, Word& down) { step(eq, Word(0), Word(0), up, down); }
 };
 
 }  // namespace gpualign

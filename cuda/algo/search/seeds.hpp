@@ -26,10 +26,14 @@ GPUALIGN_HD bool is_marked(const SearchTable& table, uint64_t word) {
     return table.marked[word >> 6] >> (word & 63) & 1;
 }
 
+// How many marked words there are before a word; `ranks` has that of each 64.
+GPUALIGN_HD uint32_t rank_of(const uint64_t* marked, const uint32_t* ranks, uint64_t word) {
+    return ranks[word >> 6] + uint32_t(bits_of(marked[word >> 6] & ((uint64_t(1) << (word & 63)) - 1)));
+}
+
 // Calls each(seed) for the seeds of a marked word.
 template <class Each> GPUALIGN_HD void seeds_of(const SearchTable& table, uint64_t word, Each&& each) {
-    const uint64_t below = table.marked[word >> 6] & ((uint64_t(1) << (word & 63)) - 1);
-    const uint32_t rank = table.ranks[word >> 6] + uint32_t(bits_of(below));
+    const uint32_t rank = rank_of(table.marked, table.ranks, word);
     for (uint32_t i = table.firsts[rank], end = table.firsts[rank + 1]; i < end; i++) each(table.seeds[i]);
 }
 

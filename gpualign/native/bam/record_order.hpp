@@ -102,7 +102,7 @@ struct Key128 {
     bool operator==(const Key128& other) const { return high == other.high && low == other.low; }
 };
 
-// Packs the begin of names behind a prefix that most of them share, so that keys compare as names do, as far as they
+// Packs the begin of names after a prefix that most of them share, so that keys compare as names do, as far as they
 // go.
 class NameKeys {
 public:

@@ -153,7 +153,6 @@ void bind_search(nb::module_& m) {
             "reach", [](const SearchIndex& index) { return index.patterns().reach(); },
             "The most symbols that a hit can have.")
         .def_prop_ro("fits_device", &SearchIndex::fits_device)
-        .def_prop_ro("dense_count", [](const SearchIndex& index) { return index.tables().dense().size(); })
         .def_prop_ro(
             "tables",
             [](const SearchIndex& index) {

@@ -248,13 +248,11 @@ private:
         uint32_t rank = 0;
         for (uint64_t bits : marked_) ranks_.push_back(rank), rank += uint32_t(bits_of(bits));
         firsts_.assign(rank + 2, 0);
-        const auto rank_of = [&](uint32_t word) {
-            return ranks_[word >> 6] + uint32_t(bits_of(marked_[word >> 6] & ((uint64_t(1) << (word & 63)) - 1)));
-        };
-        for (const auto& [word, seed] : found) firsts_[rank_of(word) + 2]++;
+        const auto first_of = [&](uint32_t word) { return &firsts_[rank_of(marked_.data(), ranks_.data(), word)]; };
+        for (const auto& [word, seed] : found) first_of(word)[2]++;
         for (size_t i = 2; i < firsts_.size(); i++) firsts_[i] += firsts_[i - 1];
         seeds_.resize(found.size());
-        for (const auto& [word, seed] : found) seeds_[firsts_[rank_of(word) + 1]++] = seed;
+        for (const auto& [word, seed] : found) seeds_[first_of(word)[1]++] = seed;
         firsts_.pop_back();
     }
 

@@ -117,7 +117,7 @@ private:
         state.chained = 1;
     }
 
-    // Clips a mate behind the insert of its pair and finds its loci, if it is an adapter that follows.
+    // Clips a mate beyond the insert of its pair and finds its loci, if it is an adapter that follows.
     GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate) {
         if (of_.count != 2 || launch_.full) return false;
         const ChainBatch& reads = launch_.chains[0];

@@ -29,7 +29,7 @@ public:
         const int64_t* const offset = launch.chains[0].offsets + read_number(mate);
         return int32_t(offset[1] - offset[0]);
     }
-    // Bases behind the insert, which are clipped (algo/map/read_through.hpp).
+    // Bases beyond the insert, which are clipped (algo/map/read_through.hpp).
     GPUALIGN_HD int32_t clipped(int mate) const { return read_length(mate) - of.mates[mate].read.length; }
     GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
