@@ -14,6 +14,7 @@ import pytest
 
 import gpualign.__main__ as start
 from gpualign.engine.gpu import early
+from tests.helpers.commands import program
 
 
 def imported_by(*arguments: str) -> set[str]:
@@ -70,6 +71,6 @@ def test_the_end_waits_for_an_import_in_a_thread(tmp_path: Path) -> None:
     lines = ("import pathlib, time", "time.sleep(0.5)", f"pathlib.Path({str(tmp_path / 'imported')!r}).touch()")
     (tmp_path / "numpy.py").write_text("\n".join(lines))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-m", "gpualign", "nonsense", "x"], env=environment, capture_output=True)
+    done = subprocess.run(program("nonsense", "x"), env=environment, capture_output=True)
     assert done.returncode == 2
     assert (tmp_path / "imported").exists()
