@@ -31,6 +31,7 @@ struct PackedBases {
     const uint8_t* qualities;
 
     GPUALIGN_HD const int64_t* contig_offsets() const { return target->contig_offsets; }
+    GPUALIGN_HD uint8_t code(int32_t i) const { return read.code(i, false); }
     GPUALIGN_HD uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
     // Calls visit(i) for each base of the read, or of its reverse complement, that differs from the reference, base 0
     // being aligned to position `begin`, until visit returns false.

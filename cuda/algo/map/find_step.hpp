@@ -1,6 +1,7 @@
 // First step of `map`: the loci of each read by itself, a group of lanes per read.
 #pragma once
 #include "algo/map/read_state.hpp"
+#include "algo/map/read_through.hpp"
 
 namespace gpualign {
 
@@ -13,7 +14,7 @@ public:
     GPUALIGN_HD void find(uint32_t r) {
         MapRead read;
         ReadState state{};
-        state.left = !load(r, read);
+        state.left = !load(r, read) || reads_through(r);
         if (!state.left) {
             state.found = find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
             state.left = state.found.too_many || !keep_loci(state);
@@ -39,6 +40,19 @@ private:
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);
+    }
+
+    // Whether a mate of the read's pair goes on into an adapter, which the slow path clips.
+    GPUALIGN_HD bool reads_through(uint32_t r) const {
+        const uint32_t* const begin = batch_.templates;
+        uint32_t low = 0, high = batch_.template_count;  // binary search for the template
+        while (high - low > 1) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (begin[middle] <= r) low = middle;
+            else high = middle;
+        }
+        return begin[low + 1] - begin[low] == 2 &&
+               read_through(group_, batch_.rules, batch_.bases, batch_.offsets, begin[low]) != 0;
     }
 
     // False if there is no space for them.

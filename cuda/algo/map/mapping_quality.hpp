@@ -47,6 +47,22 @@ GPUALIGN_HD int32_t limit_near_mate(int32_t length, int32_t limit, int64_t longe
     return edits;
 }
 
+// Information content of the bases [begin, end) of a read if they repeat a unit of a few bases, as a microsatellite,
+// which is met everywhere: only bases that differ from the one a unit before tell anything. A third is added to them,
+// as one in four is the same by chance. Counts no further than `enough`. Bases is like PackedBases.
+template <class Bases>
+GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int32_t end, int64_t enough) {
+    constexpr int64_t kEach = 8 * int64_t(kLogOne) / 3;
+    int32_t fewest = int32_t((enough + kEach - 1) / kEach);
+    for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
+        int32_t telling = unit;
+        for (int32_t i = begin + unit; i < end && telling < fewest; i++)
+            telling += bases.code(i) != bases.code(i - unit);
+        fewest = min(fewest, telling);
+    }
+    return fewest * kEach;
+}
+
 // Phred value of a number of bits, rounded down.
 GPUALIGN_HD int64_t phred(int64_t bits) { return bits * 30103 / 10000 >> kLogBits; }
 constexpr int32_t kTenth = 5573271;  // log2(10) / 10, 24 fractional bits
@@ -95,6 +111,13 @@ public:
         return together > by_itself ? together : by_itself;
     }
 
+    // The lower of a quality and what the information content allows, at least 1 for a locus without a suboptimal one.
+    static GPUALIGN_HD uint8_t bounded(int32_t quality, int64_t bits) {
+        if (bits >= kManyBits) return uint8_t(quality);
+        const int32_t maximum = max(1, int32_t(phred(bits)));
+        return uint8_t(min(quality, maximum));
+    }
+
 private:
     GPUALIGN_HD uint8_t by_itself(const Evidence& chosen, const Suboptimal& suboptimal) const {
         const int32_t quality = of(chosen, suboptimal);
@@ -108,13 +131,6 @@ private:
     static constexpr int32_t kSurest = 6, kNotTruncated = 2;
     // Insert-size penalties are rounded, and computed before gaps are known.
     static constexpr int32_t kRounding = 1;
-
-    // The lower of a quality and what the information content allows, at least 1 for a locus without a suboptimal one.
-    static GPUALIGN_HD uint8_t bounded(int32_t quality, int64_t bits) {
-        if (bits >= kManyBits) return uint8_t(quality);
-        const int32_t maximum = max(1, int32_t(phred(bits)));
-        return uint8_t(min(quality, maximum));
-    }
 
     GPUALIGN_HD int32_t of(const Evidence& chosen, const Suboptimal& suboptimal) const {
         // fast path of most reads: no logarithms

@@ -71,13 +71,15 @@ template <class Locals, class Bases> struct MixedLoci {
     GPUALIGN_HD bool local(uint32_t i) const { return list[i].local >= 0; }
 
     // If all split alignments of a read together explain little of it, its true locus was probably missed because of
-    // many errors.
+    // many errors. A microsatellite that is aligned by itself may belong to any other.
     GPUALIGN_HD uint8_t local_quality(uint32_t i) const {
         constexpr int kMinExplained = 30;  // %
         constexpr uint8_t kMaxUnexplained = 10;
         const auto& own = (*locals)[size_t(list[i].local)];
         if (maps_as_long(*rules, length)) return own.mapq;
-        const uint8_t quality = uint8_t(min(own.mapq, surest(own)));
+        const int64_t enough_bits = rules->locus_bits + MappingQuality::kManyBits;
+        const int64_t bits = information_of_repeat(bases, own.query_begin, own.query_end, enough_bits);
+        const uint8_t quality = MappingQuality::bounded(min(own.mapq, surest(own)), bits - rules->locus_bits);
         int64_t explained = 0;
         for (size_t part = 0; part < locals->size(); part++)
             if ((*locals)[part].kind != ChainKind::secondary) explained += (*locals)[part].score;

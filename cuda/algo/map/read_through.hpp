@@ -1,6 +1,7 @@
 // Pairs whose insert is shorter than their reads: beyond it both mates go on into an adapter, and are clipped there.
 // The mates' own overlap tells the insert size, so no DP has to find where the read ends.
 #pragma once
+#include "algo/map/chain/short_reads.hpp"
 #include "algo/map/mixed_loci.hpp"
 
 namespace gpualign {
@@ -10,22 +11,39 @@ constexpr int32_t kOverlapBasesPerMismatch = 8;
 constexpr int32_t kGoesOn = 8;  // bases that match beyond an insert; one adapter of 65,000 has as many by chance
 
 // Insert size by which R1 equals the reverse complement of R2, shorter than a read; 0 if there is none, or several, as
-// in tandem repeats. code(mate, i) is encoded base i.
-template <class Group, class Code>
-GPUALIGN_HOST_DEVICE int32_t read_through(const Group& group, int32_t first, int32_t second, Code&& code) {
+// in tandem repeats. `first` and `second` are the mates' lengths; differences(begin, end, size, most) counts the bases
+// [begin, end) of R1 that are not those of R2 with an insert of that size, and may stop when there are more than
+// `most`.
+template <class Group, class Differences>
+GPUALIGN_HOST_DEVICE int32_t read_through(
+    const Group& group, const MapRules& rules, int32_t first, int32_t second, Differences&& differences) {
+    if (!rules.local || maps_as_long(rules, max(first, second))) return 0;
     int32_t fits = 0, insert = 0;
     for (int32_t size = kShortestInsert + int32_t(group.lane()); size < max(first, second);
         size += int32_t(Group::kLanes)) {
         const int32_t begin = max(0, size - second), end = min(size, first);
-        int32_t left = (end - begin) / kOverlapBasesPerMismatch;  // mismatches that are still allowed
-        for (int32_t i = begin; i < end && left >= 0; i++) left -= code(0, i) + code(1, size - 1 - i) != 3;
-        if (end - begin < kShortestInsert || left < 0) continue;
+        const int32_t most = (end - begin) / kOverlapBasesPerMismatch;
+        if (end - begin < kShortestInsert || differences(begin, end, size, most) > most) continue;
         fits++;
         insert = size;
     }
     const int32_t all = int32_t(group.sum(uint32_t(fits)));
     insert = group.largest(insert);
     return all == 1 ? insert : 0;
+}
+
+// The same for the mates whose first read is `first`, from text as in a batch.
+template <class Group>
+GPUALIGN_HOST_DEVICE int32_t read_through(
+    const Group& group, const MapRules& rules, const uint8_t* bases, const int64_t* offsets, uint32_t first) {
+    const uint8_t *const one = bases + offsets[first], *const two = bases + offsets[first + 1];
+    return read_through(group, rules, int32_t(two - one), int32_t(offsets[first + 2] - offsets[first + 1]),
+        [&](int32_t begin, int32_t end, int32_t size, int32_t most) {
+            int32_t differ = 0;
+            for (int32_t i = begin; i < end && differ <= most; i++)
+                differ += base_code(one[i]) + base_code(two[size - 1 - i]) != 3;
+            return differ;
+        });
 }
 
 // Whether a read of `length` bases goes on beyond its insert as the reference does beyond the locus of the insert. Then
@@ -48,14 +66,13 @@ GPUALIGN_HOST_DEVICE bool goes_on(
 }
 
 // Whether a read is clipped beyond its insert, whose loci are given: it aligns there as a read of that length should,
-// better than the whole read by `score`.
+// and goes on as the reference does at none of them.
 template <class Group, class Loci, class Found, class Code, class Text>
 GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRules& rules, const Loci& loci,
-    const Found& found, int32_t score, int32_t length, Code&& code, const Text& text) {
-    if (loci.count == 0 || loci.score(0) <= score || wants_chaining(rules, loci, found)) return false;
+    const Found& found, int32_t length, Code&& code, const Text& text) {
+    if (loci.count == 0 || wants_chaining(rules, loci, found)) return false;
     bool any = false;
-    const uint32_t best = equally_good(loci);
-    for (uint32_t i = group.lane(); i < best && !any; i += Group::kLanes)
+    for (uint32_t i = group.lane(); i < loci.count && !any; i += Group::kLanes)
         any = goes_on(rules.scores, loci.list[i], loci.length, length, code, text);
     return group.ballot(any) == 0;
 }

@@ -23,6 +23,8 @@ constexpr int32_t kMinLocalScore = 30;  // minimum score of a local alignment
 constexpr int32_t kMinMateScore = 20;  // minimum score of a rescued clipped mate, which needs less evidence
 constexpr int32_t kSpareBits = 8;  // bits that such a mate must have beyond what names its locus near the other
 
+constexpr int32_t kLongestUnit = 6;  // of a microsatellite, whose k-mers are met thousands of times in a genome
+
 // A limit on hits or candidates, times `depth` <= kDepth, without overflow.
 GPUALIGN_HD uint32_t limit_at(int32_t limit, int32_t depth) { return uint32_t(min(limit, (1 << 30) / kDepth) * depth); }
 

@@ -159,8 +159,8 @@ private:
         find_seeds(read);
         keys_.resize(std::max(keys_.size(), seeds_.size()));
         const uint32_t seeds = uint32_t(seeds_.size());
-        const uint32_t n =
-            follow_seeds(lane, seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
+        const uint32_t n = follow_seeds(
+            lane, query_of(batch_, r), seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
         if (!n) return;
         const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);

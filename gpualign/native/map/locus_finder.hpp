@@ -26,12 +26,12 @@ public:
         size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from);
+        clipped_.clear();
+        if (mates && !params_.seeding.full) clip_at_inserts();
         load_seeds();
         find_end_to_end(all_, mates ? mates + from : nullptr);
-        if (params_.local) {
-            if (mates && !params_.seeding.full) clip_adapters(mates + from);
-            local_finder_.run();
-        }
+        if (!clipped_.empty()) find_unclipped(mates + from);
+        if (params_.local) local_finder_.run();
         if (mates) mate_finder_.run();
         if (mates && params_.local) mate_finder_.run_clipped();
     }
@@ -109,45 +109,53 @@ private:
         }
     }
 
-    // Clips mates beyond the insert of their pair, if it is an adapter that follows.
-    void clip_adapters(const uint8_t* mates) {
-        whole_.clear();
-        clipped_.clear();
-        for (size_t r = 0; r + 1 < block_.size(); r++)
-            if (block_.read(r).first_of_pair) clip_at_insert(r);
-        find_end_to_end(clipped_, mates);
-        for (WholeRead& whole : whole_) {
-            const size_t r = whole.loci_of;
-            const uint8_t* codes = block_.codes(r, false);
-            if (is_clipped_at_insert(
-                    OneLane(), params_.rules, block_.view(r), block_.read(r), whole.score, whole.read.bases,
-                    [&](int32_t i) { return codes[i]; }, text_))
-                continue;
-            set_length(r, whole.read.length);
-            block_.read(r) = whole.read;
-            block_.loci(r) = std::move(whole.loci);
+    // Clips mates that are longer than the insert of their pair (algo/map/read_through.hpp).
+    void clip_at_inserts() {
+        for (size_t first = 0; first + 1 < block_.size(); first++) {
+            if (!block_.read(first).first_of_pair) continue;
+            const int32_t second = block_.read(first + 1).length;
+            const uint8_t *const one = block_.codes(first, false), *const two = block_.codes(first + 1, true) + second;
+            const int32_t insert = read_through(OneLane(), params_.rules, block_.read(first).length, second,
+                [&](int32_t begin, int32_t end, int32_t size, int32_t most) {
+                    return differences(one + begin, two - size + begin, end - begin, most);
+                });
+            for (size_t r = first; r < first + 2; r++) {
+                if (!insert || insert >= block_.read(r).length) continue;
+                set_length(r, insert);
+                clipped_.push_back(r);
+            }
         }
     }
 
-    // Clips the mates of a pair that do not align end to end, or not well, beyond their insert.
-    void clip_at_insert(size_t first) {
-        int32_t insert = -1;
-        for (size_t r = first; r < first + 2; r++) {
+    // Counts bases that differ, 32 at a time; stops when there are more than `most`.
+    static int32_t differences(const uint8_t* one, const uint8_t* two, int32_t length, int32_t most) {
+        constexpr int32_t kAtOnce = 32;
+        int32_t differ = 0, i = 0;
+        const auto differs = [&](int32_t at) { return (one[at] != two[at]) | (one[at] == kNoBase); };
+        for (; i + kAtOnce <= length && differ <= most; i += kAtOnce) {
+            uint8_t here = 0;
+            for (int32_t j = 0; j < kAtOnce; j++) here = uint8_t(here + differs(i + j));
+            differ += here;
+        }
+        for (; i < length && differ <= most; i++) differ += differs(i);
+        return differ;
+    }
+
+    // Finds the loci of whole mates again that no adapter ends.
+    void find_unclipped(const uint8_t* mates) {
+        whole_.clear();
+        for (const size_t r : clipped_) {
             Read& read = block_.read(r);
-            const LociView loci = block_.view(r);
-            if (!wants_chaining(params_.rules, loci, read)) continue;
-            const uint8_t* codes[2] = {block_.codes(first, false), block_.codes(first + 1, false)};
-            if (insert < 0)
-                insert = read_through(OneLane(), block_.read(first).bases, block_.read(first + 1).bases,
-                    [&](int mate, int32_t i) { return codes[mate][i]; });
-            if (!insert || insert >= read.length) continue;
-            whole_.push_back({read, r, loci.count ? loci.score(0) : 0, std::move(block_.loci(r))});
-            clipped_.push_back(r);
-            set_length(r, insert);
+            const uint8_t* codes = block_.codes(r, false);
+            const auto code = [&](int32_t i) { return codes[i]; };
+            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, read.bases, code, text_)) continue;
+            set_length(r, read.bases);
             block_.loci(r).clear();
             read.failed = read.near_hits = 0;
-            read.seeds = uint32_t(seeder_.look_up_part(block_.codes(r, false), insert));
+            read.seeds = uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases));
+            whole_.push_back(r);
         }
+        find_end_to_end(whole_, mates);
     }
 
     void set_length(size_t r, int32_t length) {
@@ -191,14 +199,6 @@ private:
         search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end());
     }
 
-    // A read before it was clipped.
-    struct WholeRead {
-        Read read;
-        size_t loci_of;
-        int32_t score;  // of the best of its loci
-        std::vector<Locus> loci;
-    };
-
     const MapParams params_;
     const ReferenceText text_;
     ReadBlock block_;
@@ -208,8 +208,7 @@ private:
     MateFinder mate_finder_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
-    std::vector<size_t> all_, clipped_;  // reads
-    std::vector<WholeRead> whole_;      // one per clipped read
+    std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
     std::vector<Candidate> candidates_;
 };
 

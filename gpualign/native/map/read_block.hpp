@@ -39,6 +39,7 @@ struct CodedBases {
     const uint8_t* qualities;
 
     const int64_t* contig_offsets() const { return reference->contig_offsets; }
+    uint8_t code(int32_t i) const { return codes[0][i]; }
     uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
     template <class Visit> void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
         uint8_t there[4 * kBasesPerWord];

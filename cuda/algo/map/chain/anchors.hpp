@@ -1,6 +1,7 @@
 // From a read to its anchors: positions of the reference that share a minimizer with it.
 #pragma once
 #include "algo/map/chain/query.hpp"
+#include "algo/map/thresholds.hpp"
 
 namespace gpualign {
 
@@ -89,12 +90,59 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(
     return followed;
 }
 
+// More hits make a seed frequent; a stretch of so many bases without rare seeds is worth following frequent ones.
+constexpr uint32_t kFrequent = 64;
+constexpr int32_t kUncovered = 28;
+
+// Whether a k-mer repeats a unit of a few bases, but for less than an eighth of its bases.
+GPUALIGN_HD bool is_tandem_repeat(uint64_t kmer, int32_t k) {
+    bool repeats = false;
+    for (int32_t unit = 1; unit <= kLongestUnit && unit < k; unit++) {
+        const uint64_t differ = differing_bases(kmer, kmer >> 2 * unit) & kmer_mask(k - unit);  // every second bit
+        repeats |= 8 * int32_t(count_bits(uint32_t(differ | differ >> 31))) < k;
+    }
+    return repeats;
+}
+
+// Sets the hits of those seeds of a short read to 0 that tell less than its others do. A microsatellite is met
+// everywhere, so its k-mers do not count beside others; if the read is looked at k-mer by k-mer, some of these are
+// there by chance, and a run of them must be long enough for an alignment. A frequent seed is followed only in a
+// stretch that no rare one covers, such as the part of a split read in a repeat.
+template <class Group>
+GPUALIGN_HOST_DEVICE void keep_telling_seeds(
+    const Group& group, const ChainQuery& query, ChainSeed* seeds, uint32_t n, const ChainRules& rules) {
+    const int32_t k = rules.k, enough = rules.w > 1 ? k : kMinLocalScore;
+    const auto repeats = [&](uint32_t s) { return is_tandem_repeat(query.bases(seed_position(seeds[s]), false), k); };
+    int32_t begin = 0, end = 0;  // of a run of overlapping seeds
+    for (uint32_t s = 0; s < n && end - begin < enough; s++) {
+        if (repeats(s)) continue;
+        if (seed_position(seeds[s]) > end) begin = seed_position(seeds[s]);
+        end = seed_position(seeds[s]) + k;
+    }
+    const bool drop_repeats = end - begin >= enough;
+    const auto is_rare = [&](uint32_t s) { return seeds[s].hits && seeds[s].hits <= kFrequent; };
+    for (uint32_t s = group.lane(); s < n; s += Group::kLanes)
+        if (drop_repeats && repeats(s)) seeds[s].hits = 0;
+    group.sync();
+    for (uint32_t s = group.lane(); s < n; s += Group::kLanes) {
+        if (seeds[s].hits <= kFrequent) continue;
+        uint32_t left = s, right = s + 1;
+        while (left && !is_rare(left - 1)) left--;
+        while (right < n && !is_rare(right)) right++;
+        const int32_t from = left ? seed_position(seeds[left - 1]) + k : 0,
+                      to = right < n ? seed_position(seeds[right]) : query.length();
+        if (to - from < kUncovered) seeds[s].hits = 0;
+    }
+    group.sync();
+}
+
 // The repeat rule of short reads (algo/map/seeds.hpp), per interval of the read, so that a long read across repeats
 // keeps its rare seeds everywhere and hits grow linearly with its length. Returns the number of anchors. `keys` has
 // space for the seeds of an interval, rounded up to a power of two.
 template <class Group>
-GPUALIGN_HOST_DEVICE uint32_t follow_seeds(
-    const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits, uint64_t* keys) {
+GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, const ChainQuery& query, ChainSeed* seeds, uint32_t n,
+    const ChainRules& rules, uint32_t max_hits, uint64_t* keys) {
+    if (rules.min_anchors == 1) keep_telling_seeds(group, query, seeds, n, rules);
     uint32_t total = 0;
     for (uint32_t from = 0, to; from < n; from = to) {
         const int32_t border = (seed_position(seeds[from]) / rules.stretch + 1) * rules.stretch;

@@ -127,7 +127,7 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
         find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
     if (!seeds) return;
     ChainSeed* found = batch.seeds.items + first_seed;
-    const uint32_t n = follow_seeds(group, found, seeds, batch.rules, uint32_t(max_hits), keys);
+    const uint32_t n = follow_seeds(group, query, found, seeds, batch.rules, uint32_t(max_hits), keys);
     if (!n) return;
     const uint32_t capacity = power_of_two(n);
     const uint32_t words_at = group.from(group.lane() == 0 ? take(batch.anchors, kAnchorWords * capacity) : 0u, 0);

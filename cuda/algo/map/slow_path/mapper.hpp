@@ -28,9 +28,10 @@ public:
         if (mate >= of_.count) return;
         begin(mate);
         SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, mate);
-        finder.find(mate);
-        const Loci loci = own_.loci(mate);
-        if (wants_chaining(batch_.rules, loci, of_.mates[mate].found) && !clip_adapter(finder, mate)) plan(mate);
+        if (!clip_adapter(finder, mate)) {
+            finder.find(mate);
+            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) plan(mate);
+        }
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         group_.sync();
     }
@@ -121,22 +122,18 @@ private:
     GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate) {
         if (of_.count != 2 || launch_.full) return false;
         const ChainBatch& reads = launch_.chains[0];
-        const auto code = [&](int of, int32_t i) {
-            return base_code(reads.bases[reads.offsets[own_.read_number(of)] + i]);
-        };
         const int32_t length = own_.read_length(mate);
-        const int32_t insert = read_through(group_, own_.read_length(0), own_.read_length(1), code);
+        const int32_t insert = read_through(group_, batch_.rules, reads.bases, reads.offsets, of_.first);
         if (!insert || insert >= length) return false;
-        const Loci whole = own_.loci(mate);
-        const int32_t score = whole.count ? whole.score(0) : 0;
         set_length(mate, insert);
         finder.find(mate);
-        if (!of_.mates[mate].found.too_many && is_clipped_at_insert(
-                                                   group_, batch_.rules, own_.loci(mate), of_.mates[mate].found, score,
-                                                   length, [&](int32_t i) { return code(mate, i); }, own_.text))
+        const uint8_t* const bases = reads.bases + reads.offsets[own_.read_number(mate)];
+        const auto code = [&](int32_t i) { return base_code(bases[i]); };
+        const FoundRead& found = of_.mates[mate].found;
+        if (!found.too_many &&
+            is_clipped_at_insert(group_, batch_.rules, own_.loci(mate), found, length, code, own_.text))
             return true;
         set_length(mate, length);
-        finder.find(mate);
         return false;
     }
 
