@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
+from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
-from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.record_header import record_header
 from gpualign.io.record_input import RecordChunk, RecordInput
@@ -122,7 +123,8 @@ def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
     with run.opening(None) as opening:
         codec = opening.backend().codec
-        with codec.alone():
+        pages = small_pages() if codec is CPU_CODEC else nullcontext()  # a GPU's pinned memory has huge pages
+        with pages, codec.alone():
             source.inflate_by(codec)
             run.begin_timeline(STEPS_OF_RECORDS)
             yield codec

@@ -16,7 +16,7 @@ layout_options = together(
         type=SIZE,
         metavar="SIZE",
         help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-        "[default: 768M per thread, at most a quarter of the free memory]",
+        "[default: 1G per thread, at most a quarter of the free memory]",
     ),
     click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
     click.option(
