@@ -34,7 +34,7 @@ def reuse_memory(one_heap: bool = False) -> None:
 
 @contextlib.contextmanager
 def small_pages() -> Iterator[None]:
-    """No huge pages meanwhile, in the whole process, for memory that is filled once and held; without Linux, do nothing.
+    """No huge pages meanwhile, in the whole process, for memory that is filled once and held. Only on Linux.
 
     A virtual machine's host takes back free memory, 2 MiB at a time (free page reporting), so that the first use of a
     huge page waits for the host. To sort 1.3 GB of records took 4.7 s of the kernel's time with huge pages and 1.4 s
