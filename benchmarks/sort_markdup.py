@@ -57,6 +57,7 @@ WORK: dict[str, dict[str, str]] = {
     },
     "sorted": {
         "gpualign": _OURS + " markdup {sorted} -o {out} -t {threads} -q --device cpu",
+        "gpualign, with tags of mates": _OURS + " markdup {sorted} -o {out} -t {threads} -q --device cpu --mate-tags",
         "sambamba": "sambamba markdup -q -t {threads} --tmpdir={folder} {sorted} {out}",
         "Picard": _PICARD + " I={sorted} O={out} M={out}.txt",
     },
