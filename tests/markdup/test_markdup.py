@@ -111,6 +111,28 @@ def test_orphans_and_names_that_are_used_twice(cli: Cli, tmp_path: Path) -> None
     assert [int(line.split("\t")[1]) & 0x400 for line in found] == [0, 0x400, 0x400, 0]
 
 
+def test_a_name_of_many_orphans_in_a_row(cli: Cli, tmp_path: Path) -> None:
+    """They are next to each other, so the file is grouped (as files of samtools' tests are, whose reads are all "a")."""
+    lines = [*(pair("a", 100 + i, 200)[0] for i in range(5)), *pair("b", 300, 400)]
+    found = marked(cli, write_sam(tmp_path / "in.sam", lines, HEAD), "--batch-size", "1K")
+    assert [line.split("\t")[0] for line in found] == ["a"] * 5 + ["b"] * 2
+    path = write_sam(tmp_path / "in.sam", [*lines, lines[0]], HEAD)
+    assert cli("markdup", path, "-o", tmp_path / "out.bam")[0] == 3
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 100, 8191, 8192, 8225])
+def test_sums_of_qualities(cli: Cli, tmp_path: Path, length: int) -> None:
+    """ms: qualities of at least 15 count."""
+    qualities = [random.Random(length + i).choices(range(94), k=length) for i in range(2)]
+    lines = [
+        f"a\t{flag}\tc1\t100\t60\t{length}M\t=\t100\t0\t{'A' * length}\t{''.join(chr(33 + q) for q in of)}"
+        for flag, of in zip((65, 129), qualities, strict=True)
+    ]
+    found = marked(cli, write_sam(tmp_path / "in.sam", lines, [HEAD[0], "@SQ\tSN:c1\tLN:9999"]))
+    expected = [sum(q for q in of if q >= 15) for of in reversed(qualities)]
+    assert [line.split("\tms:i:")[1] for line in found] == [str(total) for total in expected]
+
+
 def test_counts_are_those_of_samtools(cli: Cli, tmp_path: Path, templates: list[list[str]]) -> None:
     """dc of pairs that face each other, of one library, without failed reads."""
     kept = [

@@ -1,6 +1,7 @@
 // Makes records of any program ready to be marked: fields that mates know of each other, and nothing left of an
 // earlier marking. Free of Python.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -19,8 +20,17 @@ inline uint32_t sum_of_qualities(const BamRecord& record) {
     const uint8_t* qualities = record.qualities();
     const size_t length = record.length();
     if (length == 0 || qualities[0] == 0xff) return 0;
+    const auto scored = [](uint8_t quality) { return uint8_t(quality >= kScoredQuality ? quality : 0); };
+    constexpr size_t kLanes = 32, kMaxRows = UINT16_MAX / UINT8_MAX;  // so that compilers make vector code
     uint32_t sum = 0;
-    for (size_t i = 0; i < length; i++) sum += qualities[i] >= kScoredQuality ? qualities[i] : 0;
+    size_t at = 0;
+    while (length - at >= kLanes) {
+        uint16_t lanes[kLanes] = {};
+        for (size_t rows = std::min((length - at) / kLanes, kMaxRows); rows > 0; rows--, at += kLanes)
+            for (size_t i = 0; i < kLanes; i++) lanes[i] = uint16_t(lanes[i] + scored(qualities[at + i]));
+        for (const uint16_t lane : lanes) sum += lane;
+    }
+    for (; at < length; at++) sum += scored(qualities[at]);
     return sum;
 }
 
@@ -56,7 +66,7 @@ public:
     }
 
     Text release() { return std::move(out_); }
-    // Hashes of the names of templates that lack a read, by their flags.
+    // Hashes of the names of templates that lack a read, by their flags; one for templates of a name in a row.
     std::vector<uint64_t> take_incomplete() { return std::move(incomplete_); }
 
 private:
@@ -68,8 +78,13 @@ private:
             if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
         }
         const bool pair = mates[0] && mates[1];
-        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair)))
-            incomplete_.push_back(hash_text(template_name(template_[0])));
+        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair))) {
+            const std::string_view name = template_name(template_[0]);
+            if (name != incomplete_name_) incomplete_.push_back(hash_text(name));
+            incomplete_name_ = name;
+        } else {
+            incomplete_name_ = {};
+        }
         for (const BamRecord& record : template_) {
             const bool mated = mate_tags_ && pair && record.primary();
             append(record, mated ? mates[!record.is(kFlagSecond)] : nullptr);
@@ -128,6 +143,7 @@ private:
     std::string_view dropped_;
     std::vector<BamRecord> template_;
     std::vector<uint64_t> incomplete_;
+    std::string_view incomplete_name_;  // of the template before
     Text out_;
 };
 
