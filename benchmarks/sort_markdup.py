@@ -106,7 +106,7 @@ def main() -> None:
             row["off"] = round(row["kept"] / 2 / arguments.molecules - 1, 5)
             print(row["off"])
         table["umis"]["molecules at distance 1, by cause"] = causes
-    facts = harness.machine(["samtools", "picard", "minibwa"], ["isal", "zlib-ng"])
+    facts = harness.machine(["samtools", "picard", "sambamba", "minibwa"], ["isal", "zlib-ng"])
     settings = {key: str(value) for key, value in vars(arguments).items()}
     harness.save("sort-markdup", facts, {**settings, **table})
 

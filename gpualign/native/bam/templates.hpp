@@ -66,7 +66,7 @@ public:
     }
 
     Text release() { return std::move(out_); }
-    // Hashes of the names of templates that lack a read, by their flags; one for templates of a name in a row.
+    // Hashes of the names of templates that lack a read, by their flags; one for a run of templates of a name.
     std::vector<uint64_t> take_incomplete() { return std::move(incomplete_); }
 
 private:
@@ -78,12 +78,13 @@ private:
             if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
         }
         const bool pair = mates[0] && mates[1];
-        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair))) {
+        if (!template_.empty()) {
             const std::string_view name = template_name(template_[0]);
-            if (name != incomplete_name_) incomplete_.push_back(hash_text(name));
-            incomplete_name_ = name;
-        } else {
-            incomplete_name_ = {};
+            if (name != run_name_) run_name_ = name, run_incomplete_ = false;
+            if (!run_incomplete_ && (!primary || (primary->is(kFlagPaired) && !pair))) {
+                incomplete_.push_back(hash_text(name));
+                run_incomplete_ = true;
+            }
         }
         for (const BamRecord& record : template_) {
             const bool mated = mate_tags_ && pair && record.primary();
@@ -143,7 +144,8 @@ private:
     std::string_view dropped_;
     std::vector<BamRecord> template_;
     std::vector<uint64_t> incomplete_;
-    std::string_view incomplete_name_;  // of the template before
+    std::string_view run_name_;  // of the last templates
+    bool run_incomplete_ = false;
     Text out_;
 };
 
