@@ -117,11 +117,12 @@ def _records_of_text(text: bytes) -> list[str] | None:
 
 
 def _unmarked(lines: Iterable[str]) -> list[str]:
-    rows = (line.split("\t") for line in lines)
-    return [
-        "\t".join([row[0], str(int(row[1]) & ~0x400), *row[2:11], *(t for t in row[11:] if t[:2] not in _EARLIER_MARKING)])
-        for row in rows
-    ]
+    found = []
+    for line in lines:
+        name, flag, *fields = line.split("\t")
+        kept = [tag for tag in fields[9:] if tag[:2] not in _EARLIER_MARKING]
+        found.append("\t".join([name, str(int(flag) & ~0x400), *fields[:9], *kept]))
+    return found
 
 
 def _header_says_sorted(path: Path) -> bool:
@@ -182,7 +183,8 @@ def depth(path: Path, folder: Path) -> dict[str, bool]:
     same = {"bedGraph": ours == theirs}
     for ending in ("mosdepth.global.dist.txt", "thresholds.bed.gz"):
         read = gzip.decompress if ending.endswith(".gz") else bytes
-        same[ending] = read((folder / f"ours.{ending}").read_bytes()) == read((folder / f"theirs.{ending}").read_bytes())
+        ours_there, theirs_there = (read((folder / f"{whose}.{ending}").read_bytes()) for whose in ("ours", "theirs"))
+        same[ending] = ours_there == theirs_there
     summary = (folder / "theirs.mosdepth.summary.txt").read_text().splitlines()
     summary = [line for line in summary if "_region\t" not in line]
     same["mosdepth.summary.txt"] = (folder / "ours.mosdepth.summary.txt").read_text().splitlines() == summary

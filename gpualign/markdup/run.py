@@ -94,7 +94,10 @@ def run_markdup(
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
         written = (*files.written, *layout.indexes(options.output))
         run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
-        header = record_header(source.header, source.contigs, order, command_line)
+        lines = source.header
+        if marking.read_group is not None:
+            lines = [*(line for line in lines if not line.startswith("@RG")), marking.read_group]
+        header = record_header(lines, source.contigs, order, command_line)
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
         plan = Plan.of(source, marking, chunk_bytes(options, layout), run.warn)
         numbers = plan.numbers(marking)

@@ -47,7 +47,8 @@ def test_a_stopped_run_leaves_no_output(tmp_path: Path, text: bytes, work: str, 
     left = [path.name for path in tmp_path.iterdir()]
     if number == signal.SIGKILL:
         assert process.returncode == -number
-        assert len(left) == 1 and "x.bam" not in left
+        assert len(left) == 1
+        assert "x.bam" not in left
     else:
         assert process.returncode == 128 + number
         assert error.count(b"\n") == 1

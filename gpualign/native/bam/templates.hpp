@@ -37,12 +37,13 @@ inline uint32_t sum_of_qualities(const BamRecord& record) {
 class TemplatePreparer {
 public:
     // mate_tags: add MC, MQ and ms where they are missing, as samtools fixmate does. dropped: tags to leave out, two
-    // characters each.
-    TemplatePreparer(bool mate_tags, std::string_view dropped) : mate_tags_(mate_tags), dropped_(dropped) {}
+    // characters each. added: tags that all records get.
+    TemplatePreparer(bool mate_tags, std::string_view dropped, std::string_view added)
+        : mate_tags_(mate_tags), dropped_(dropped), added_(added) {}
 
-    // Whether any record would change, without tags for mates. Throws std::invalid_argument if they are damaged.
+    // Whether any record would change. Throws std::invalid_argument if they are damaged.
     bool changes(const uint8_t* records, size_t size) const {
-        if (mate_tags_) return true;
+        if (mate_tags_ || !added_.empty()) return true;
         for (BamRecords rest(records, size); rest.more();) {
             const BamRecord record = rest.next();
             if (record.is(DuplicateMarks::kFlag)) return true;
@@ -106,6 +107,7 @@ private:
             from = next;
         }
         put(from, end);
+        out_.put(added_.data(), added_.size());
         if (mate) {
             const bool mapped = !mate->is(kFlagUnmapped);
             if (!with_quality && mapped) put_number("MQ", mate->mapq());
@@ -141,7 +143,7 @@ private:
     }
 
     bool mate_tags_;
-    std::string_view dropped_;
+    std::string_view dropped_, added_;
     std::vector<BamRecord> template_;
     std::vector<uint64_t> incomplete_;
     std::string_view run_name_;  // of the last templates
