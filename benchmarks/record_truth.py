@@ -55,16 +55,16 @@ def main() -> None:
         folder = Path(name)
         for package, tests in _TESTS.items():
             paths = sorted(path for path in tests.rglob("*") if path.suffix in _ENDINGS)
-            for work in (sorted_alike, kept_by_marking):
+            for what, work in (("sorted", sorted_alike), ("marked", kept_by_marking)):
                 why = {path: work(path, folder) for path in paths}
-                found[f"{package}, {work.__name__}"] = dict(Counter(why.values()).most_common())
-                print(found, *(path for path in paths if why[path] == _UNEXPLAINED), flush=True)
-        found["fixmate"] = dict(fixmate(_TESTS["samtools"] / "fixmate", folder))
+                found[f"files of {package}'s tests, {what}"] = dict(Counter(why.values()).most_common())
+                print(*(path for path in paths if why[path] == _UNEXPLAINED), flush=True)
+        found["samtools' tests of fixmate"] = dict(fixmate(_TESTS["samtools"] / "fixmate", folder))
         if arguments.records is not None:
-            found["depth"] = depth(arguments.records, folder)
-        found["umis"] = groups(arguments.molecules, folder, arguments.umi_tools)
-    print(found)
-    harness.save("record-truth", harness.machine(["samtools", "mosdepth"], []), {"found": found})
+            found["files of depth that are mosdepth's"] = depth(arguments.records, folder)
+        found["molecules, next to UMI-tools"] = groups(arguments.molecules, folder, arguments.umi_tools)
+    counts = {what: {outcome: {"count": int(n)} for outcome, n in of.items()} for what, of in found.items()}
+    harness.save("record-truth", harness.machine(["samtools", "mosdepth"], []), {"found": counts})
 
 
 def sorted_alike(path: Path, folder: Path) -> str:

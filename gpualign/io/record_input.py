@@ -208,7 +208,7 @@ class RecordInput:
         self._header_lines = len(lines)
         self._pieces.put_back(line)
         if not lines and len(line.split(b"\t")) < _SAM_COLUMNS:
-            raise InputError("is not SAM, BAM or CRAM", self.path)
+            raise InputError("is not SAM, BAM or CRAM" if line else "is empty, without even a header", self.path)
         try:
             text = [line.decode() for line in lines]
             found = [dict(part.split(":", 1) for part in line.split("\t")[1:]) for line in text if line[:4] == "@SQ\t"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
@@ -20,6 +18,7 @@ from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
+from gpualign.markdup.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
@@ -30,8 +29,6 @@ STEPS_OF_RECORDS: StepNames = (
     ("read", "inflate", "copy", "parse", "collate", "mark", "sort", "merge", "deflate", "write"),
     ("copy to device", "inflate", "deflate", "copy from device"),
 )
-#: of a file that is not worth a GPU's start
-_SMALL_FILE = 64 << 20
 
 
 def run_sort(
@@ -42,7 +39,7 @@ def run_sort(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    layout, options = layout.of(options.output), worthwhile(options, files.records)
+    layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
     count = 0
     with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
@@ -85,7 +82,6 @@ def run_markdup(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    options = worthwhile(options, files.records)
     with RecordInput(files.records, files.reference, options.threads) as source:
         if order == "input" and said_order(source.header) == "coordinate":
             order = "coordinate"
@@ -124,17 +120,10 @@ def run_markdup(
 @contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
-    with run.opening(None) as opening:
+    with run.opening(work_of(source.path)) as opening:
         codec = opening.backend().codec
         pages = small_pages() if codec is CPU_CODEC else nullcontext()  # a GPU's pinned memory has huge pages
         with pages, codec.alone():
             source.inflate_by(codec)
             run.begin_timeline(STEPS_OF_RECORDS)
             yield codec
-
-
-def worthwhile(options: RunOptions, path: str) -> RunOptions:
-    """Without a GPU where none is asked for and the file is not worth its start."""
-    if options.device == "auto" and os.path.isfile(path) and os.path.getsize(path) < _SMALL_FILE:
-        return replace(options, device="cpu")
-    return options
