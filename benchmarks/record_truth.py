@@ -57,7 +57,7 @@ def main() -> None:
             paths = sorted(path for path in tests.rglob("*") if path.suffix in _ENDINGS)
             for what, work in (("sorted", sorted_alike), ("marked", kept_by_marking)):
                 why = {path: work(path, folder) for path in paths}
-                found[f"files of {package}'s tests, {what}"] = dict(Counter(why.values()).most_common())
+                found[f"files of the tests of {package}, {what}"] = dict(Counter(why.values()).most_common())
                 print(*(path for path in paths if why[path] == _UNEXPLAINED), flush=True)
         found["samtools' tests of fixmate"] = dict(fixmate(_TESTS["samtools"] / "fixmate", folder))
         if arguments.records is not None:
@@ -164,8 +164,8 @@ def _tag_rule(tag: str, row: list[str], theirs: list[str]) -> str:
     return "tags: reads that no flag calls R1 or R2" if not int(row[1]) & 0xC0 else f"tags: {_UNEXPLAINED}"
 
 
-def depth(path: Path, folder: Path) -> dict[str, bool]:
-    """Whether our files are mosdepth's."""
+def depth(path: Path, folder: Path) -> dict[str, int]:
+    """Which of our files are mosdepth's (1), and intervals of equal depth."""
     marked, whole = folder / "marked.bam", folder / "whole.bed"
     (folder / "lib").mkdir()
     (folder / "lib/libhts.so").symlink_to(_HTSLIB)  # Debian's mosdepth looks for it without its number
@@ -175,12 +175,12 @@ def depth(path: Path, folder: Path) -> dict[str, bool]:
     head = subprocess.run(["samtools", "view", "-H", marked], check=True, capture_output=True, text=True).stdout
     contigs = [line.split("\t")[1:3] for line in head.splitlines() if line.startswith("@SQ")]
     whole.write_text("".join(f"{name[3:]}\t0\t{length[3:]}\n" for name, length in contigs))
-    command = ["mosdepth", "-T", "1,5,10,20,30,50,100", "--by", whole, folder / "theirs", marked]
+    command: list[str | Path] = ["mosdepth", "-T", "1,5,10,20,30,50,100", "--by", whole, folder / "theirs", marked]
     subprocess.run(command, check=True, env=environment)
     with gzip.open(folder / "theirs.per-base.bed.gz", "rt") as file:
         theirs = [line for line in file if not line.endswith("\t0\n")]
     ours = [line for line in (folder / "ours.bedgraph").read_text().splitlines(True) if not line.endswith("\t0\n")]
-    same = {"bedGraph": ours == theirs}
+    same: dict[str, int] = {"bedGraph": ours == theirs}
     for ending in ("mosdepth.global.dist.txt", "thresholds.bed.gz"):
         read = gzip.decompress if ending.endswith(".gz") else bytes
         ours_there, theirs_there = (read((folder / f"{whose}.{ending}").read_bytes()) for whose in ("ours", "theirs"))
