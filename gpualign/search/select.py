@@ -59,7 +59,7 @@ def found_in(params: SearchParams, patterns: Patterns, targets: Targets, hits: S
         matched, matched_offsets = _matched(targets, hits)
     origin = targets.origin[hits.target]
     moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
-    part = None if targets.part is None else replace(targets.part, text=np.zeros(0, np.uint8))
+    part = None if targets.part is None else replace(targets.part, text=())
     found = Found(
         targets.names, targets.name_offsets, targets.lengths, moved, matched, matched_offsets, targets.symbols, part,
         targets.records,
