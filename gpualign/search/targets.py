@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.index.file import is_index, load_index
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.in_memory import checked_nucleotides, packed_pieces
 from gpualign.io.reads import ReadSource, Records
+from gpualign.io.text import StoredText
 from gpualign.search.cpu import TargetText
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -218,26 +221,61 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
     """
     if isinstance(item, RecordPart):
         return _of_part(params, item)
-    batch = item.columns()
-    lengths, first, size = batch.lengths, np.zeros(len(batch), np.int64), batch.lengths
-    target = np.arange(len(batch), dtype=np.int32)
-    bases, offsets = batch.bases, batch.base_offsets
-    if params.within is not None and len(batch):
+    if not keep and (packed := _packed(params, item)) is not None:
+        names, name_offsets, lengths, arrays = packed
         target, first, size = _windows(lengths, params.within)
+        offsets = offsets_of(size)
+        text: Reference | NDArray[np.uint8] = Reference([""], offsets[[0, -1]], *arrays)
+        return _whole(names, name_offsets, lengths, text, offsets, target, first)
+    batch = item.columns()
+    lengths, bases, offsets = batch.lengths, batch.bases, batch.base_offsets
+    target, first, size = _windows(lengths, params.within)
+    if params.within is not None and len(batch):
         bases, offsets = bases[positions_of(batch.base_offsets[target] + first, size)], offsets_of(size)
-    text = TargetText(
-        _text_of(params, (bases,), offsets),
-        offsets,
-        np.zeros(len(size), np.int64),
-        size + 1,
-        np.zeros(len(size), np.uint8),
-    )
-    records = batch if keep else None
-    return Targets(batch.names, batch.name_offsets, lengths, text, target, first, int(lengths.sum()), records=records)
+    text = _text_of(params, (bases,), offsets)
+    targets = _whole(batch.names, batch.name_offsets, lengths, text, offsets, target, first)
+    return replace(targets, records=batch) if keep else targets
 
 
-def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Both ends of each target, or all of a short one: its number, where they begin, and their lengths."""
+def _whole(
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    text: Reference | NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    target: NDArray[np.int32],
+    first: NDArray[np.int64],
+) -> Targets:
+    size = np.diff(offsets)
+    searched = TargetText(text, offsets, np.zeros(len(size), np.int64), size + 1, np.zeros(len(size), np.uint8))
+    return Targets(names, name_offsets, lengths, searched, target, first, int(lengths.sum()))
+
+
+def _packed(
+    params: SearchParams, item: Records
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], tuple[NDArray[Any], ...]] | None:
+    """Names, lengths and packed bases without flat arrays in between; None where something is wrong with them."""
+    if not isinstance(item, Chunk) or item.wrapped or params.alphabet != "dna":
+        return None
+    how = item.kind == "fastq", params.within or 0
+    if isinstance(item.data, StoredText):
+        stored = item.data
+        found = _native.pack_stored_targets(stored.file.descriptor, stored.offset, stored.size, *how)
+    else:
+        found = _native.pack_target_text(item.text(), *how)
+    if found is None:
+        return None
+    names, name_offsets, lengths, arrays, reading = found
+    STEPS.took("read", reading)
+    return names, name_offsets, lengths, arrays
+
+
+def _windows(
+    lengths: NDArray[np.int64], within: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """What is searched of each target, all or both ends: its number, where they begin, and their lengths."""
+    if within is None:
+        return np.arange(len(lengths), dtype=np.int32), np.zeros(len(lengths), np.int64), lengths
     short = lengths <= 2 * within
     count = np.where(short, 1, 2)
     target = np.repeat(np.arange(len(lengths), dtype=np.int32), count)

@@ -134,8 +134,8 @@ std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(
     return {lines, blank, missing, error};
 }
 
-// Where a record of FASTA that begins in a text, or goes on in it, can be cut: offsets after its first line, of the next
-// record, and after the last line; 0: none. The text is fed in parts.
+// Where a record of FASTA that begins in a text, or goes on in it, can be cut: offsets after its first line, of the
+// next record, and after the last line; 0: none. The text is fed in parts.
 class RecordCuts {
 public:
     void add(const char* p, const char* end) {
@@ -226,7 +226,8 @@ void bind_fastx(nb::module_& m) {
         nb::arg("size"), nb::arg("lines_before"),
         "The same of a part of a file, and (bytes that are not there, the error's number).");
     m.def("record_cuts", &record_cuts, nb::arg("data"),
-        "Where FASTA that begins within or at a record can be cut: (after the first line, before the next record, after "
+        "Where FASTA that begins within or at a record can be cut: (after the first line, before the next record, "
+        "after "
         "the last line); 0: none.");
     m.def("stored_record_cuts", &stored_record_cuts, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
         "((the same of a part of a file), bytes that are not there, the error's number).");
