@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -75,10 +75,27 @@ class Patterns:
             text=self.text,
         )
 
+    def groups(self, size: int) -> list[Patterns]:
+        """The patterns in groups of at most so many, in their order."""
+        return [self._part(first, min(first + size, len(self))) for first in range(0, len(self), size)]
+
+    def _part(self, first: int, after: int) -> Patterns:
+        begin, end = self.offsets[first], self.offsets[after]
+        return replace(
+            self,
+            names=self.names[first:after],
+            symbols=self.symbols[begin:end],
+            offsets=self.offsets[first : after + 1] - begin,
+            limits=self.limits[first:after],
+            kept=self.kept[first:after],
+            fixed=self.fixed[begin:end],
+        )
+
     @property
     def context(self) -> int:
         """Symbols on either side of a part of a target that decide what begins in it."""
-        return 2 * int(self.native.reach) + int(_native.SEARCH_PLATEAU) + 1
+        reach = int((self.lengths + np.minimum(self.limits, self.lengths)).max())  # the most symbols of a hit
+        return 2 * reach + int(_native.SEARCH_PLATEAU) + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native tables, which each process makes for itself

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, Stage
+from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.io.sizes import symbols_in_files
@@ -18,11 +19,14 @@ from gpualign.search.cpu import Patterns
 from gpualign.search.output import Counts, Splitter, Writer, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
-from gpualign.search.select import Found, found_in, joined_parts, selected
-from gpualign.search.stage import search_stage
+from gpualign.search.select import Found, found_in, joined_groups, joined_parts, selected
+from gpualign.search.stage import Share, search_stage
 from gpualign.search.targets import Item, prepare, read_items
 from gpualign.search.tuning import KERNELS
 
+#: where all targets have at most so many symbols, patterns are searched in groups of so many, which threads and workers
+#: share; in longer ones batches of targets are enough
+_SHORT_TEXT, _GROUP = 1 << 24, 1024
 #: a GPU wants more of the targets at once than a core
 _GPU_FACTOR = 8
 _PROTEINS = "--alphabet protein"
@@ -93,11 +97,17 @@ def search(
     Args:
         keep: with the targets themselves.
     """
-    stage: Stage[Item, Found] = search_stage(
-        patterns, partial(prepare, params, keep), partial(found_in, params, patterns)
-    )
+    groups = patterns.groups(_GROUP) if patterns.text <= _SHORT_TEXT else [patterns]
+    stage = search_stage(partial(prepare, params, keep), partial(found_in, params, len(groups) == 1))
+    shares = (Share(group, item) for item in items for group in groups)
     with proteins_want(_PROTEINS):
-        yield from backend.run(items, stage)
+        batches = backend.run(shares, stage)
+        if len(groups) == 1:
+            yield from batches
+            return
+        while of_groups := list(itertools.islice(batches, len(groups))):
+            found = joined_groups(of_groups, groups)
+            yield selected(params, patterns, found) if found.part is None else found
 
 
 def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:

@@ -181,9 +181,6 @@ void bind_search(nb::module_& m) {
         .def_prop_ro(
             "stride", [](const SearchIndex& index) { return index.tables().table().stride; },
             "Bases from a word that is looked up to the next one.")
-        .def_prop_ro(
-            "reach", [](const SearchIndex& index) { return index.patterns().reach(); },
-            "The most symbols that a hit can have.")
         .def_prop_ro("fits_device", &SearchIndex::fits_device)
         .def_prop_ro(
             "tables",
