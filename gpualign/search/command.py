@@ -77,6 +77,7 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     help="With --best-per-target: write the targets, too, to a file for each pattern, NAME.fastq or NAME.fasta, and to "
     "unassigned.",
 )
+@click.option("--counts", metavar="FILE", help="Table of the hits of each pattern by distance.")
 @click.option("--plot", metavar="FILE", help="Picture of the hits of each pattern by distance (.png or .svg).")
 @click.option("--reference", metavar="FILE", help="FASTA for targets in CRAM.")
 @click.option("--no-header", is_flag=True, help="No header line.")
@@ -110,6 +111,7 @@ def command(**values: Any) -> None:
         header=not values.pop("no_header"),
         form=values.pop("form") or "table",
         split=values.pop("split"),
+        counts=values.pop("counts"),
         plot=values.pop("plot"),
         reference=values.pop("reference"),
     )

@@ -124,7 +124,8 @@ class SearchFiles:
         header: begin the table with a line of column names.
         form: "table", "bed" or "paf".
         split: folder of a file for each pattern with the targets that have it.
-        plot: picture of the hits of each pattern by distance.
+        counts: table of the hits of each pattern by distance.
+        plot: picture of the same.
         reference: FASTA for CRAM.
     """
 
@@ -134,6 +135,7 @@ class SearchFiles:
     header: bool = True
     form: str = "table"
     split: str | None = None
+    counts: str | None = None
     plot: str | None = None
     reference: str | None = None
 

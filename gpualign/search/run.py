@@ -13,6 +13,7 @@ from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, proteins_want
+from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.search.cpu import Patterns
@@ -45,7 +46,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     """
     if files.split is not None and not params.best_per_target:
         raise UsageError("--split gives each target to one pattern: it needs --best-per-target")
-    run = RunContext("search", options, files.inputs, (files.plot,))
+    run = RunContext("search", options, files.inputs, (files.counts, files.plot))
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
         named = (
@@ -74,6 +75,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
                 if splitter is not None:
                     splitter.write(found)
                 progress.update(found.symbols)
+    if files.counts is not None:
+        with open_output(files.counts, options.threads) as out:
+            out.write(counts.table())
     if files.plot is not None:
         from gpualign.search.plot import draw
 

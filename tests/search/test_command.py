@@ -103,6 +103,34 @@ def test_the_report_and_the_picture(cli, genome: Path, tmp_path: Path) -> None:
     assert GUIDE in picture.read_text()
 
 
+def test_counts_of_each_pattern(cli, tmp_path: Path) -> None:
+    """Of all patterns, in their order; in the report those of one name together."""
+    text = "CC" + GUIDE + "TTTT" + GUIDE[:10] + GUIDE[11:] + "CC"
+    targets = write_fasta(tmp_path / "t.fa", [text, "ACGT" * 9])
+    patterns = write_fasta(tmp_path / "p.fa", [("b", GUIDE), ("none", "G" * 20), ("b", GUIDE[:12])])
+    counts, report = tmp_path / "counts.tsv", tmp_path / "report.json"
+    words = ("search", patterns, targets, "-k", "1", "--strand", "plus", "--counts", counts, "--json", report)
+    status, _, errors = cli(*words)
+    assert status == 0, errors
+    assert rows(counts.read_bytes()) == [
+        ["pattern", "hits", "d0", "d1"],
+        ["b", "2", "1", "1"],
+        ["none", "0", "0", "0"],
+        ["b", "2", "1", "1"],
+    ]
+    assert json.loads(report.read_text())["hits_by_distance"] == {"b": [2, 2]}
+
+
+@pytest.mark.parametrize("size", ["200", "1M"])
+def test_a_target_in_parts_counts_once(cli, tmp_path: Path, size: str) -> None:
+    report, text = tmp_path / "report.json", "".join(RNG.choices("ACGT", k=100_000))
+    targets = write_fasta(tmp_path / "t.fa", [text, "ACGT"])
+    words = ("search", "-P", f"{text[100:130]},{text[90_000:90_030]}", targets, "-k", "0", "--json", report)
+    assert cli(*words, "--batch-size", size)[0] == 0
+    fields = json.loads(report.read_text())
+    assert (fields["hits"], fields["targets"], fields["targets_with_hits"]) == (2, 2, 1)
+
+
 def test_empty_targets(cli, tmp_path: Path) -> None:
     empty = write_fasta(tmp_path / "empty.fa", ["", "A"])
     status, out, _ = cli("search", "-P", "ACGT", empty, "-k", "1")
