@@ -37,10 +37,12 @@ public:
         }
         return out;
     }
+    // Whether a device can look for any.
     bool fits_device() const {
-        for (int s : tables_.dense())
-            if (patterns_.strand(s).rows() > 64) return false;
-        return patterns_.dna();
+        if (!patterns_.dna()) return false;
+        if (tables_.has_seeds()) return true;
+        const std::vector<int>& dense = tables_.dense();
+        return std::any_of(dense.begin(), dense.end(), [&](int s) { return patterns_.strand(s).rows() <= 64; });
     }
 
 private:
@@ -87,7 +89,7 @@ SearchHits found_in(const SearchIndex& index, const SearchText& text, const std:
             std::memcpy(&event, events->data() + i, sizeof event);
             scan.take(event);
         }
-        scan.around_ambiguous();
+        scan.beside_device();
     } else {
         scan.run();
     }
