@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.errors import OutOfMemoryError
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
 #: --alphabet, as the native code numbers it (gpualign/native/search/patterns.hpp)
 _ALPHABETS = {"dna": 0, "protein": 1, "bytes": 2}
+
+#: hits of a batch that are held; about 80 bytes each
+_MOST_HITS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +186,16 @@ def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint6
 
     Args:
         events: where a device has found that patterns may lie; None: the CPU looks for itself.
+
+    Raises:
+        OutOfMemoryError: there are too many hits to be held.
     """
-    if isinstance(text.text, Reference):
-        return SearchHits(*_native.search_bases(patterns.native, text.text.native, *text.shares, events))
-    return SearchHits(*_native.search_bytes(patterns.native, text.text, *text.shares))
+    try:
+        if isinstance(text.text, Reference):
+            found = _native.search_bases(patterns.native, text.text.native, *text.shares, _MOST_HITS, events)
+        else:
+            found = _native.search_bytes(patterns.native, text.text, *text.shares, _MOST_HITS)
+    except OverflowError:
+        hint = "allow fewer errors, or make --batch-size smaller"
+        raise OutOfMemoryError(f"a batch of targets has more than {_MOST_HITS:,} hits ({hint})") from None
+    return SearchHits(*found)

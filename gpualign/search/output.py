@@ -94,16 +94,23 @@ def _forward(hits: SearchHits) -> NDArray[np.uint32]:
     return hits.operations[np.where(np.repeat(hits.minus.astype(bool), lengths), backward, at)]
 
 
+def check_split(names: list[str]) -> None:
+    """
+    Raises:
+        UsageError: patterns cannot give files their names.
+    """
+    bad = [name for name in names if not name or "/" in name or name in (".", "..") or "\0" in name]
+    if bad or len({*names, _UNASSIGNED}) <= len(names):
+        what = f"'{bad[0]}' cannot be a file's name" if bad else f"two patterns have one name, or one is {_UNASSIGNED}"
+        raise UsageError(f"--split names files as patterns: {what}")
+
+
 class Splitter:
     """A file for each pattern with the targets that have it, and one of those that have none."""
 
     def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
         self._files: dict[int, OutputFile] = {}
         names = [*patterns.names, _UNASSIGNED]
-        bad = [name for name in names if not name or "/" in name or name in (".", "..") or "\0" in name]
-        if bad or len(set(names)) < len(names):
-            what = f"'{bad[0]}' cannot be a file's name" if bad else "two patterns have one name"
-            raise UsageError(f"--split names files as patterns: {what}")
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:

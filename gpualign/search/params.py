@@ -78,6 +78,8 @@ class SearchParams:
                 raise UsageError(f"{name} must be one of {', '.join(filter(None, choices))}, not {value!r}")
         if self.max_bulges is not None:
             check_range("max bulges", self.max_bulges, 0, LONGEST_PATTERN)
+            if self.mismatches_only and self.max_bulges > 0:
+                raise UsageError("--mismatches-only allows no bulges: it does not go with --max-bulges")
         check_range("max ambiguous", self.max_ambiguous, 0, 1 << 20)
         check_range("margin", self.margin, 0, LONGEST_PATTERN)
         if self.within is not None:

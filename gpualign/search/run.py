@@ -17,7 +17,7 @@ from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.search.cpu import Patterns
-from gpualign.search.output import Counts, Splitter, Writer, columns_of
+from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
 from gpualign.search.select import Found, found_in, joined_groups, joined_parts, selected
@@ -53,6 +53,8 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
             given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
         )
     patterns = make_patterns(named, params, size, files.patterns)
+    if files.split is not None:
+        check_split(patterns.names)
     counts, writer = Counts(patterns), Writer(params, patterns, files.form)
     output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpualign.search import cpu
 from tests.helpers.bad_bytes import bam as bam_of
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import reverse_complement
@@ -141,6 +142,25 @@ def test_empty_targets(cli, tmp_path: Path) -> None:
     assert "there are no targets" in errors
 
 
+def test_lines_that_are_no_patterns(cli, genome: Path, tmp_path: Path) -> None:
+    """The message says what a line has."""
+    for line in ("guide ACGTACGT", "ACGT,guide", "name\tsequence"):
+        (tmp_path / "p.txt").write_text(f"ACGT\n{line}\n")
+        status, out, errors = cli("search", tmp_path / "p.txt", genome, "-k", "1")
+        assert (status, out) == (3, b"")
+        assert "p.txt:2: " in errors
+        assert "a line is a pattern, or a name, a tab and a pattern" in errors
+    assert cli("search", "-P", f"{GUIDE}, {OTHER}", genome, "-k", "0")[1].count(b"\n") == 3
+
+
+def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "_MOST_HITS", 1000)
+    words = ("search", "-P", "ACGTAC", genome, "-k", "6", "--hits", "all", "-o", tmp_path / "out")
+    status, _, errors = cli(*words)
+    assert (status, list(tmp_path.glob("out*"))) == (5, [])
+    assert "a batch of targets has more than 1,000 hits (allow fewer errors, or make --batch-size smaller)" in errors
+
+
 @pytest.mark.parametrize(
     ("words", "status", "what"),
     [
@@ -149,6 +169,8 @@ def test_empty_targets(cli, tmp_path: Path) -> None:
         (["-P", "ACGT", "{genome}", "-k", "1", "--split", "x"], 2, "needs --best-per-target"),
         (["-P", "ACGT,,A", "{genome}", "-k", "1"], 3, "pattern 2: it has no sequence"),
         (["-P", "AC!T", "{genome}", "-k", "1"], 3, "not a nucleotide code"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--mismatches-only", "--max-bulges", "1"], 2, "allows no bulges"),
+        (["-P", "AC,AC", "{genome}", "-k", "1", "--best-per-target", "--split", "x"], 2, "two patterns have one name"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "-o", "x.parquet"], 2, "--bed is text"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--plot", "x.gif"], 2, "png or .svg"),
         (["-P", "MKV", "{genome}", "-k", "0", "--alphabet", "protein", "--pam", "NGG"], 2, "a PAM is of dna"),

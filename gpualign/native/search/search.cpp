@@ -80,7 +80,7 @@ std::vector<SearchShare> shares_of(
 }
 
 SearchHits found_in(const SearchIndex& index, const SearchText& text, const std::vector<SearchShare>& shares,
-    const std::optional<Input<uint64_t>>& events) {
+    const std::optional<Input<uint64_t>>& events, size_t most) {
     std::vector<SearchPlace> places;
     SearchScan scan(index.patterns(), index.tables(), text, places);
     if (events) {
@@ -94,12 +94,12 @@ SearchHits found_in(const SearchIndex& index, const SearchText& text, const std:
         scan.run();
     }
     SearchHits hits;
-    HitFinder(index.patterns(), text, shares).run(places, hits);
+    HitFinder(index.patterns(), text, shares, most).run(places, hits);
     return hits;
 }
 
 auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, Input<int64_t> offsets,
-    Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> open, std::optional<Input<uint64_t>> events) {
+    Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> open, size_t most, std::optional<Input<uint64_t>> events) {
     SearchText text;
     text.packed = reference.view();
     text.offsets = offsets.data();
@@ -110,13 +110,13 @@ auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, In
     SearchHits hits;
     {
         nb::gil_scoped_release release;
-        hits = found_in(index, text, shares, events);
+        hits = found_in(index, text, shares, events, most);
     }
     return hits_of(std::move(hits));
 }
 
 auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> begin,
-    Input<int64_t> end, Input<uint8_t> open) {
+    Input<int64_t> end, Input<uint8_t> open, size_t most) {
     SearchText text{};
     text.bytes = symbols.data();
     text.offsets = offsets.data();
@@ -128,7 +128,7 @@ auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_
     SearchHits hits;
     {
         nb::gil_scoped_release release;
-        hits = found_in(index, text, shares, std::nullopt);
+        hits = found_in(index, text, shares, std::nullopt, most);
     }
     return hits_of(std::move(hits));
 }
@@ -197,14 +197,14 @@ void bind_search(nb::module_& m) {
             "to 32 rows, and of up to 64.");
     m.attr("SEARCH_PLATEAU") = kPlateau;
     m.def("search_bases", &search_bases, nb::arg("index"), nb::arg("reference"), nb::arg("offsets"), nb::arg("begin"),
-        nb::arg("end"), nb::arg("open"), nb::arg("events") = nb::none(),
+        nb::arg("end"), nb::arg("open"), nb::arg("most"), nb::arg("events") = nb::none(),
         "Hits in packed sequences that begin in [begin, end) of theirs: pattern, minus, sequence, start, end, "
         "pattern_start, "
         "pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on before, 2 after "
         "it. events: "
         "what a device has found; without them the CPU scans.");
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
-        nb::arg("end"), nb::arg("open"), "The same in texts of any symbols.");
+        nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
     m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
         "(names, name_offsets, lengths, (words, run_starts, run_ends, run_letters), 0.0) of whole FASTA/FASTQ records; "
         "None where they are malformed. within: pack only so many bases of either end of each; 0: all.");
