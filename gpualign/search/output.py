@@ -105,16 +105,30 @@ def check_split(names: list[str]) -> None:
         raise UsageError(f"--split names files as patterns: {what}")
 
 
+@contextlib.contextmanager
+def _made_folder(path: str) -> Iterator[None]:
+    """A folder that is gone again if it was made for a run that fails."""
+    there = os.path.isdir(path)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise GpualignError(f"{path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        if not there:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+        raise
+
+
 class Splitter:
     """A file for each pattern with the targets that have it, and one of those that have none."""
 
     def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
         self._files: dict[int, OutputFile] = {}
         names = [*patterns.names, _UNASSIGNED]
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise GpualignError(f"{folder}: {error.strerror}") from error
+        stack.enter_context(_made_folder(folder))
         for number, name in enumerate(names):
             self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
         self._unassigned = len(patterns)
