@@ -26,7 +26,7 @@ from gpualign.streaming.timeline import STEPS
 
 #: symbols of runs, in any case
 _AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHVnryswkmbdhv")
-#: threads that parse a long record, and bytes that each takes at a time
+#: threads that parse a long record, and the most bytes that each takes at a time
 _PARSERS, _PARSED = 4, 1 << 22
 #: symbols in several arrays
 Pieces = tuple[NDArray[np.uint8], ...]
@@ -126,7 +126,7 @@ def read_items(
 
 def _parts_of(record: LongRecord, alphabet: str, bases: int, context: int) -> Iterator[RecordPart]:
     """Parts with their context on both sides, as the record is read."""
-    chunks = record.chunks(min(2 * bases, _PARSED))
+    chunks = record.chunks(min(bases // 4, _PARSED))
     pieces: list[NDArray[np.uint8]] = []
     first = begin = total = 0
     name = ""
