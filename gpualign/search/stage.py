@@ -35,8 +35,8 @@ def search_stage(
 ) -> Stage[Share, Any]:
     """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
 
-    A device finds where patterns may lie, and the CPU settles it; where it finds more than there is room for, or
-    patterns are not for devices, the CPU does all.
+    A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
+    finds too much, or no pattern is for devices, the CPU does all.
     """
 
     def on_cpu(share: Share) -> Any:
