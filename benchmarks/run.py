@@ -65,6 +65,7 @@ BENCHMARKS = {
     "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000", genomes=("chr20",)),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-markdup": Benchmark("sort_markdup.py", quick="--rounds 1 --pairs 20000 --molecules 2000"),
+    "record-truth": Benchmark("record_truth.py", quick="--molecules 500"),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
         "sort_devices.py",
