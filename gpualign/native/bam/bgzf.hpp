@@ -68,7 +68,7 @@ struct Zng {
 
 namespace bgzf {
 
-constexpr size_t kContent = 0xff00;        // bytes per block on the CPU, except for the last block of a file
+constexpr size_t kContent = 0xff00;  // bytes per block on the CPU, except for the last block of a file
 constexpr size_t kStep = BgzfBatch::kContent;  // bytes per block on a device
 static_assert(kContent % kStep == 0);
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
