@@ -155,6 +155,13 @@ BENCHMARKS = {
     "pairwise-modes": Benchmark("pairwise.py", cuda=("modes",), quick="--rounds 1"),
     "pairwise-regimes": Benchmark("pairwise.py", cuda=("regimes", "long-regimes")),
     "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
+    "search": Benchmark(
+        "search.py",
+        cpu=("cpu --save", "long --rounds 1 --save", "barcodes --reads 4000 --save", "qcat --save"),
+        cuda=("gpu --device {device} --save", "gpu-barcodes --reads 1000000 --device {device} --save"),
+        quick="--rounds 1 --quick",
+        genomes=("chr20",),
+    ),
     "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),
     "gapsmis-sweep": Benchmark("sweep_gapsmis.py", cuda=("",)),

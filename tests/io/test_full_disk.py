@@ -38,6 +38,8 @@ COMMANDS = {
     "pairwise": f"pairwise hundred.fq {OUT}",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
     "pairwise --max-gaps": f"pairwise --max-gaps 2 hundred.fq reads.fq {OUT}",
+    "search": f"search -k 9 hundred.fq many.fq {OUT}",
+    "search --split": "search -k 9 --best-per-target one.fq many.fq -o /dev/null --split {disk}/split",
     "lcs-filter": f"lcs-filter -n 0 -Q one.fq many.fq {OUT}",
     "sort": f"sort records.sam --output-format bam {OUT}",
     "sort, runs of a sort": f"sort records.sam --sort-memory 1M {OUT}",
