@@ -1,0 +1,193 @@
+"""Pairs that may reach the identity, what their alignments say, and how the CPU finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.pairwise.cpu import (
+    PairProblem,
+    align_strand,
+    candidates_within,
+    edit_limits,
+    filter_on_cpu,
+)
+from gpualign.sequences.identity import reaches
+from gpualign.sequences.offsets import join_offsets
+from gpualign.sequences.pairs import PairBlock
+from gpualign.streaming.timeline import STEPS
+
+#: which hits of a query count: all, that of the highest identity, or of the first target
+Wanted = Literal["all", "best", "first"]
+_SLACK = 1e-6
+#: of ``Hits.exact``
+ALL_MATCH, INNER_MATCH = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs, those of one query next to each other with their targets in order.
+
+    Attributes:
+        pairs: of distinct sequences.
+        wanted: which hits of each query count; others may be left out.
+    """
+
+    pairs: PairBlock
+    wanted: Wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Pairs that reach the identity, in order.
+
+    Attributes:
+        query, target: int32 (n,), distinct sequences.
+        identity: float64 (n,), 0 to 1.
+        exact: uint8 (n,), ``ALL_MATCH`` if all columns are matches, ``INNER_MATCH`` if those between gaps at the ends
+            are.
+        operations, operation_offsets: CIGARs as BAM words.
+    """
+
+    query: NDArray[np.int32]
+    target: NDArray[np.int32]
+    identity: NDArray[np.float64]
+    exact: NDArray[np.uint8]
+    operations: NDArray[np.uint32]
+    operation_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def cigar(self, i: int) -> NDArray[np.uint32]:
+        return self.operations[self.operation_offsets[i] : self.operation_offsets[i + 1]]
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> Hits:
+        """With the sequences' numbers in another set."""
+        kinds = self.query.dtype
+        return replace(self, query=numbers[self.query].astype(kinds), target=numbers[self.target].astype(kinds))
+
+    @classmethod
+    def none(cls) -> Hits:
+        """No hits."""
+        kinds = ("i4", "i4", "f8", "u1", "u4")
+        return cls(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64))
+
+    @classmethod
+    def join(cls, parts: Sequence[Hits]) -> Hits:
+        """The hits of all parts as one."""
+        parts = parts or [cls.none()]
+        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
+        return cls(*columns, join_offsets([part.operation_offsets for part in parts]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterProblem:
+    """Parameters that all pairs have in common.
+
+    Attributes:
+        pairs: how they are aligned; queries and targets are the distinct sequences, and with both strands then their
+            reverse complements.
+        coverage: aligned pairs of symbols as a share of the longer sequence, at least.
+    """
+
+    pairs: PairProblem
+    coverage: float
+
+    def hits_of(self, alignments: Alignments) -> Hits:
+        """Those that reach identity and coverage."""
+        measures = Measures(alignments, "global")
+        identity = measures.identity(self.pairs.definition)
+        aligned = measures.matches + measures.mismatches
+        longer = np.maximum(measures.n, measures.m)
+        assert self.pairs.identity is not None
+        kept = np.flatnonzero(reaches(identity, self.pairs.identity) & (aligned >= self.coverage * longer - _SLACK))
+        inner = measures.identity(2)
+        exact = np.where(measures.matches == measures.columns, ALL_MATCH | INNER_MATCH, (inner == 1) * INNER_MATCH)
+        some = alignments.take(kept)
+        assert some.cigar is not None
+        assert some.cigar_offsets is not None
+        return Hits(
+            some.query, some.target, identity[kept], exact[kept].astype(np.uint8), some.cigar, some.cigar_offsets
+        )
+
+    def of(self, pairs: PairBlock) -> tuple[ClusterProblem, PairBlock, NDArray[np.int64]]:
+        """The same for these pairs alone, whose sequences then have other numbers, and the numbers here."""
+        numbers, at = np.unique(np.concatenate([pairs.queries, pairs.targets]), return_inverse=True)
+        sequences = self.pairs.targets
+        codes = _native.taken_sequences(sequences.codes, sequences.offsets, numbers.astype(np.int64))
+        lengths = sequences.lengths[numbers]
+        some = replace(sequences, codes=codes, offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        problem = replace(self, pairs=replace(self.pairs, queries=(some,), targets=some))
+        at = at.astype(np.int32)
+        return problem, PairBlock(at[: len(pairs)], at[len(pairs) :]), numbers.astype(np.int64)
+
+
+@STEPS.at("compute")
+def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
+    """The hits among some pairs: the edit filter, then alignments, those first that can have the highest identity."""
+    pairs, block = problem.pairs, item.pairs
+    limits = edit_limits(pairs, *pairs.sizes(block))
+    if limits is None:
+        return problem.hits_of(align_strand(pairs, filter_on_cpu(pairs, block, 0), 0))
+    sequences = (pairs.targets.codes, pairs.targets.offsets)
+    distances = _native.edit_distances(
+        *sequences, *sequences, block.queries, block.targets, limits, pairs.scoring.identical
+    )
+    near = np.flatnonzero(distances >= 0)
+
+    def aligned(chosen: NDArray[np.int64]) -> Hits:
+        return problem.hits_of(align_strand(pairs, candidates_within(pairs, block, chosen, distances[chosen]), 0))
+
+    if item.wanted == "all" or not len(near):
+        return aligned(near)
+    n, m = pairs.sizes(block.take(near))
+    bound = highest_identity(pairs.definition, distances[near], n, m)
+    if item.wanted == "first":
+        bound = -near.astype(np.float64)
+    return _in_rounds(block.queries, near, bound, item.wanted, aligned)
+
+
+def _in_rounds(
+    queries: NDArray[np.int32],
+    near: NDArray[np.int64],
+    bound: NDArray[np.float64],
+    wanted: Wanted,
+    aligned: Callable[[NDArray[np.int64]], Hits],
+) -> Hits:
+    """Align the pairs ``near`` of each query from the highest ``bound`` on, as long as one can still count."""
+    done: list[Hits] = []
+    best = np.full(int(queries.max()) + 1, -np.inf)
+    while len(near):
+        query = queries[near]
+        top = np.full(len(best), -np.inf)
+        np.maximum.at(top, query, bound)
+        now = bound == top[query]
+        hits = aligned(near[now])
+        done.append(hits)
+        np.maximum.at(best, hits.query, hits.identity)
+        left = ~now & ((bound >= best[query]) if wanted == "best" else np.isneginf(best[query]))
+        near, bound = near[left], bound[left]
+    return Hits.join(done)
+
+
+def highest_identity(
+    definition: int, edits: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """float64 (p,): the identity that pairs of this edit distance can have at most, 1 where it proves nothing.
+
+    Columns that are no match are edits, so there are at least as many; of M matches 2 M + edits <= n + m.
+    """
+    shorter = np.minimum(n, m)
+    matches = np.minimum(shorter, (n.astype(np.int64) + m - edits) / 2)
+    if definition == 0:
+        return np.asarray(matches / np.maximum(shorter, 1), np.float64)
+    if definition in (1, 4):
+        return np.asarray(matches / np.maximum(matches + edits, 1), np.float64)
+    return np.ones(len(n))
