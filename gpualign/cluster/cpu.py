@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.cpu import (
-    PairProblem,
-    align_strand,
-    candidates_within,
-    edit_limits,
-    filter_on_cpu,
-)
+from gpualign.pairwise.cpu import MAX_EDITS, PairProblem
 from gpualign.sequences.identity import reaches
 from gpualign.sequences.offsets import join_offsets
 from gpualign.sequences.pairs import PairBlock
@@ -100,6 +96,11 @@ class ClusterProblem:
     pairs: PairProblem
     coverage: float
 
+    @cached_property
+    def aligner(self) -> BandedAligner | None:
+        """Of pairs whose edit distance is known."""
+        return aligner_of(self.pairs)
+
     def hits_of(self, alignments: Alignments) -> Hits:
         """Those that reach identity and coverage."""
         measures = Measures(alignments, "global")
@@ -133,25 +134,29 @@ class ClusterProblem:
 def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     """The hits among some pairs: the edit filter, then alignments, those first that can have the highest identity."""
     pairs, block = problem.pairs, item.pairs
-    limits = edit_limits(pairs, *pairs.sizes(block))
-    if limits is None:
-        return problem.hits_of(align_strand(pairs, filter_on_cpu(pairs, block, 0), 0))
+    table = pairs.edits_by_length
+    if table is None or not len(block):
+        return problem.hits_of(aligned_by_score(pairs, problem.aligner, block))
+    n, m = pairs.sizes(block)
+    limits = _native.edit_limits(table, pairs.definition == 0, n, m)
     sequences = (pairs.targets.codes, pairs.targets.offsets)
     distances = _native.edit_distances(
-        *sequences, *sequences, block.queries, block.targets, limits, pairs.scoring.identical
+        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), pairs.scoring.identical
     )
     near = np.flatnonzero(distances >= 0)
 
     def aligned(chosen: NDArray[np.int64]) -> Hits:
-        return problem.hits_of(align_strand(pairs, candidates_within(pairs, block, chosen, distances[chosen]), 0))
+        return problem.hits_of(aligned_within(pairs, problem.aligner, block.take(chosen), distances[chosen]))
 
+    # more edits than the filter counts: their scores are a filter
+    many = np.flatnonzero((distances < 0) & (limits > MAX_EDITS))
+    by_score = problem.hits_of(aligned_by_score(pairs, problem.aligner, block.take(many)))
     if item.wanted == "all" or not len(near):
-        return aligned(near)
-    n, m = pairs.sizes(block.take(near))
-    bound = highest_identity(pairs.definition, distances[near], n, m)
+        return Hits.join([by_score, aligned(near)])
+    bound = highest_identity(pairs.definition, distances[near], n[near], m[near])
     if item.wanted == "first":
         bound = -near.astype(np.float64)
-    return _in_rounds(block.queries, near, bound, item.wanted, aligned)
+    return Hits.join([by_score, _in_rounds(block.queries, near, bound, item.wanted, aligned)])
 
 
 def _in_rounds(

@@ -146,6 +146,7 @@ def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.b
     np.fill_diagonal(better, diagonal > 0)
     if not better.all():
         return np.zeros(distinct, bool)
-    ambiguous = np.concatenate([[0], np.cumsum(sequences.codes >= scoring.identical)])
-    known: NDArray[np.bool_] = np.diff(ambiguous[sequences.offsets[: distinct + 1]]) == 0
+    ambiguous = (np.arange(len(scoring)) >= scoring.identical).astype(np.int64)
+    offsets = sequences.offsets[: distinct + 1]
+    known: NDArray[np.bool_] = _native.sums_of_symbols(sequences.codes, offsets, ambiguous) == 0
     return known & (sequences.lengths[:distinct] > 0)

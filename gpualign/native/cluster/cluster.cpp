@@ -116,6 +116,15 @@ auto taken(Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> chosen
     return to_numpy(std::move(result));
 }
 
+// Of each sequence the sum of its symbols' values.
+auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
+    std::vector<int64_t> result(offsets.size() - 1);
+    for (size_t i = 0; i + 1 < offsets.size(); i++)
+        for (int64_t at = offsets.data()[i]; at < offsets.data()[i + 1]; at++)
+            if (codes.data()[at] < values.size()) result[i] += values.data()[codes.data()[at]];
+    return to_numpy(std::move(result));
+}
+
 }  // namespace
 }  // namespace cluster
 
@@ -135,6 +144,8 @@ void bind_cluster(nb::module_& m) {
             "queries, targets), int32 each.");
     m.def("first_equal", &cluster::first_equal, nb::arg("symbols"), nb::arg("offsets"),
         "int64 (n,): for each sequence the first one that is equal.");
+    m.def("sums_of_symbols", &cluster::sums, nb::arg("codes"), nb::arg("offsets"), nb::arg("values"),
+        "int64 (n,): of each sequence the sum of its symbols' values.");
     m.def("taken_sequences", &cluster::taken, nb::arg("symbols"), nb::arg("offsets"), nb::arg("chosen"),
         "uint8: the symbols of the sequences with these numbers.");
 }

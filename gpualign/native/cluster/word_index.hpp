@@ -64,31 +64,22 @@ struct Lists {
         direct = words <= double(int64_t(1) << bits);
         const size_t buckets = direct ? size_t(words) : size_t(1) << bits;
         starts.assign(buckets + 1, 0);
-        std::vector<int32_t> latest(buckets, -1);
-        each(set, sequences, word, latest, [&](size_t at, int32_t) { starts[at + 1]++; });
+        each(set, sequences, word, [&](size_t at, int32_t) { starts[at + 1]++; });
         std::partial_sum(starts.begin(), starts.end(), starts.begin());
         targets.resize(starts.back());
         std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
-        std::fill(latest.begin(), latest.end(), -1);
-        each(set, sequences, word, latest, [&](size_t at, int32_t target) { targets[next[at]++] = target; });
+        each(set, sequences, word, [&](size_t at, int32_t target) { targets[next[at]++] = target; });
     }
 
     int64_t bytes() const { return int64_t(starts.size() + targets.size()) * 4; }
 
 private:
-    // put(bucket, target) once for each bucket of a target.
+    // put(bucket, target) for each word of each target, in order.
     template <class Put>
-    void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, std::vector<int32_t>& latest,
-        const Put& put) const {
-        for (int32_t target = first; target < last; target++) {
-            const auto found = [&](uint64_t value) {
-                const size_t at = bucket(value);
-                if (latest[at] == target) return;
-                latest[at] = target;
-                put(at, target);
-            };
-            each_word(set, sequences[size_t(target)], word, 1, found, [] {});
-        }
+    void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, const Put& put) const {
+        for (int32_t target = first; target < last; target++)
+            each_word(
+                set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); }, [] {});
     }
 };
 
@@ -162,7 +153,9 @@ public:
         for (size_t w = 0; w < counted; w++)
             for (size_t s = 0; s < lists_.size(); s++) {
                 const auto& span = scratch.spans[words[w].first + s];
-                for (const int32_t* at = span.begin; at < span.end; at++) counts[size_t(*at - from)]++;
+                int32_t before = -1;  // a target that has a word twice counts once
+                for (const int32_t* at = span.begin; at < span.end; before = *at++)
+                    counts[size_t(*at - from)] += *at != before;
             }
         const uint16_t least = uint16_t(std::max(1, fewest - searched));
         for (int32_t target = from; target < to; target++) {
