@@ -152,6 +152,6 @@ def scheduler() -> Iterator[str]:
 def test_cluster(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], scheduler: str, command: str
 ) -> None:
-    code, output, error = cli(*words(command, inputs), "--cluster", scheduler, "--batch-size", "20000")
+    code, output, error = cli(*words(command, inputs), "--dask", scheduler, "--batch-size", "20000")
     assert code == 0, error
     assert digest(output) == expected(command)
