@@ -35,6 +35,8 @@ COMMANDS = {
     "search": "search {few} {reads} -e 0.1 -p",
     "search, long targets": "search {few} {genomes} -k 12 --hits all --paf",
     "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
+    "cluster": "cluster {reads} --id 0.8 --strand both -p",
+    "cluster, single": "cluster {reads} --id 0.8 --linkage single",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }

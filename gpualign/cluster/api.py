@@ -62,7 +62,7 @@ def cluster(
     Args:
         sequences: a file, a batch, or strings.
         identity: that members have with their centroid at least, 0 to 1.
-        order: in which sequences are taken: "length" (longest first), "size" (by ``;size=N`` of their names) or "input".
+        order: in which sequences are taken: "length" (longest first), "size" (by ``;size=N`` of names) or "input".
         first: join the first centroid that is near enough, not the nearest.
         linkage: "centroid", or "single": all pairs of at least the identity are in one cluster.
         min_length, max_length: leave other sequences out.

@@ -25,8 +25,8 @@ _MARGIN = 6
 
 
 def values_of(scoring: Scoring) -> NDArray[np.int64] | None:
-    """int64 (symbols,): what a symbol is worth at most, so that s(a, b) <= (v(a) + v(b)) / 2; None for a matrix in which
-    two symbols score more than the mean of either with itself.
+    """int64 (symbols,): what a symbol is worth at most, so that s(a, b) <= (v(a) + v(b)) / 2; None for a matrix in
+    which two symbols score more than the mean of either with itself.
     """
     values = np.maximum(np.diagonal(scoring.scores), 0).astype(np.int64)
     mean = values[:, None] + values[None, :]

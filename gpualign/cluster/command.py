@@ -55,7 +55,8 @@ from gpualign.pairwise.penalty_option import PENALTY
     "--gapopen",
     type=PENALTY,
     metavar="INT",
-    help="Penalty for the first symbol of a gap; 20I/2E is 20 inside, 2 at the ends.  [default: 20I/2E; with --matrix 12]",
+    help="Penalty for the first symbol of a gap; 20I/2E is 20 inside, 2 at the ends.  [default: 20I/2E; with "
+    "--matrix 12]",
 )
 @click.option(
     "--gapext",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.cpu import MAX_EDITS, PairProblem
+from gpualign.pairwise.cpu import PairProblem
 from gpualign.sequences.identity import reaches
 from gpualign.sequences.offsets import join_offsets
 from gpualign.sequences.pairs import PairBlock
@@ -22,6 +22,8 @@ from gpualign.streaming.timeline import STEPS
 #: which hits of a query count: all, that of the highest identity, or of the first target
 Wanted = Literal["all", "best", "first"]
 _SLACK = 1e-6
+#: the widest limit that the edit filter of the CPU takes
+MAX_EDITS = 1022
 #: of ``Hits.exact``
 ALL_MATCH, INNER_MATCH = 1, 2
 
@@ -73,14 +75,14 @@ class Hits:
     def none(cls) -> Hits:
         """No hits."""
         kinds = ("i4", "i4", "f8", "u1", "u4")
-        return cls(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64))
+        return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
 
     @classmethod
     def join(cls, parts: Sequence[Hits]) -> Hits:
         """The hits of all parts as one."""
         parts = parts or [cls.none()]
         columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
-        return cls(*columns, join_offsets([part.operation_offsets for part in parts]))
+        return cls(*(*columns, join_offsets([part.operation_offsets for part in parts])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +128,8 @@ class ClusterProblem:
         lengths = sequences.lengths[numbers]
         some = replace(sequences, codes=codes, offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
         problem = replace(self, pairs=replace(self.pairs, queries=(some,), targets=some))
-        at = at.astype(np.int32)
-        return problem, PairBlock(at[: len(pairs)], at[len(pairs) :]), numbers.astype(np.int64)
+        new: NDArray[np.int32] = at.astype(np.int32)
+        return problem, PairBlock(new[: len(pairs)], new[len(pairs) :]), numbers.astype(np.int64)
 
 
 @STEPS.at("compute")
@@ -138,7 +140,7 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     if table is None or not len(block):
         return problem.hits_of(aligned_by_score(pairs, problem.aligner, block))
     n, m = pairs.sizes(block)
-    limits = _native.edit_limits(table, pairs.definition == 0, n, m)
+    limits = most_edits(pairs, n, m)
     sequences = (pairs.targets.codes, pairs.targets.offsets)
     distances = _native.edit_distances(
         *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), pairs.scoring.identical
@@ -180,6 +182,19 @@ def _in_rounds(
         left = ~now & ((bound >= best[query]) if wanted == "best" else np.isneginf(best[query]))
         near, bound = near[left], bound[left]
     return Hits.join(done)
+
+
+def most_edits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
+    symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
+    """
+    assert problem.edits_by_length is not None
+    assert problem.identity is not None
+    limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
+    if problem.definition not in (1, 4):
+        return limits
+    both = (n.astype(np.int64) + m) * (1 - problem.identity) / (1 + problem.identity) + _SLACK
+    return np.minimum(limits, both.astype(np.int32))
 
 
 def highest_identity(

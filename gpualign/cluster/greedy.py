@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.cluster.cpu import ALL_MATCH, INNER_MATCH, Hits
-from gpualign.cluster.near import Neighbors, Targets
+from gpualign.cluster.near import Neighbors
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.sequences.offsets import join_offsets, offsets_of
 
@@ -44,10 +44,11 @@ class Joined:
     def join(cls, parts: Sequence[Joined]) -> Joined:
         """All sequences of the parts."""
         kinds = ("i8", "i4", "u1", "f8", "u1", "u1", "u4")
-        empty = cls(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64))
+        empty = cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
         parts = [empty, *parts]
         columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[1:-1])
-        return cls(np.zeros(1, np.int64), *columns, join_offsets([part.operation_offsets for part in parts]))
+        offsets = join_offsets([part.operation_offsets for part in parts])
+        return cls(*(np.zeros(1, np.int64), *columns, offsets))
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,7 @@ class Neighbors:
     ) -> Hits:
         """Hits of each query with the targets ``first`` ... ``last`` - 1."""
         blocks = self.blocks(targets, queries, first, last)
-        return Hits.join(list(self.hits((NearPairs(block, wanted) for block in blocks))))
+        return Hits.join(list(self.hits(NearPairs(block, wanted) for block in blocks)))
 
     def blocks(
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
@@ -107,7 +108,7 @@ class Neighbors:
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
         part = work // tuning.LOOKED_AT
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
-        for start, stop in zip(borders, borders[1:], strict=False):
+        for start, stop in pairwise(borders):
             some = slice(start, stop)
             rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
             self.candidates += len(rows)

@@ -26,7 +26,6 @@ _SIZE = re.compile(r"(^|;)size=\d+;?")
 #: a sample is named by an attribute, else by the begin of the name (as in vsearch)
 _SAMPLE = re.compile(r"(?:^|;)(?:sample|barcodelabel)=([^;]*)")
 _NAME_BEGIN = re.compile(r"[A-Za-z0-9_]*")
-_UNIT = re.compile(r"^(.*?)(?:;|$)")
 
 
 def columns_of(files: ClusterFiles) -> dict[str, Kind]:
@@ -71,9 +70,7 @@ class ClusterWriter:
         centroid = np.array(self._centroids, np.int64)[joined.cluster]
         known = not np.isnan(joined.identity).any()
         columns = [self._names.column(here), table.integers(joined.cluster), self._names.column(centroid)]
-        columns.append(
-            table.fixed(100 * joined.identity, 2) if known else table.constant("*", len(joined))
-        )
+        columns.append(table.fixed(100 * joined.identity, 2) if known else table.constant("*", len(joined)))
         columns.append(table.signs(joined.minus == 1) if known else table.constant("*", len(joined)))
         if self._files.path:
             columns.append(table.cigars(joined.operations, joined.operation_offsets))
@@ -88,7 +85,8 @@ class ClusterWriter:
         sizes = np.bincount(self._cluster, weights, len(self._centroids)).astype(np.int64)
         if self._uc is not None:
             names = (self._data.names[i] for i in self._centroids)
-            lines = (f"C\t{i}\t{size}\t*\t*\t*\t*\t*\t{name}\t*\n" for i, (size, name) in enumerate(zip(sizes, names)))
+            known = enumerate(zip(sizes.tolist(), names, strict=True))
+            lines = (f"C\t{i}\t{size}\t*\t*\t*\t*\t*\t{name}\t*\n" for i, (size, name) in known)
             self._uc.write("".join(lines).encode("latin-1"))
         if self._files.centroids is not None:
             with open_output(self._files.centroids, self._threads) as out:
@@ -112,7 +110,8 @@ class ClusterWriter:
         whole = joined.exact & (INNER_MATCH if self._params.order == "length" else ALL_MATCH)
         names, lengths = self._data.names, self._lengths
         lines = []
-        for i, (at, of, cluster) in enumerate(zip(here.tolist(), centroid.tolist(), joined.cluster.tolist())):
+        rows = zip(here.tolist(), centroid.tolist(), joined.cluster.tolist(), strict=True)
+        for i, (at, of, cluster) in enumerate(rows):
             if joined.founds[i]:
                 lines.append(f"S\t{cluster}\t{lengths[at]}\t*\t*\t*\t*\t*\t{names[at]}\t*\n")
                 continue
@@ -148,8 +147,9 @@ class ClusterWriter:
     def _counts(self) -> bytes:
         """Abundances of each cluster in each sample, both in the order of their names, as vsearch's --otutabout."""
         counts: Counter[tuple[str, str]] = Counter()
-        units = [_UNIT.match(self._centroid_name(cluster))[1] for cluster in range(len(self._centroids))]  # type: ignore[index]
-        for name, cluster, size in zip(self._data.names, self._cluster.tolist(), self._data.sizes.tolist()):
+        units = [self._centroid_name(cluster).split(";")[0] for cluster in range(len(self._centroids))]
+        rows = zip(self._data.names, self._cluster.tolist(), self._data.sizes.tolist(), strict=True)
+        for name, cluster, size in rows:
             counts[units[cluster], sample_of(name)] += size
         samples = sorted({sample for _, sample in counts})
         lines = ["\t".join(["#OTU ID", *samples])]

@@ -21,6 +21,8 @@ def draw(sizes: NDArray[np.int64], path: str) -> None:
     if len(ordered):
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("rank of the cluster")
     axes.set_ylabel("size")
     axes.set_title(f"{len(sizes):,} clusters, {int((sizes == 1).sum()):,} of size 1")

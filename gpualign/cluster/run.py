@@ -104,9 +104,7 @@ class Clusterer:
         self._params, self._data, self._options = params, data, options
         self.distinct = int(data.distinct.max(initial=-1)) + 1
         self._symbols = options.batch_size * (tuning.GPU_FACTOR if backend.on_gpu else 1)
-        self._neighbors = Neighbors(
-            self._problem, backend, self.distinct, params.both_strands, options.threads, remote
-        )
+        self._neighbors = Neighbors(self._problem, backend, self.distinct, params.both_strands, options.threads, remote)
         self.index_bytes = 0
 
     @property

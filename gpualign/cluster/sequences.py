@@ -137,6 +137,4 @@ def _distinct(
         joined = np.concatenate([sequences.codes, other.codes]), join_offsets([sequences.offsets, other.offsets])
         sequences = EncodedSequences([], *joined)
     names = [all_of_them.names[i] for i in order.tolist()]
-    return ClusterInput(
-        names, number[order], sizes[order], distinct, sequences, written, total - len(number), total
-    )
+    return ClusterInput(names, number[order], sizes[order], distinct, sequences, written, total - len(number), total)

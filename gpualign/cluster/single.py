@@ -53,9 +53,12 @@ class SingleLinkage:
         """Align some pairs of each query, then twice as many of those that are still apart, and so on."""
         some = 1
         while len(block := self._apart(block)):
-            turn = np.arange(len(block)) - np.flatnonzero(np.diff(block.queries, prepend=-1))[
-                np.cumsum(np.diff(block.queries, prepend=-1) != 0) - 1
-            ]
+            turn = (
+                np.arange(len(block))
+                - np.flatnonzero(np.diff(block.queries, prepend=-1))[
+                    np.cumsum(np.diff(block.queries, prepend=-1) != 0) - 1
+                ]
+            )
             now = turn < some
             for hits in self._neighbors.hits(iter([NearPairs(block.take(now), "all")])):
                 for query, target in zip((hits.query % self._distinct).tolist(), hits.target.tolist(), strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +24,11 @@ from tests.reference.cluster import components, greedy
 
 
 @pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that sequences meet centroids of earlier batches, of the same one, and of several lists of words."""
     monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
     monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
     monkeypatch.setattr(tuning, "LOOKED_AT", 50)
-    yield
 
 
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
@@ -78,7 +76,7 @@ def test_single_linkage_of_substitutions() -> None:
     texts = ["".join(rng.choices("ACGT", k=120)) for _ in range(6)]
     sequences = [substituted(rng, rng.choice(texts), 16) for _ in range(200)]
     expected = components(sequences, hamming(0.9))
-    gaps = {name: 1000 for name in ("gap_open", "gap_extend", "end_gap_open", "end_gap_extend")}
+    gaps = dict.fromkeys(("gap_open", "gap_extend", "end_gap_open", "end_gap_extend"), 1000)
     result = gpualign.cluster(sequences, 0.9, order="input", linkage="single", **gaps, device="cpu")
     assert result.labels.tolist() == expected
     assert 6 < len(set(expected)) < 100

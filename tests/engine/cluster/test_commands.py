@@ -209,9 +209,7 @@ def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: 
 def test_malformed_input_keeps_its_position_and_exit_code(cluster: Cluster, cli: Cli, tmp_path: Path) -> None:
     reads = tmp_path / "bad.fq"
     reads.write_text("@a\nACGTACGT\n+\nIIIIIIII\n@b\nACGT\n+\nIII\n")
-    code, _, message = cli(
-        "map", EXAMPLES / "genomes.fa", reads, "-o", tmp_path / "out.sam", "--dask", cluster.address
-    )
+    code, _, message = cli("map", EXAMPLES / "genomes.fa", reads, "-o", tmp_path / "out.sam", "--dask", cluster.address)
     assert code == 3
     assert f"{reads}:" in message
     assert [path.name for path in tmp_path.iterdir()] == ["bad.fq"]
