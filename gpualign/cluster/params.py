@@ -59,8 +59,8 @@ class ClusterParams:
         for name, value, choices in (("order", self.order, ORDERS), ("linkage", self.linkage, LINKAGES)):
             if value not in choices:
                 raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-        if not self.alignment.identity:
-            raise UsageError("id must be above 0")
+        if self.alignment.identity is None:
+            raise UsageError("clusters need an identity")
         if self.alignment.mode != "global" or self.alignment.score_only:
             raise UsageError("clusters are of global alignments")
         if not 0.0 <= self.min_coverage <= 1.0:

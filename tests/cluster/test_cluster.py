@@ -248,7 +248,7 @@ def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: st
 
 def test_parameters_that_cannot_be() -> None:
     for wrong in (
-        {"identity": 0.0},
+        {"identity": -0.1},
         {"identity": 97},
         {"order": "name"},
         {"linkage": "complete"},
@@ -267,3 +267,4 @@ def test_nothing_and_sequences_of_no_symbols() -> None:
     assert gpualign.cluster([], 0.9).labels.tolist() == []
     assert len(gpualign.cluster([], 0.9).table) == 0
     assert gpualign.cluster(["", "ACGT", ""], 0.9, min_length=0).labels.tolist() == [1, 0, 2]
+    assert gpualign.cluster(["ACGT", "GGGG", "C"], 0.0).labels.tolist() == [0, 0, 0]

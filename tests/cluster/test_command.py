@@ -140,7 +140,7 @@ def test_a_run_goes_on_where_it_ended(cli, tmp_path: Path, monkeypatch: pytest.M
     ("options", "reason"),
     [
         ("--id 97", "id must be between 0 and 1, not 97 (did you mean 0.97?)"),
-        ("--id 0", "id must be above 0"),
+        ("--id -0.1", "id must be between 0 and 1, not -0.1"),
         ("--id 0.9 --sizeout", "--sizeout is of --centroids"),
         ("--id 0.9 --relabel x", "--relabel is of --centroids and --biom-tsv"),
         ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc and -p"),
