@@ -25,13 +25,13 @@ RECORDS = [
 
 
 @pytest.fixture
-def fasta(tmp_path: Path) -> Path:
+def genes(tmp_path: Path) -> Path:
     return write_fasta(tmp_path / "in.fa", RECORDS)
 
 
-def test_a_table(cli, fasta: Path) -> None:
+def test_a_table(cli, genes: Path) -> None:
     """Two columns without an equal of 36: 94.4 %; by size c comes first."""
-    status, out, errors = cli("cluster", fasta, "--id", "0.9", "--order", "size", "-p")
+    status, out, errors = cli("cluster", genes, "--id", "0.9", "--order", "size", "-p")
     assert status == 0
     assert [list(row.values()) for row in rows_of(out)] == [
         ["c;sample=s2;size=9", "0", "c;sample=s2;size=9", "100.00", "+", "*"],
@@ -43,11 +43,11 @@ def test_a_table(cli, fasta: Path) -> None:
     assert "5 sequences, 2 clusters, on cpu" in errors
 
 
-def test_all_outputs(cli, fasta: Path, tmp_path: Path) -> None:
+def test_all_outputs(cli, genes: Path, tmp_path: Path) -> None:
     """By hand, as vsearch 2.22 writes them but for lines of 80 bases."""
     paths = {name: tmp_path / name for name in ("uc", "centroids", "members", "counts", "plot.png", "json", "table")}
     status, _, errors = cli(
-        "cluster", fasta, "--id", "0.9", "--order", "size", "--sizein", "--sizeout", "--relabel", "OTU", "--uc",
+        "cluster", genes, "--id", "0.9", "--order", "size", "--sizein", "--sizeout", "--relabel", "OTU", "--uc",
         paths["uc"], "--centroids", paths["centroids"], "--members", paths["members"], "--biom-tsv", paths["counts"],
         "--plot", paths["plot.png"], "--json", paths["json"], "-o", paths["table"],
     )  # fmt: skip
@@ -70,14 +70,14 @@ def test_all_outputs(cli, fasta: Path, tmp_path: Path) -> None:
     assert report["peak_rss_mb"] > 0
 
 
-def test_names_of_centroids(cli, fasta: Path, tmp_path: Path) -> None:
+def test_names_of_centroids(cli, genes: Path, tmp_path: Path) -> None:
     """The size takes the place of the old one, and is left alone without --sizeout."""
     centroids = tmp_path / "centroids.fa"
     for options, expected in (
         ([], ["c;sample=s2;size=9", "a;size=5"]),
         (["--sizeout"], ["c;sample=s2;size=1", "a;size=4"]),
     ):
-        assert cli("cluster", fasta, "--id", "0.9", "--order", "size", "--centroids", centroids, *options)[0] == 0
+        assert cli("cluster", genes, "--id", "0.9", "--order", "size", "--centroids", centroids, *options)[0] == 0
         assert list(read_fasta(centroids)) == expected
 
 
@@ -98,8 +98,8 @@ def test_what_names_say(name: str, size: int, sample: str) -> None:
     assert (abundance(name), sample_of(name)) == (size, sample)
 
 
-def test_single_linkage(cli, fasta: Path) -> None:
-    status, out, _ = cli("cluster", fasta, "--id", "0.94", "--linkage", "single", "--order", "input")
+def test_single_linkage(cli, genes: Path) -> None:
+    status, out, _ = cli("cluster", genes, "--id", "0.94", "--linkage", "single", "--order", "input")
     assert status == 0
     assert [(row["cluster"], row["centroid"], row["identity"]) for row in rows_of(out)] == [
         ("0", "a;size=5", "*"),
@@ -154,8 +154,8 @@ def test_a_run_goes_on_where_it_ended(cli, tmp_path: Path, monkeypatch: pytest.M
         ("--id 0.9 --gapopen 20X", "is not a gap penalty"),
     ],
 )
-def test_options_that_do_not_go(cli, fasta: Path, tmp_path: Path, options: str, reason: str) -> None:
-    status, out, errors = cli("cluster", fasta, *options.format(tmp=tmp_path).split())
+def test_options_that_do_not_go(cli, genes: Path, tmp_path: Path, options: str, reason: str) -> None:
+    status, out, errors = cli("cluster", genes, *options.format(tmp=tmp_path).split())
     assert (status, out) == (2, b"")
     assert reason in errors
 
@@ -171,7 +171,7 @@ def test_gap_penalties_as_vsearch_has_them(cli, tmp_path: Path) -> None:
     assert cigar("--gapopen", "20", "--mismatch", "0") in ("8M2D", "2D8M")
 
 
-def test_all_left_out(cli, fasta: Path) -> None:
-    status, out, errors = cli("cluster", fasta, "--id", "0.9", "--min-length", "100")
+def test_all_left_out(cli, genes: Path) -> None:
+    status, out, errors = cli("cluster", genes, "--id", "0.9", "--min-length", "100")
     assert (status, out.count(b"\n")) == (0, 1)
     assert "all sequences are left out by their lengths" in errors
