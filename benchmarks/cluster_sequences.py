@@ -117,7 +117,6 @@ def amplicons(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     fasta.write_bytes(gzip.decompress(packaged("vsearch-examples", "vsearch-examples/BioMarKs50k.fsa.gz").read_bytes()))
     cases: dict[str, Case] = {
         "gpualign": partial(gpualign, fasta, folder, "--id", "0.97", "--order", "size"),
-        "gpualign --iddef 0 --order length": partial(gpualign, fasta, folder, "--id", "0.97", "--iddef", "0"),
         "vsearch": partial(vsearch, fasta, folder, "--cluster_size", "0.97"),
         "cd-hit-est": partial(cd_hit, fasta, folder, "cd-hit-est", "0.97", "8"),
     }
@@ -188,7 +187,7 @@ def main() -> None:
     run = {"amplicons": amplicons, "proteins": proteins, "truth": truth}[arguments.what]
     with tempfile.TemporaryDirectory() as folder:
         results = run(arguments, Path(folder))
-    save(f"cluster-{arguments.what}", machine(("vsearch", "mmseqs")), {"results": results})
+    save(f"clustering-{arguments.what}", machine(("vsearch", "mmseqs")), {"results": results})
 
 
 if __name__ == "__main__":

@@ -153,6 +153,9 @@ BENCHMARKS = {
     ),
     "pairwise-modes": Benchmark("pairwise.py", cuda=("modes",), quick="--rounds 1"),
     "pairwise-regimes": Benchmark("pairwise.py", cuda=("regimes", "long-regimes")),
+    "cluster-sequences": Benchmark(
+        "cluster_sequences.py", cpu=("amplicons", "truth", "proteins --identities 0.9"), quick="--rounds 1"
+    ),
     "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
     "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),

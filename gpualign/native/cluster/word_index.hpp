@@ -135,12 +135,12 @@ public:
     void candidates(int32_t query, int32_t from, int32_t to, Scratch& scratch, const Found& found) const {
         const int32_t n = set_.length(query);
         if (from >= to) return;
-        const int32_t fewest = word_ ? fewest_needed(n) : 0;
-        if (fewest <= 0) {
+        if (!counts_words(n)) {
             for (int32_t target = from; target < to; target++)
                 if (bounds_.possible(n, lengths_[size_t(target)])) found(target);
             return;
         }
+        const int32_t fewest = fewest_needed(n);
         look_up(query, from, to, scratch);
         std::vector<typename Scratch::Word>& words = scratch.words;
         if (int32_t(words.size()) < fewest) return;
@@ -157,7 +157,7 @@ public:
                 for (const int32_t* at = span.begin; at < span.end; before = *at++)
                     counts[size_t(*at - from)] += *at != before;
             }
-        const uint16_t least = uint16_t(std::max(1, fewest - searched));
+        const uint16_t least = uint16_t(std::max(0, fewest - searched));
         for (int32_t target = from; target < to; target++) {
             if (counts[size_t(target - from)] < least) continue;
             const int32_t m = lengths_[size_t(target)];
@@ -179,9 +179,13 @@ public:
 private:
     static constexpr int32_t counted_least = 3;
 
-    // Of all targets: what is needed is least for the shortest or the longest. 0 where there are too many to count.
+    // Whether some targets need words; there may be too many to count.
+    bool counts_words(int32_t n) const {
+        return word_ && n / word_ <= UINT16_MAX && bounds_.words_needed(n, n, word_) > 0;
+    }
+
+    // Of all targets: what is needed is least for the shortest or the longest, and may be none.
     int32_t fewest_needed(int32_t n) const {
-        if (n / word_ > UINT16_MAX) return 0;
         return std::min(bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_));
     }
 
