@@ -65,6 +65,7 @@ BENCHMARKS = {
     "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000", genomes=("chr20",)),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-markdup": Benchmark("sort_markdup.py", quick="--rounds 1 --pairs 20000 --molecules 2000"),
+    "record-truth": Benchmark("record_truth.py", quick="--molecules 500"),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
         "sort_devices.py",
@@ -157,6 +158,13 @@ BENCHMARKS = {
         "cluster_sequences.py", cpu=("amplicons", "truth", "proteins --identities 0.9"), quick="--rounds 1"
     ),
     "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
+    "search": Benchmark(
+        "search.py",
+        cpu=("cpu --save", "long --rounds 1 --save", "barcodes --reads 4000 --save", "qcat --save"),
+        cuda=("gpu --device {device} --save", "gpu-barcodes --reads 1000000 --device {device} --save"),
+        quick="--rounds 1 --quick",
+        genomes=("chr20",),
+    ),
     "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),
     "gapsmis-sweep": Benchmark("sweep_gapsmis.py", cuda=("",)),

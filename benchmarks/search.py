@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from bases import BASES
@@ -36,14 +36,20 @@ from synthetic_genome import make
 import gpualign
 
 LENGTHS, LIMITS, COUNTS = (20, 32, 64, 150), (1, 3, 5), (1, 10, 100, 312)
-#: bases that the peer searches for many patterns, of which its time grows in proportion
-MANY_PART = 4_000_000
+#: patterns that are searched for in the whole chromosome; for more a part of it, to which the peer's time is
+#: proportional
+WHOLE, MANY_PART = 10, 4_000_000
 #: of Oxford Nanopore's kits, as qcat has them
 RAPID_BARCODES = tuple(
     b"AAGAAAGTTGTCGGTGTCTTTGTG TCGATTCCGTTTGTAGTCGTCTGT GAGTCTTGTGTCCCAGTTACCAGG TTCGGATTCTATCGTGTTTCCCTA "
     b"CTTGTCCAGGGTTTGTGTAACCTT TTCTCGCAAAGGCAGAAAGTAGTC GTGTTACCGTGGGAATGAATCCTT TTCAGGGAACAAACCAAGTTACGT "
     b"AACTAGGCACAGCGAGTCTTGGTT AAGCGTTGAAACCTTTGTCCTCTC GTTTCATCTATCGGAGGGAATGGA CAGGTAGAAAGAAGCAGAATCGGA".split()
 )
+
+
+class Seconds(NamedTuple):
+    wall: float
+    cpu: float
 
 
 def drawn(text: bytes, count: int, length: int, rng: np.random.Generator) -> list[bytes]:
@@ -56,13 +62,25 @@ def drawn(text: bytes, count: int, length: int, rng: np.random.Generator) -> lis
     return found
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+def timed(call: Callable[[], Any]) -> tuple[Seconds, Any]:
+    start = time.perf_counter(), time.process_time()
     result = call()
-    return time.perf_counter() - start, result
+    return Seconds(time.perf_counter() - start[0], time.process_time() - start[1]), result
 
 
-def ours(patterns: list[bytes], texts: list[bytes], k: int, **options: Any) -> tuple[float, set[tuple[int, ...]]]:
+def compared(runs: dict[str, list[tuple[Seconds, Any]]]) -> dict[str, Any]:
+    """Ratios, within rounds, of the peer to gpualign, and the seconds of both."""
+    (name, of), (peer, to) = [(name, [took for took, _ in runs[name]]) for name in runs]
+    row = {"ratio": ratio([took.wall for took in of], [took.wall for took in to])}
+    row |= {"cpu_ratio": ratio([took.cpu for took in of], [took.cpu for took in to])}
+    return row | {f"{name}_s": middle(of), f"{peer}_s": middle(to)}
+
+
+def middle(times: list[Seconds]) -> float:
+    return round(statistics.median(took.wall for took in times), 4)
+
+
+def ours(patterns: list[bytes], texts: list[bytes], k: int, **options: Any) -> tuple[Seconds, set[tuple[int, ...]]]:
     """Seconds, and pattern, target, strand, end in the pattern's direction, distance."""
     took, rows = timed(lambda: gpualign.search(patterns, texts, k, device="cpu", threads=1, **options))
     minus = rows["strand"] == "-"
@@ -71,7 +89,7 @@ def ours(patterns: list[bytes], texts: list[bytes], k: int, **options: Any) -> t
     return took, set(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def sassys(patterns: list[bytes], texts: list[bytes], k: int) -> tuple[float, set[tuple[int, ...]]]:
+def sassys(patterns: list[bytes], texts: list[bytes], k: int) -> tuple[Seconds, set[tuple[int, ...]]]:
     import sassy
 
     if len(patterns) == 1:
@@ -95,18 +113,17 @@ def both(patterns: list[bytes], texts: list[bytes], k: int) -> dict[str, Callabl
 
 
 def beside_sassy(rounds: int, quick: bool) -> list[dict[str, Any]]:
-    text = max(read_fasta(genome("chr20")).values(), key=len)
+    # sassy's search for many patterns takes N for any base
+    text = max(read_fasta(genome("chr20")).values(), key=len).replace(b"N", b"")
     part = text[30_000_000 : 30_000_000 + MANY_PART]
     rng, rows = np.random.default_rng(1), []
     for count in COUNTS[:2] if quick else COUNTS:
         for length in LENGTHS:
             for k in LIMITS:
-                where = text if count == 1 else part
+                where = text if count <= WHOLE else part
                 patterns = drawn(where, count, length, rng)
                 runs = interleave(both(patterns, [where], k), rounds)
-                of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "sassy"))
-                row = {"patterns": count, "length": length, "k": k, "Mbp": len(where) / 1e6, "ratio": ratio(of, to)}
-                row |= {"gpualign_s": statistics.median(of), "sassy_s": statistics.median(to)}
+                row = {"patterns": count, "length": length, "k": k, "Mbp": len(where) / 1e6} | compared(runs)
                 row |= {"hits": len(runs["gpualign"][0][1]), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
                 rows.append(row)
                 show(row)
@@ -124,17 +141,15 @@ def beside_edlib(rounds: int) -> list[dict[str, Any]]:
             pattern[at] = int(BASES[rng.integers(0, 4)])
         query, other = bytes(pattern), reverse_complement(bytes(pattern))
 
-        def peer(query: bytes = query, other: bytes = other, k: int = k) -> tuple[float, Any]:
+        def peer(query: bytes = query, other: bytes = other, k: int = k) -> tuple[Seconds, Any]:
             return timed(
                 lambda: [edlib.align(strand, text, mode="HW", task="locations", k=k) for strand in (query, other)]
             )
 
         runs = interleave({"gpualign": partial(ours, [query], [text], k), "edlib": peer}, rounds)
-        of, to = ([took for took, _ in runs[name]] for name in ("gpualign", "edlib"))
         best = min(d for *_, d in runs["gpualign"][0][1])
         theirs = min(found["editDistance"] for found in runs["edlib"][0][1] if found["editDistance"] >= 0)
-        row = {"length": length, "k": k, "ratio": ratio(of, to), "gpualign_s": statistics.median(of)}
-        rows.append(row | {"edlib_s": statistics.median(to), "same_distance": best == theirs})
+        rows.append({"length": length, "k": k} | compared(runs) | {"same_distance": best == theirs})
         show(rows[-1])
     return rows
 
@@ -163,14 +178,8 @@ def barcodes_on_cpu(rounds: int, count: int) -> list[dict[str, Any]]:
     rows = []
     for name, texts in (("first 150 bases", ends), ("whole reads, a twentieth of them", reads[: count // 20])):
         runs = interleave(both(barcodes, texts, 6), rounds)
-        of, to = ([took for took, _ in runs[tool]] for tool in ("gpualign", "sassy"))
-        row = {
-            "of": name,
-            "Mbp": sum(map(len, texts)) / 1e6,
-            "ratio": ratio(of, to),
-            "gpualign_s": statistics.median(of),
-        }
-        row |= {"sassy_s": statistics.median(to), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
+        row = {"of": name, "Mbp": sum(map(len, texts)) / 1e6} | compared(runs)
+        row |= {"same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
         rows.append(row)
         show(row)
     took, table = timed(
@@ -179,7 +188,7 @@ def barcodes_on_cpu(rounds: int, count: int) -> list[dict[str, Any]]:
     found = dict(zip(table["target"].tolist(), table["pattern"].tolist(), strict=True))
     right = sum(found.get(i, -1) == number for i, number in enumerate(truth))
     rows.append(
-        {"of": "demultiplexed", "Mbp": sum(map(len, reads)) / 1e6, "gpualign_s": took, "right": right / len(reads)}
+        {"of": "demultiplexed", "Mbp": sum(map(len, reads)) / 1e6, "gpualign_s": took.wall, "right": right / len(reads)}
     )
     show(rows[-1])
     return rows
@@ -235,7 +244,7 @@ def command(*arguments: object) -> dict[str, Any]:
         report = Path(where) / "report.json"
         line = [sys.executable, "-m", "gpualign", *map(str, arguments), "-o", Path(where) / "out.tsv", "--json", report]
         took, _ = timed(lambda: subprocess.run(list(map(str, line)), check=True, stderr=subprocess.DEVNULL))
-        return json.loads(report.read_text()) | {"whole_s": took}
+        return json.loads(report.read_text()) | {"whole_s": took.wall}
 
 
 def guides_on_gpu(rounds: int, bases: int, device: str) -> list[dict[str, Any]]:

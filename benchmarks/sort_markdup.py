@@ -20,8 +20,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import data
 import harness
@@ -55,6 +57,7 @@ WORK: dict[str, dict[str, str]] = {
     },
     "sorted": {
         "gpualign": _OURS + " markdup {sorted} -o {out} -t {threads} -q --device cpu",
+        "gpualign, with tags of mates": _OURS + " markdup {sorted} -o {out} -t {threads} -q --device cpu --mate-tags",
         "sambamba": "sambamba markdup -q -t {threads} --tmpdir={folder} {sorted} {out}",
         "Picard": _PICARD + " I={sorted} O={out} M={out}.txt",
     },
@@ -96,13 +99,14 @@ def main() -> None:
                 make_records(arguments.pairs, values["name"], folder)
             _run(f"samtools sort -@ {arguments.threads} {values['name']} -o {values['sorted']}")
         if "umis" in wanted:
-            make_umis(arguments.molecules, values["umis"])
+            causes = make_umis(arguments.molecules, values["umis"])
         table = {work: _measure(WORK[work], values, arguments.rounds) for work in wanted}
     if "umis" in table:
         for row in table["umis"].values():
             row["off"] = round(row["kept"] / 2 / arguments.molecules - 1, 5)
             print(row["off"])
-    facts = harness.machine(["samtools", "picard", "minibwa"], ["isal", "zlib-ng"])
+        table["umis"]["molecules at distance 1, by cause"] = causes
+    facts = harness.machine(["samtools", "picard", "sambamba", "minibwa"], ["isal", "zlib-ng"])
     settings = {key: str(value) for key, value in vars(arguments).items()}
     harness.save("sort-markdup", facts, {**settings, **table})
 
@@ -119,8 +123,9 @@ def make_records(pairs: int, path: Path, folder: Path) -> None:
     )
 
 
-def make_umis(molecules: int, path: Path) -> None:
-    """A sorted BAM file of pairs of molecules with UMIs, of which each base is wrong with a small probability."""
+def make_umis(molecules: int, path: Path) -> dict[str, int]:
+    """A sorted BAM file of pairs of molecules with UMIs, of which each base is wrong with a small probability; returns
+    what `excess` says of them."""
     rng = np.random.default_rng(1)
     places = molecules // _MOLECULES_OF_PLACE
     place = rng.integers(0, places, molecules)
@@ -132,6 +137,7 @@ def make_umis(molecules: int, path: Path) -> None:
     wrong = rng.random(read.shape) < _ERRORS
     read = np.where(wrong, (read + rng.integers(1, 4, read.shape)) % 4, read)
     texts = np.frombuffer(b"ACGT", np.uint8)[read]
+    errors = (read != umis[of]).sum(axis=1).tolist()
     bases, qualities = "ACGTTGCAAT" * 10, "F" * 100
     with subprocess.Popen(["samtools", "sort", "-o", str(path), "-"], stdin=subprocess.PIPE, text=True) as sort:
         assert sort.stdin is not None
@@ -145,6 +151,58 @@ def make_umis(molecules: int, path: Path) -> None:
                 fields = f"m{molecule}_{i}\t{flag}\t20\t{at}\t60\t100M\t=\t{mate}\t{length}"
                 sort.stdin.write(f"{fields}\t{bases}\t{qualities}\tMC:Z:100M\tMQ:i:60\tRX:Z:{umi}\n")
     _run(f"samtools index {path}")
+    by_place: dict[tuple[int, int], list[Pair]] = {}
+    for i, molecule in enumerate(of.tolist()):
+        ends = int(begin[place[molecule]]), int(insert[place[molecule]])
+        by_place.setdefault(ends, []).append(Pair(molecule, texts[i].tobytes().decode(), errors[i]))
+    return excess(by_place.values())
+
+
+class Pair(NamedTuple):
+    molecule: int
+    umi: str
+    errors: int
+
+
+def excess(places: Iterable[list[Pair]]) -> dict[str, int]:
+    """Why directional adjacency at distance 1 finds more molecules than there are: of what does not join its molecule,
+    the pair with the fewest errors."""
+    found: Counter[str] = Counter()
+    for pairs in places:
+        cluster = directional(Counter(pair.umi for pair in pairs))
+        found["molecules found"] += len(set(cluster.values()))
+        clusters_of: dict[int, dict[int, list[Pair]]] = {}
+        molecules_of: dict[int, set[int]] = {}
+        for pair in pairs:
+            clusters_of.setdefault(pair.molecule, {}).setdefault(cluster[pair.umi], []).append(pair)
+            molecules_of.setdefault(cluster[pair.umi], set()).add(pair.molecule)
+        found["molecules joined to another"] += sum(len(joined) - 1 for joined in molecules_of.values())
+        for parts in clusters_of.values():
+            rest = sorted(parts.values(), key=lambda part: (min(pair.errors for pair in part), -len(part)))
+            for part in rest[1:]:
+                errors = min(pair.errors for pair in part)
+                seen = rest[0][0].errors == 0 or any(pair.errors == 0 for pair in rest[0])
+                why = "several errors" if errors > 1 else "one error, as often as the UMI" if seen else "no right UMI"
+                found[why] += 1
+    return dict(found)
+
+
+def directional(seen: Counter[str]) -> dict[str, int]:
+    """UMI-tools' method at distance 1, as its paper has it: the cluster of each UMI."""
+    clusters: dict[str, int] = {}
+    for first, _ in sorted(seen.items(), key=lambda item: (-item[1], item[0])):
+        if first in clusters:
+            continue
+        waiting = [first]
+        clusters[first] = number = len(set(clusters.values()))
+        while waiting:
+            at = waiting.pop()
+            for umi, count in seen.items():
+                near = sum(a != b for a, b in zip(at, umi, strict=True)) == 1
+                if umi not in clusters and near and seen[at] >= 2 * count - 1:
+                    clusters[umi] = number
+                    waiting.append(umi)
+    return clusters
 
 
 def _measure(commands: dict[str, str], values: dict[str, Any], rounds: int) -> dict[str, Any]:

@@ -240,6 +240,7 @@ def many_reads(workplace: Workplace) -> dict[str, str]:
         "verify": f"verify {path} {path}",
         "pairwise": f"pairwise {others}",
         "pairwise --max-gaps": f"pairwise --max-gaps 2 {others} {workplace.folder}/reads.fq",
+        "search": f"search -k 9 -p {workplace.folder}/reads.fq {path}",
         "lcs-filter": f"lcs-filter -n 0 -Q {workplace.folder}/one.fq {path}",
     }
 

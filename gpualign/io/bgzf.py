@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io import tuning
-from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK, made_block
+from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK
 from gpualign.io.isal_package import isal
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.streams import Pieces, PrefixedStream
+from gpualign.io.zlib_ng_package import zlib_ng
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
@@ -340,7 +341,6 @@ def bgzf_writer(
 
 
 @STEPS.at("deflate")
-def _blocks(content: bytes | memoryview, level: int | None = None) -> bytes | memoryview:
-    if level is None:
-        return memoryview(isal().compress(np.frombuffer(content, np.uint8)))
-    return b"".join(made_block(content[at : at + BLOCK_CONTENT], level) for at in range(0, len(content), BLOCK_CONTENT))
+def _blocks(content: bytes | memoryview, level: int | None = None) -> memoryview:
+    text = np.frombuffer(content, np.uint8)
+    return memoryview(isal().compress(text) if level is None else zlib_ng().compress(text, level))

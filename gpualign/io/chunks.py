@@ -20,7 +20,7 @@ from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
-from gpualign.io.sources import Source, Stored, Streamed
+from gpualign.io.sources import RecordSource, Source, Streamed
 from gpualign.io.streams import is_blank
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
@@ -40,7 +40,7 @@ def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = 
     """
     want = chunk_bytes
     while not source.broken and (size := source.hold(want)) and not source.broken:
-        if cut := size if source.at_end else _last_border(source, border, size):
+        if cut := size if source.at_end else _last_border(source, border, size, long_records):
             want = chunk_bytes
             yield cut
         elif long_records:
@@ -49,7 +49,7 @@ def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = 
             want = 2 * max(want, size)
 
 
-def _last_border(source: Source, border: Border, end: int) -> int:
+def _last_border(source: Source, border: Border, end: int, long_records: bool) -> int:
     """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
     window = _WINDOW
     while True:
@@ -57,6 +57,9 @@ def _last_border(source: Source, border: Border, end: int) -> int:
         if cut := border(source.text(begin, end), begin == 0):
             return begin + cut
         if begin == 0:
+            return 0
+        # a scan tells of a long record sooner than ever larger windows
+        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
             return 0
         window *= _WIDER
 
@@ -91,10 +94,7 @@ def read_chunks(
             border = _pair_border(kind) if source.paired else _border(kind, wrapped)
             for cut in cuts(source, border, chunk_bytes, long_records and kind == "fasta"):
                 if not cut:
-                    whole = cast("Streamed | Stored", source)
-                    record = whole.long_record()
-                    yield record
-                    whole.after(record)
+                    yield LongRecord(cast("RecordSource", source))
                     continue
                 blank, line = _is_blank(source, cut), source.line
                 data = source.take(cut)

@@ -13,12 +13,15 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx_format import FastxFormat
 from gpualign.io.files import InputFile
-from gpualign.io.streams import TextStream
-from gpualign.io.text import HeldText, Text, lines_before
+from gpualign.io.sources import RecordSource
+from gpualign.io.text import ContinuedText, HeldText, StoredText, Text, lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
 SequenceAlphabet = Literal["nucleotide", "any"]
+_NOTHING = np.zeros(0, np.uint8)
+#: bytes at the end of a part that are inspected where it is cut within a line
+_TAIL = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -102,68 +105,46 @@ class UncountedLine(InputError):
 
 
 class LongRecord:
-    """A FASTA record too long to be held: read all its parts before the reader continues. Parts are read in place, as
-    each copy of bytes would hold the GIL.
+    """A FASTA record too long to be held: take all its parts before the reader continues.
 
-    Attributes:
-        path, line: where the record begins.
-        rest: text after the record, once its parts have been read.
-        at_end: there is no more text after ``rest``.
-        lines_read: lines of the record that have been read.
+    Args:
+        source: its text begins with the record.
     """
 
-    def __init__(self, file: TextStream, data: bytes, line: int) -> None:
-        self.path, self.line, self.at_end = file.path, line, False
-        self.rest: bytes | bytearray = data
-        self.lines_read = 0
-        self._file = file
-
-    def parts(self, part_bytes: int) -> Iterator[SequenceBatch]:
-        """The record's sequence in parts: batches of one record each, all under its name."""
-        return map(parse, self.chunks(part_bytes))
+    def __init__(self, source: RecordSource) -> None:
+        self.path, self._source = source.path, source
 
     def chunks(self, part_bytes: int) -> Iterator[Chunk]:
-        """The parts as unparsed chunks of one record each, all with its header."""
-        header = np.zeros(0, np.uint8)
-        while not (len(header) and self.rest.startswith(b">")):
-            held, border = self.rest, _next_header(self.rest)
-            cut = border if border > 0 else len(held) if self.at_end else self._last_cut()
-            text, self.rest = np.frombuffer(held, np.uint8)[:cut], held[cut:]
-            if cut:
-                data = HeldText((header, text) if len(header) else (text,))
-                yield Chunk(data, "fasta", self.path, self.line + self.lines_read - bool(len(header)))
-                self.lines_read += _native.count_newlines(text)
-                if not len(header):
-                    header = text[: held.find(b"\n", 0, cut) + 1].copy()
-            if border > 0 or self.at_end:
+        """The record in unparsed parts: a record each, all with its first line."""
+        source, header, want = self._source, _NOTHING, part_bytes
+        while size := source.hold(want):
+            if len(header) and source.text(0, 1)[0] == ord(">"):
                 return
-            self._read(part_bytes)
+            after_first, next_record, after_last = source.record_cuts(size)
+            cut = next_record or (size if source.at_end else after_last or self._within_line(size))
+            if not cut:
+                want = 2 * max(want, size)
+                continue
+            if not len(header):
+                first_line = source.text(0, min(cut, after_first or cut)).copy()
+            line, text = source.line, source.take(cut)
+            assert isinstance(text, HeldText | StoredText)
+            if len(header):
+                yield Chunk(ContinuedText(header, text), "fasta", self.path, line and line - 1)
+            else:
+                header = first_line
+                yield Chunk(text, "fasta", self.path, line)
+            want = part_bytes
 
-    def _read(self, size: int) -> None:
-        """Append ``size`` bytes to the rest."""
-        block = bytearray(len(self.rest) + size)
-        block[: len(self.rest)] = self.rest
-        with memoryview(block)[len(self.rest) :] as view:
-            count = self._file.readinto(view)
-        del block[len(self.rest) + count :]
-        self.rest, self.at_end = block, count < size
-
-    def _last_cut(self) -> int:
-        """Where to cut: after the last line, or within a line of sequence that fills the part, so that the next part
-        does not begin like a header or comment.
+    def _within_line(self, size: int) -> int:
+        """Where to cut within a line of sequence that fills the part, so that the next part does not begin like a
+        header or comment; 0: it is no such line.
         """
-        after_line = self.rest.rfind(b"\n") + 1
-        if after_line or self.rest.startswith((b">", b";")):
-            return after_line
-        return max(0, len(self.rest.rstrip(b">;\r")) - 1)
-
-
-def _next_header(text: bytes | bytearray) -> int:
-    """Offset of the next line that begins with '>', 0 if there is none. Searching one byte is faster than two."""
-    at = text.find(b">", 1)
-    while at > 0 and text[at - 1] != ord("\n"):
-        at = text.find(b">", at + 1)
-    return max(at, 0)
+        if self._source.text(0, 1).tobytes() in (b">", b";"):
+            return 0
+        begin = max(0, size - _TAIL)
+        tail = self._source.text(begin, size).tobytes().rstrip(b">;\r")
+        return begin + len(tail) - 1 if tail else 0
 
 
 @STEPS.at("parse")

@@ -77,11 +77,21 @@ class StoredFile:
         """Number of lines of a part, and whether one is blank; fills in the lines before each tile."""
         counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
         lines, blank, missing, error = counted
+        self._check(missing, error)
+        return lines, blank
+
+    @STEPS.at("read")
+    def record_cuts(self, offset: int, size: int) -> tuple[int, int, int]:
+        """Where a part of FASTA can be cut: see ``_native.record_cuts``."""
+        cuts, missing, error = _native.stored_record_cuts(self.descriptor, offset, size)
+        self._check(missing, error)
+        return cuts
+
+    def _check(self, missing: int, error: int) -> None:
         if error:
             raise InputError(os_reason(OSError(error, os.strerror(error))), self.path)
         if missing:
             raise InputError("became shorter while it was read", self.path)
-        return lines, blank
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

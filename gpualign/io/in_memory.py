@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -172,12 +172,18 @@ def packed(batch: SequenceBatch) -> Reference:
     Raises:
         UsageError: more bases in total than 32 bits can count.
     """
+    return packed_pieces([batch.name(i) for i in range(len(batch))], batch.base_offsets, (batch.bases,))
+
+
+def packed_pieces(names: list[str], offsets: NDArray[np.int64], pieces: Sequence[NDArray[np.uint8]]) -> Reference:
+    """The same of sequences of which pieces joined have the symbols."""
     packer = _native.ReferencePacker()
     try:
-        packer.append(batch.bases)
+        for piece in pieces:
+            packer.append(piece)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
+    return Reference(names, offsets, *packer.finish())
 
 
 #: translation to upper case, U to T, and 0 for other characters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,17 +16,19 @@ from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io.bam_reads import read_bam_header
 from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.files import InputFile
 from gpualign.io.sam_lines import what_is_wrong
+from gpualign.io.sources import InPieces, Source, Streamed
+from gpualign.io.text import Text
 from gpualign.streaming.timeline import STEPS
 
-#: bytes that are read at a time where no threads inflate them
-_PIECE_BYTES = 1 << 20
+#: bytes of a header that are read first, and of BAM records that are looked at in one call
+_HEADER_BYTES, _LOOKED_AT = 1 << 16, 1 << 18
+_HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
 _BAM_MAGIC, _CRAM_MAGIC = b"BAM\x01", b"CRAM"
 _SAM_COLUMNS = 11
-
-Piece = NDArray[np.uint8]
 
 
 class RecordChunk(Protocol):
@@ -40,23 +43,22 @@ class RecordChunk(Protocol):
 
 
 @dataclass(frozen=True)
-class BamPieces:
-    """Of BAM. ``before``: records before them in the file."""
+class BamChunk:
+    """Of BAM."""
 
-    parts: tuple[Piece, ...]
+    text: Text
     path: str
-    before: int
 
     def records(self) -> NDArray[np.uint8]:
-        with STEPS.at("copy"):
-            return np.concatenate(self.parts)  # the parts may be in memory that others want again
+        with STEPS.at("copy"):  # as others may want the text's memory again
+            return np.concatenate(self.text.pieces(self.path))
 
 
 @dataclass(frozen=True)
-class SamLines:
+class SamChunk:
     """Of SAM. ``line``: number of the first line."""
 
-    text: Piece
+    text: Text
     path: str
     line: int
     contigs: HeaderContigs
@@ -64,15 +66,18 @@ class SamLines:
 
     @STEPS.at("parse")
     def records(self) -> NDArray[np.uint8]:
+        text = self.text.joined(self.path)
+        if text[-1] != ord("\n"):
+            text = np.append(text, np.uint8(ord("\n")))
         try:
-            records, _ = _native.bam_records(self.text, *self.contigs.shown_name_bytes)
+            records, _ = _native.bam_records(text, *self.contigs.shown_name_bytes)
         except ValueError as error:
-            raise self._malformed(str(error)) from None
+            raise self._malformed(text.tobytes(), str(error)) from None
         return records
 
-    def _malformed(self, why: str) -> InputError:
+    def _malformed(self, text: bytes, why: str) -> InputError:
         """Says which line it is."""
-        for number, line in enumerate(self.text.tobytes().splitlines(keepends=True), self.line):
+        for number, line in enumerate(text.splitlines(keepends=True), self.line):
             try:
                 _native.bam_records(np.frombuffer(line, np.uint8), *self.contigs.shown_name_bytes)
             except ValueError as error:
@@ -107,7 +112,7 @@ class RecordInput:
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
                 self._stream = self._stack.enter_context(contextlib.closing(CramInput(self._file, fasta, threads)))
-            self._pieces = _Pieces(self._texts())
+            self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
             self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
             self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta)
         except BaseException:
@@ -130,25 +135,33 @@ class RecordInput:
         return self._sam_chunks(chunk_bytes, templates) if self._sam else self._bam_chunks(chunk_bytes, templates)
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
-        borders, begin, before = _native.RecordBorders(templates), 0, 0
-        held = _Pieces(self._pieces.rest())
+        """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone."""
+        source, borders = self._source, _native.RecordBorders(templates)
+        want, seen, taken = chunk_bytes, 0, 0  # bytes that borders knows, of those that are held; bytes before these
         try:
-            for piece in held.followed():
-                try:
-                    borders.feed(piece)
-                except ValueError as error:
-                    raise self._damaged(borders.records, str(error)) from None
-                if (size := borders.border - begin) >= chunk_bytes:
-                    yield BamPieces(held.take_parts(size), self.path, before)
-                    begin, before = borders.border, borders.records_before
+            while True:
+                size = source.hold(want)
+                for at in range(seen, size, _LOOKED_AT):
+                    try:
+                        borders.feed(source.text(at, min(at + _LOOKED_AT, size)))
+                    except ValueError as error:
+                        raise self._damaged(borders.records, str(error)) from None
+                seen = max(seen, size)  # more was held for a long record
+                if source.at_end:
+                    break
+                if cut := borders.border - taken:
+                    yield BamChunk(source.take(cut), self.path)
+                    want, seen, taken = chunk_bytes, seen - cut, taken + cut
+                else:
+                    want = 2 * max(want, size)
         except InputError as error:
             raise self._damaged(borders.records, error.what) from None
         if borders.inside:
             raise self._damaged(borders.records, "a BAM record is cut short")
         if not self._stream.marked_end():
             raise self._damaged(borders.records, "no end-of-file marker; it may be truncated")
-        if held.size:
-            yield BamPieces(held.take_parts(held.size), self.path, before)
+        if seen:
+            yield BamChunk(source.take(seen), self.path)
 
     def _damaged(self, records: int, why: str) -> InputError:
         if why.startswith("truncated or damaged"):
@@ -156,61 +169,48 @@ class RecordInput:
         return InputError(f"truncated or damaged after {counted(records, 'record')}: {why}", self.path)
 
     def _sam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
-        line = self._header_lines + 1
-        held: list[Piece] = []
-        size = 0
+        def border(text: NDArray[np.uint8], from_line: bool) -> int:
+            return int(_native.sam_border(text, from_line, templates))
 
-        def chunk(text: Piece) -> SamLines:
-            nonlocal line
-            made = SamLines(text, self.path, line, self.contigs, self._file.regular)
-            line += int(_native.count_newlines(text))
-            return made
+        for cut in cuts(self._source, border, chunk_bytes):
+            line = self._source.line or 0
+            yield SamChunk(self._source.take(cut), self.path, line, self.contigs, self._file.regular)
 
-        want = chunk_bytes
-        for piece in self._pieces.rest():
-            held.append(piece)
-            size += len(piece)
-            if size < want:
-                continue
-            text = np.concatenate(held)
-            cut = _native.sam_border(text, templates)
-            if cut:
-                yield chunk(text[:cut])
-            held, size = [text[cut:]], len(text) - cut
-            want = max(chunk_bytes, 2 * size)
-        text = np.concatenate([np.zeros(0, np.uint8), *held])
-        if len(text):
-            yield chunk(text if text[-1] == ord("\n") else np.append(text, np.uint8(ord("\n"))))
+    def _take(self, size: int) -> bytes:
+        """The next bytes.
 
-    def _texts(self) -> Iterator[Piece]:
-        if isinstance(self._stream, InputFile) and self._stream.in_pieces:
-            yield from (inflated.text for inflated in self._stream.pieces())
-            return
-        while True:
-            piece = np.empty(_PIECE_BYTES, np.uint8)
-            if count := self._stream.readinto(piece.data):
-                yield piece[:count]
-            if count < len(piece):
-                return
+        Raises:
+            EOFError: there are fewer.
+        """
+        if size < 0:
+            raise ValueError("a negative length")
+        if self._source.hold(size) < size:
+            raise EOFError("it is cut short")
+        return self._source.take(size).joined(self.path).tobytes()
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
-            text, contigs = read_bam_header(self._pieces.take)
-            lines, names = text.decode().splitlines(), [name.decode() for name, _ in contigs]
+            text, contigs = read_bam_header(self._take)
+            lines, names = _lines(text), [name.decode() for name, _ in contigs]
         except (ValueError, struct.error, EOFError) as error:
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
         return lines, HeaderContigs(names, np.array([length for _, length in contigs], np.int64))
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
-        lines = []
-        while (line := self._pieces.line()).startswith(b"@"):
-            lines.append(line.rstrip(b"\r\n"))
-        self._header_lines = len(lines)
-        self._pieces.put_back(line)
-        if not lines and len(line.split(b"\t")) < _SAM_COLUMNS:
-            raise InputError("is not SAM, BAM or CRAM", self.path)
+        want = _HEADER_BYTES
+        while True:
+            begin = self._source.text(0, self._source.hold(want)).tobytes()
+            end = _HEADER_LINES.match(begin).end()  # type: ignore[union-attr]
+            record, ended, _ = begin[end:].partition(b"\n")
+            if self._source.at_end or (ended and not record.startswith(b"@")):
+                break
+            want *= 2
+        if record.startswith(b"@"):  # the last line, which has no end
+            end, record = len(begin), b""
+        if not end and len(record.split(b"\t")) < _SAM_COLUMNS:
+            raise InputError("is not SAM, BAM or CRAM" if begin else "is empty, without even a header", self.path)
         try:
-            text = [line.decode() for line in lines]
+            text = _lines(self._take(end))
             found = [dict(part.split(":", 1) for part in line.split("\t")[1:]) for line in text if line[:4] == "@SQ\t"]
             names, lengths = [contig["SN"] for contig in found], [int(contig["LN"]) for contig in found]
         except (ValueError, KeyError) as error:
@@ -230,83 +230,16 @@ class RecordInput:
         self.close()
 
 
+def _lines(header: bytes) -> list[str]:
+    """Not by str.splitlines, which ends lines at other characters, too."""
+    return [line.rstrip("\r") for line in header.decode().split("\n") if line]
+
+
 class _Decoded(Protocol):
     """CRAM as BAM (:class:`gpualign.io.cram_input.CramInput`)."""
+
+    path: str
 
     def readinto(self, view: memoryview, /) -> int: ...
 
     def marked_end(self) -> bool: ...
-
-
-class _Pieces:
-    """A stream that comes in pieces, some of which are held.
-
-    Attributes:
-        size: bytes that are held.
-    """
-
-    def __init__(self, pieces: Iterator[Piece]) -> None:
-        self._more, self._held, self.size = pieces, list[Piece](), 0
-
-    def _hold(self, piece: Piece) -> None:
-        self._held.append(piece)
-        self.size += len(piece)
-
-    def followed(self) -> Iterator[Piece]:
-        """The pieces that come, each of which is held before it is given."""
-        for piece in self._more:
-            self._hold(piece)
-            yield piece
-
-    def rest(self) -> Iterator[Piece]:
-        """All that is held, and what comes."""
-        yield from self._held
-        yield from self._more
-
-    def take_parts(self, size: int) -> tuple[Piece, ...]:
-        """The first bytes of what is held."""
-        taken = []
-        self.size -= size
-        while size:
-            piece = self._held.pop(0)
-            if len(piece) > size:
-                self._held.insert(0, piece[size:])
-                piece = piece[:size]
-            taken.append(piece)
-            size -= len(piece)
-        return tuple(taken)
-
-    def take(self, size: int) -> bytes:
-        """The next bytes.
-
-        Raises:
-            EOFError: there are fewer.
-        """
-        if size < 0:
-            raise ValueError("a negative length")
-        while self.size < size:
-            if (piece := next(self._more, None)) is None:
-                raise EOFError("it is cut short")
-            self._hold(piece)
-        return b"".join(part.tobytes() for part in self.take_parts(size))
-
-    def line(self) -> bytes:
-        """The next line, with its end."""
-        line = b""
-        while not line.endswith(b"\n"):
-            if not self._held:
-                if (piece := next(self._more, None)) is None:
-                    return line
-                self._hold(piece)
-            first = self._held[0]
-            ends = np.flatnonzero(first[: 1 << 16] == ord("\n"))
-            line += b"".join(
-                part.tobytes() for part in self.take_parts(int(ends[0]) + 1 if len(ends) else min(len(first), 1 << 16))
-            )
-        return line
-
-    def put_back(self, data: bytes) -> None:
-        """Before all that is held."""
-        if data:
-            self._held.insert(0, np.frombuffer(data, np.uint8))
-            self.size += len(data)

@@ -54,8 +54,9 @@ _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
 #: one in so many threads writes runs; the others map
 _PART_OF_THREADS = 2
-#: bytes of memory for each thread, as samtools sort has, and the part of what is free that all cores may have
-_MEMORY_OF_THREAD, _PART_OF_FREE, _MIN_MEMORY = 768 << 20, 4, 1 << 28
+#: bytes of memory for each thread: three quarters of it are records, as many as samtools sort holds; and the part of
+#: what is free that all cores may have
+_MEMORY_OF_THREAD, _PART_OF_FREE, _MIN_MEMORY = 1 << 30, 4, 1 << 28
 
 
 def usual_memory(threads: int) -> int:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io.bgzf import Inflated
-from gpualign.io.fastx import LongRecord
 from gpualign.io.files import InputFile
 from gpualign.io.streams import TextOfPieces, TextStream
-from gpualign.io.text import HeldText, StoredText, Text, newlines
+from gpualign.io.text import HeldText, StoredText, Text
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
 #: smallest read in bytes
@@ -54,6 +53,13 @@ class Source(Protocol):
 
     def streamed(self, stack: ExitStack) -> Streamed:
         """The rest as a stream, open as long as ``stack``."""
+
+
+class RecordSource(Source, Protocol):
+    """A source of FASTA records that are too long to be held."""
+
+    def record_cuts(self, size: int) -> tuple[int, int, int]:
+        """Where the first ``size`` bytes held can be cut: see ``_native.record_cuts``."""
 
 
 class Streamed:
@@ -96,13 +102,9 @@ class Streamed:
     def streamed(self, stack: ExitStack) -> Streamed:
         return self
 
-    def long_record(self) -> LongRecord:
-        """The record at the beginning of the held text; continue :meth:`after` it."""
-        return LongRecord(self._file, self._held.tobytes(), self.line or 1)
-
-    def after(self, record: LongRecord) -> None:
-        self._held, self.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-        self.line = record.line + record.lines_read
+    def record_cuts(self, size: int) -> tuple[int, int, int]:
+        cuts: tuple[int, int, int] = _native.record_cuts(self._held[:size])
+        return cuts
 
 
 class Stored:
@@ -113,7 +115,6 @@ class Stored:
 
     def __init__(self, file: InputFile) -> None:
         self.path, self.offset, self._file, self._stored = file.path, 0, file, file.stored()
-        self._line, self._counted = 1, 0  # line number, and the offset up to which lines are counted
 
     def hold(self, size: int) -> int:
         left = self._file.size - self.offset
@@ -130,20 +131,8 @@ class Stored:
     def streamed(self, stack: ExitStack) -> Streamed:
         return Streamed(self._file)
 
-    def readinto(self, view: memoryview, /) -> int:
-        text = self.text(0, self.hold(len(view)))
-        np.frombuffer(view, np.uint8)[: len(text)] = text
-        self.offset += len(text)
-        return len(text)
-
-    def long_record(self) -> LongRecord:
-        """See :meth:`Streamed.long_record`."""
-        self._line += newlines(self._file, self._counted, self.offset)
-        return LongRecord(self, b"", self._line)
-
-    def after(self, record: LongRecord) -> None:
-        self.offset -= len(record.rest)
-        self._line, self._counted = self._line + record.lines_read, self.offset
+    def record_cuts(self, size: int) -> tuple[int, int, int]:
+        return self._stored.record_cuts(self.offset, size)
 
 
 class InPieces:

@@ -113,6 +113,34 @@ class StoredText(Text):
         return self.file.count_fastq_lines(self.offset, self.size, lines_before)
 
 
+@dataclass(frozen=True)
+class ContinuedText(Text):
+    """A further part of a FASTA record, with the record's first line before it."""
+
+    header: NDArray[np.uint8]
+    rest: HeldText | StoredText
+
+    def __len__(self) -> int:
+        return len(self.header) + len(self.rest)
+
+    def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
+        return (self.header, *self.rest.pieces(path))
+
+    def part(self, begin: int, end: int) -> HeldText:
+        return HeldText(self.pieces("")).part(begin, end)
+
+    def joined(self, path: str) -> NDArray[np.uint8]:
+        if not self.rest.stored:
+            return super().joined(path)
+        text = np.empty(len(self), np.uint8)
+        text[: len(self.header)] = self.header
+        self.rest.read_into(text[len(self.header) :], 0)
+        return text
+
+    def first_line(self, path: str) -> int:
+        return self.rest.first_line(path) - 1
+
+
 def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
     """The pieces of a text from byte ``begin`` to ``end``."""
     at = 0

@@ -11,17 +11,11 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output_options import (
-    output_options,
-    record_options,
-    take_layout,
-    take_read_group,
-    take_tags,
-)
+from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import option_of, run_options, seed_options, take_run_options
-from gpualign.records.options import mark_option, marking_options, take_marking
+from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
 
 T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT

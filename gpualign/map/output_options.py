@@ -10,7 +10,7 @@ import click
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
 from gpualign.map.inputs import CS_FORMS, TagOptions
 from gpualign.options import together
-from gpualign.records.options import layout_options, take_layout_options
+from gpualign.records.options import layout_options, read_group_options, take_layout_options
 
 #: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`
 output_options = together(
@@ -83,15 +83,7 @@ record_options = together(
         is_flag=True,
         help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
     ),
-    click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
-    click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
-    click.option(
-        "--rg",
-        "rg_fields",
-        metavar="TAG:VALUE",
-        multiple=True,
-        help="A field of the read group, such as SM:y; repeatable.",
-    ),
+    read_group_options,
 )
 
 
@@ -108,15 +100,3 @@ def take_tags(values: dict[str, Any]) -> TagOptions:
         return tags
     values["secondary"] = tags.needed
     return replace(tags, secondary_records=False)
-
-
-def take_read_group(values: dict[str, Any]) -> str | None:
-    """Remove the options of the read group and make one @RG line of them."""
-    line, identifier, rg_fields = (values.pop(name) for name in ("read_group", "rg_id", "rg_fields"))
-    if identifier is None and not rg_fields:
-        return line  # type: ignore[no-any-return]
-    if line is not None:
-        raise click.UsageError("give the read group by -R or by --rg-id and --rg, not both")
-    if identifier is None:
-        raise click.UsageError("--rg needs --rg-id")
-    return "\t".join(["@RG", f"ID:{identifier}", *rg_fields])

@@ -61,6 +61,7 @@ def mark_duplicates(
     *,
     order: RecordOrder = "input",
     mate_tags: bool | None = None,
+    read_group: str | None = None,
     reference: Path | None = None,
     metrics: Path | None = None,
     coverage: Path | None = None,
@@ -77,6 +78,7 @@ def mark_duplicates(
     Args:
         order: of the output, as for :func:`sort`, or "input".
         mate_tags: add MC, MQ and ms to mates that lack them; None: unless the input is sorted by coordinate.
+        read_group: an @RG line, such as ``"@RG\\tID:x\\tSM:y"``, in place of the records' own.
         metrics, coverage: files, as for the command.
         marking: of :class:`gpualign.records.duplicates.DuplicateMarking`: ``remove``, ``optical_distance``,
             ``barcode_tags``, ``barcode_in_name``, ``umi_distance``, ``duplex``, ``group``, ``count``, ``tag_kind``,
@@ -91,7 +93,7 @@ def mark_duplicates(
     if order not in RECORD_ORDERS:
         raise UsageError(f"order must be one of {', '.join(RECORD_ORDERS)}, not {order!r}")
     files = RecordFiles(os.fspath(records), _path(reference), _path(metrics), _path(coverage))
-    wanted = Marking(DuplicateMarking(**{"tag_kind": False, **marking}), mate_tags)
+    wanted = Marking(DuplicateMarking(**{"tag_kind": False, **marking}), mate_tags, read_group)
 
     def layout(order: RecordOrder) -> AlignmentLayout:
         return AlignmentLayout(format, order, sort_memory, write_index, compression_level, hold=True)

@@ -12,7 +12,13 @@ from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.options import input_options, take_layout
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.options import run_options, take_run_options
-from gpualign.records.options import layout_options, marking_options, take_marking
+from gpualign.records.options import (
+    layout_options,
+    marking_options,
+    read_group_options,
+    take_marking,
+    take_read_group,
+)
 
 
 @click.command("markdup")
@@ -33,6 +39,7 @@ from gpualign.records.options import layout_options, marking_options, take_marki
     help="Add MC, MQ and ms to mates that lack them, as samtools fixmate -m does.  [default: unless the input is "
     "sorted by coordinate]",
 )
+@read_group_options
 @input_options
 @layout_options
 @run_options
@@ -57,10 +64,12 @@ def command(
     marking = take_marking(values, True, tag_duplicates)
     assert marking is not None
     files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
+    read_group = take_read_group(values)
     layout = take_layout(values, hold=True)
     options = take_run_options(values)
     from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_markdup
 
     reuse_memory(one_heap=True)  # chunks of the same size again and again
-    run_markdup(files, Marking(marking, mate_tags), options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]]))
+    what = Marking(marking, mate_tags, read_group)
+    run_markdup(files, what, options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]]))

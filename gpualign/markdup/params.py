@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpualign.errors import UsageError
+from gpualign.io.alignment import parse_read_group
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
@@ -47,7 +48,23 @@ class Marking:
         duplicates: how they are found and marked.
         mate_tags: MC, MQ and ms are added where they are missing; None: if the input is not sorted by coordinate, where
             mates are far from each other.
+        read_group: the @RG line of all records, in place of theirs; None: they keep theirs.
     """
 
     duplicates: DuplicateMarking
     mate_tags: bool | None = None
+    read_group: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.read_group is not None:
+            object.__setattr__(self, "read_group", parse_read_group(self.read_group)[0])
+
+    @property
+    def own_tags(self) -> str:
+        """Those that records may have and lose, two characters each."""
+        return self.duplicates.own_tags + ("" if self.read_group is None else "RG")
+
+    @property
+    def added(self) -> bytes:
+        """A tag that all records get, as BAM."""
+        return b"" if self.read_group is None else b"RGZ" + parse_read_group(self.read_group)[1].encode() + b"\0"

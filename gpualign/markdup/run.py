@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
 from gpualign import _native
+from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
-from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.record_header import record_header
 from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
+from gpualign.markdup.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
@@ -29,8 +29,6 @@ STEPS_OF_RECORDS: StepNames = (
     ("read", "inflate", "copy", "parse", "collate", "mark", "sort", "merge", "deflate", "write"),
     ("copy to device", "inflate", "deflate", "copy from device"),
 )
-#: of a file that is not worth a GPU's start
-_SMALL_FILE = 64 << 20
 
 
 def run_sort(
@@ -41,7 +39,7 @@ def run_sort(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    layout, options = layout.of(options.output), worthwhile(options, files.records)
+    layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
     count = 0
     with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
@@ -84,7 +82,6 @@ def run_markdup(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    options = worthwhile(options, files.records)
     with RecordInput(files.records, files.reference, options.threads) as source:
         if order == "input" and said_order(source.header) == "coordinate":
             order = "coordinate"
@@ -93,7 +90,10 @@ def run_markdup(
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
         written = (*files.written, *layout.indexes(options.output))
         run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
-        header = record_header(source.header, source.contigs, order, command_line)
+        lines = source.header
+        if marking.read_group is not None:
+            lines = [*(line for line in lines if not line.startswith("@RG")), marking.read_group]
+        header = record_header(lines, source.contigs, order, command_line)
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
         plan = Plan.of(source, marking, chunk_bytes(options, layout), run.warn)
         numbers = plan.numbers(marking)
@@ -120,16 +120,10 @@ def run_markdup(
 @contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
-    with run.opening(None) as opening:
+    with run.opening(work_of(source.path)) as opening:
         codec = opening.backend().codec
-        with codec.alone():
+        pages = small_pages() if codec is CPU_CODEC else nullcontext()  # a GPU's pinned memory has huge pages
+        with pages, codec.alone():
             source.inflate_by(codec)
             run.begin_timeline(STEPS_OF_RECORDS)
             yield codec
-
-
-def worthwhile(options: RunOptions, path: str) -> RunOptions:
-    """Without a GPU where none is asked for and the file is not worth its start."""
-    if options.device == "auto" and os.path.isfile(path) and os.path.getsize(path) < _SMALL_FILE:
-        return replace(options, device="cpu")
-    return options

@@ -150,13 +150,13 @@ class Templates:
     @STEPS.at("mark")
     def _prepared(self, records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
         """A batch, and hashes of the names of its templates that lack a read."""
-        duplicates = self._marking.duplicates
-        grouped, how = self._plan.grouped, (self._plan.mate_tags, duplicates.own_tags)
-        prepared, incomplete = _native.prepare_templates(records, *how, grouped)
+        marking, plan = self._marking, self._plan
+        tags = marking.own_tags, marking.added
+        prepared, incomplete = _native.prepare_templates(records, plan.mate_tags, *tags, plan.grouped)
         if prepared is None:
             prepared = records if numbers is None else records.copy()  # which are in memory that is used again
         marks = None if self._observer.take is None else self._observer.take(prepared)
-        templates = self._plan.numbers(self._marking)
+        templates = plan.numbers(marking)
         return RecordBatch.of(prepared, self._layout.order, marks, templates, numbers, keep=True), incomplete
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from gpualign import _native
 from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, LongRecord
+from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.io.text import StoredText
 from gpualign.sequences.batch import SequenceBatch
@@ -148,11 +148,14 @@ def pack_record(record: LongRecord, strands: int, deferred: bool) -> QueryText:
         InputError: malformed, or too long.
     """
     builder = _native.MemTextBuilder()
-    for part in record.parts(_PART_BYTES):
+    first: Chunk | None = None
+    for chunk in record.chunks(_PART_BYTES):
+        first, part = first or chunk, parse(chunk)
         try:
             builder.append(part.bases)
         except ValueError:
-            raise InputError(_too_long(builder.length + len(part.bases)), record.path, record.line) from None
+            what = _too_long(builder.length + len(part.bases))
+            raise InputError(what, record.path, first.first_line()) from None
     return QueryText(part.names, part.name_offsets, builder.length, builder.finish(strands, deferred))
 
 

@@ -16,9 +16,11 @@ layout_options = together(
         type=SIZE,
         metavar="SIZE",
         help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-        "[default: 768M per thread, at most a quarter of the free memory]",
+        "[default: 1G per thread, at most a quarter of the free memory]",
     ),
-    click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
+    click.option(
+        "--write-index", is_flag=True, help="Write .bai, .csi or .crai next to an output that is sorted by coordinate."
+    ),
     click.option(
         "--compression-level",
         type=int,
@@ -34,6 +36,32 @@ def take_layout_options(values: dict[str, Any]) -> dict[str, Any]:
     return {name: values.pop(name) for name in ("sort_memory", "write_index", "compression_level")}
 
 
+#: add the options of the read group, which :func:`take_read_group` collects
+read_group_options = together(
+    click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
+    click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
+    click.option(
+        "--rg",
+        "rg_fields",
+        metavar="TAG:VALUE",
+        multiple=True,
+        help="A field of the read group, such as SM:y; repeatable.",
+    ),
+)
+
+
+def take_read_group(values: dict[str, Any]) -> str | None:
+    """Remove the options of the read group and make one @RG line of them."""
+    line, identifier, rg_fields = (values.pop(name) for name in ("read_group", "rg_id", "rg_fields"))
+    if identifier is None and not rg_fields:
+        return line  # type: ignore[no-any-return]
+    if line is not None:
+        raise click.UsageError("give the read group by -R or by --rg-id and --rg, not both")
+    if identifier is None:
+        raise click.UsageError("--rg needs --rg-id")
+    return "\t".join(["@RG", f"ID:{identifier}", *rg_fields])
+
+
 #: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it
 marking_options = together(
     click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
@@ -47,7 +75,7 @@ marking_options = together(
     click.option(
         "--barcode-tag",
         metavar="TAG[,TAG]",
-        help="Only reads with the same text in this tag, such as RX, are duplicates (-C copies tags of FASTQ).",
+        help="Only reads with the same text in this tag, such as RX, are duplicates.",
     ),
     click.option(
         "--barcode-name",

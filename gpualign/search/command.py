@@ -14,7 +14,7 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
 
 @click.command("search", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("files", nargs=-1, required=True, metavar="[PATTERNS] TARGETS...")
-@click.option("-P", "--pattern", metavar="SEQ[,SEQ]", help="Patterns themselves, instead of the file PATTERNS.")
+@click.option("-P", "--pattern", metavar="SEQ[,SEQ]", help="Patterns, instead of the file PATTERNS.")
 @click.option("-k", "--max-errors", type=int, metavar="INT", help="Maximum number of errors of a hit.")
 @click.option(
     "-e",
@@ -25,7 +25,7 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
 )
 @click.option("--mismatches-only", is_flag=True, help="No insertions and deletions (Hamming distance).")
 @click.option("--max-bulges", type=int, metavar="INT", help="Maximum insertions and deletions among the errors.")
-@click.option("--strand", type=click.Choice(STRANDS), help="Strands of the targets.  [default: both; of dna only]")
+@click.option("--strand", type=click.Choice(STRANDS), help="Strands of the targets.  [default: both of dna, else plus]")
 @option_of(
     SearchParams,
     "--hits",
@@ -37,19 +37,20 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     SearchParams,
     "--alphabet",
     type=click.Choice(ALPHABETS),
-    help="dna: IUPAC codes, U is T, any case; protein: B J X Z stand for several residues in patterns; bytes: any.",
+    help="dna: IUPAC codes, U is T, any case; protein: any case, B J X Z of a pattern stand for several residues; "
+    "bytes: each byte matches itself.",
 )
 @option_of(
     SearchParams,
     "--max-n",
     "max_ambiguous",
-    help="Ambiguous bases of a target that a hit may have; they match what they may be. With 0 they match only what "
-    "matches all that they may be, as N in a pattern.",
+    help="Ambiguous bases of a target that a hit may have: each matches any base that it stands for. With 0 they match "
+    "only codes of a pattern that stand for all of their bases, as N does.",
 )
 @click.option(
     "--pam",
     metavar="SEQ",
-    help="Each pattern is followed by this motif, which must match exactly: NGG; or 5:TTTV: preceded.",
+    help="A motif next to each pattern that must match exactly: NGG after it, or 5:TTTV before it.",
 )
 @click.option(
     "--fixed",
@@ -67,16 +68,17 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     "-p",
     "--path",
     is_flag=True,
-    help="Write the alignment (= X I D, I consumes the pattern) and the matched text, too.",
+    help="Also write the alignment (= X I D; I consumes the pattern) and the matched text.",
 )
 @click.option("--bed", "form", flag_value="bed", help="Write BED: its score is the distance.")
 @click.option("--paf", "form", flag_value="paf", help="Write PAF.")
 @click.option(
     "--split",
     metavar="DIR",
-    help="With --best-per-target: write the targets, too, to a file for each pattern, NAME.fastq or NAME.fasta, and to "
-    "unassigned.",
+    help="With --best-per-target: also write the targets, to NAME.fastq or NAME.fasta for each pattern, and the others "
+    "to unassigned.fastq or .fasta.",
 )
+@click.option("--counts", metavar="FILE", help="Table of the hits of each pattern by distance.")
 @click.option("--plot", metavar="FILE", help="Picture of the hits of each pattern by distance (.png or .svg).")
 @click.option("--reference", metavar="FILE", help="FASTA for targets in CRAM.")
 @click.option("--no-header", is_flag=True, help="No header line.")
@@ -106,10 +108,11 @@ def command(**values: Any) -> None:
     files = SearchFiles(
         patterns=patterns,
         targets=tuple(file for text in targets for file in listed_files(text)),
-        given=() if given is None else tuple(given.split(",")),
+        given=() if given is None else tuple(text.strip() for text in given.split(",")),
         header=not values.pop("no_header"),
         form=values.pop("form") or "table",
         split=values.pop("split"),
+        counts=values.pop("counts"),
         plot=values.pop("plot"),
         reference=values.pop("reference"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.errors import OutOfMemoryError
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
 #: --alphabet, as the native code numbers it (gpualign/native/search/patterns.hpp)
 _ALPHABETS = {"dna": 0, "protein": 1, "bytes": 2}
+
+#: hits of a batch that are held; about 80 bytes each
+_MOST_HITS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +79,27 @@ class Patterns:
             text=self.text,
         )
 
+    def groups(self, size: int) -> list[Patterns]:
+        """The patterns in groups of at most so many, in their order."""
+        return [self._part(first, min(first + size, len(self))) for first in range(0, len(self), size)]
+
+    def _part(self, first: int, after: int) -> Patterns:
+        begin, end = self.offsets[first], self.offsets[after]
+        return replace(
+            self,
+            names=self.names[first:after],
+            symbols=self.symbols[begin:end],
+            offsets=self.offsets[first : after + 1] - begin,
+            limits=self.limits[first:after],
+            kept=self.kept[first:after],
+            fixed=self.fixed[begin:end],
+        )
+
     @property
     def context(self) -> int:
         """Symbols on either side of a part of a target that decide what begins in it."""
-        return 2 * int(self.native.reach) + int(_native.SEARCH_PLATEAU) + 1
+        reach = int((self.lengths + np.minimum(self.limits, self.lengths)).max())  # the most symbols of a hit
+        return 2 * reach + int(_native.SEARCH_PLATEAU) + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native tables, which each process makes for itself
@@ -165,7 +186,16 @@ def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint6
 
     Args:
         events: where a device has found that patterns may lie; None: the CPU looks for itself.
+
+    Raises:
+        OutOfMemoryError: there are too many hits to be held.
     """
-    if isinstance(text.text, Reference):
-        return SearchHits(*_native.search_bases(patterns.native, text.text.native, *text.shares, events))
-    return SearchHits(*_native.search_bytes(patterns.native, text.text, *text.shares))
+    try:
+        if isinstance(text.text, Reference):
+            found = _native.search_bases(patterns.native, text.text.native, *text.shares, _MOST_HITS, events)
+        else:
+            found = _native.search_bytes(patterns.native, text.text, *text.shares, _MOST_HITS)
+    except OverflowError:
+        hint = "allow fewer errors, or make --batch-size smaller"
+        raise OutOfMemoryError(f"a batch of targets has more than {_MOST_HITS:,} hits ({hint})") from None
+    return SearchHits(*found)

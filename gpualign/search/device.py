@@ -44,7 +44,7 @@ class DeviceSearch:
 class SearchKernel:
     """Runs :class:`DeviceSearch` on one device (see ``gpu.runner.Kernel``).
 
-    A result is uint64 (n,), the events, or None where there was no room for all.
+    A result is uint64 (n,), the events, or None where they are too many.
     """
 
     def __init__(self, device: Device) -> None:
@@ -52,8 +52,27 @@ class SearchKernel:
         self._functions = {name: device.function("search", f"search_{name}") for name in ("words", "narrow", "wide")}
 
     def submit(self, slot: Slot, item: DeviceSearch) -> None:
+        self._launch(slot, item, self._room(item))
+
+    def collect(self, slot: Slot, item: DeviceSearch) -> NDArray[np.uint64] | None:
+        count = int(slot.pinned("count", 1, np.uint64)[0])
+        if count > tuning.MOST_EVENTS:
+            return None
+        if count > self._room(item):  # now it is known how many there are
+            self._launch(slot, item, count)
+            slot.finish()
+        if count > tuning.FIRST_EVENTS:
+            slot.download("events", count, np.uint64)
+            slot.finish()
+        events: NDArray[np.uint64] = slot.pinned("events", count, np.uint64).copy()
+        return events
+
+    def _room(self, item: DeviceSearch) -> int:
+        return max(tuning.LEAST_ROOM, int(tuning.ROOM_PER_BASE * item.bases))
+
+    def _launch(self, slot: Slot, item: DeviceSearch, room: int) -> None:
+        """Enqueue the kernels, with space for so many events."""
         tables, table = self._tables(item.patterns)
-        room = self._room(item)
         text = slot.upload("text", item.words)
         arrays: dict[str, Any] = {"table": table, "text": int(text), "bases": item.bases, "room": room}
         arrays |= {"events": int(slot.device_array("events", room * _EVENT_BYTES, zeroed=True))}
@@ -71,19 +90,6 @@ class SearchKernel:
             slot.launch(self._functions[name], blocks, tuning.DENSE_THREADS, launch)
         slot.download("count", 1, np.uint64)
         slot.download("events", min(room, tuning.FIRST_EVENTS), np.uint64)
-
-    def collect(self, slot: Slot, item: DeviceSearch) -> NDArray[np.uint64] | None:
-        count = int(slot.pinned("count", 1, np.uint64)[0])
-        if count > self._room(item):
-            return None
-        if count > min(self._room(item), tuning.FIRST_EVENTS):
-            slot.download("events", count, np.uint64)
-            slot.finish()
-        events: NDArray[np.uint64] = slot.pinned("events", count, np.uint64).copy()
-        return events
-
-    def _room(self, item: DeviceSearch) -> int:
-        return max(tuning.LEAST_ROOM, int(tuning.ROOM_PER_BASE * item.bases))
 
     def _tables(self, patterns: Patterns) -> tuple[dict[str, tuple[int, int]], np.void]:
         """Addresses and numbers of the patterns without seeds, and the struct of the table of seeds."""

@@ -94,20 +94,41 @@ def _forward(hits: SearchHits) -> NDArray[np.uint32]:
     return hits.operations[np.where(np.repeat(hits.minus.astype(bool), lengths), backward, at)]
 
 
+def check_split(names: list[str]) -> None:
+    """
+    Raises:
+        UsageError: patterns cannot give files their names.
+    """
+    bad = [name for name in names if not name or "/" in name or name in (".", "..") or "\0" in name]
+    if bad or len({*names, _UNASSIGNED}) <= len(names):
+        what = f"'{bad[0]}' cannot be a file's name" if bad else f"two patterns have one name, or one is {_UNASSIGNED}"
+        raise UsageError(f"--split names files as patterns: {what}")
+
+
+@contextlib.contextmanager
+def _made_folder(path: str) -> Iterator[None]:
+    """A folder that is gone again if it was made for a run that fails."""
+    there = os.path.isdir(path)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise GpualignError(f"{path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        if not there:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+        raise
+
+
 class Splitter:
     """A file for each pattern with the targets that have it, and one of those that have none."""
 
     def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
         self._files: dict[int, OutputFile] = {}
         names = [*patterns.names, _UNASSIGNED]
-        bad = [name for name in names if not name or "/" in name or name in (".", "..") or "\0" in name]
-        if bad or len(set(names)) < len(names):
-            what = f"'{bad[0]}' cannot be a file's name" if bad else "two patterns have one name"
-            raise UsageError(f"--split names files as patterns: {what}")
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise GpualignError(f"{folder}: {error.strerror}") from error
+        stack.enter_context(_made_folder(folder))
         for number, name in enumerate(names):
             self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
         self._unassigned = len(patterns)
@@ -147,15 +168,37 @@ class Counts:
         self.names = patterns.names
         self.hits = np.zeros((len(patterns), int(patterns.limits.max()) + 1), np.int64)
         self.targets = self.targets_with_hits = self.symbols = 0
+        self._part_had_hits = False  # of a target whose parts are still coming
 
     def add(self, found: Found) -> None:
-        np.add.at(self.hits, (found.hits.pattern, found.hits.distance), 1)
+        distances = self.hits.shape[1]
+        cells = found.hits.pattern.astype(np.int64) * distances + found.hits.distance
+        cell, count = np.unique(cells, return_counts=True)
+        self.hits.reshape(-1)[cell] += count
         self.symbols += found.symbols
-        self.targets_with_hits += len(np.unique(found.hits.target))
-        self.targets += len(found) if found.part is None else int(found.part.last)
+        if found.part is None:
+            self.targets += len(found)
+            self.targets_with_hits += len(np.unique(found.hits.target))
+            return
+        self._part_had_hits |= len(found.hits) > 0
+        if found.part.last:
+            self.targets += 1
+            self.targets_with_hits += self._part_had_hits
+            self._part_had_hits = False
 
     @property
     def by_pattern(self) -> dict[str, list[int]]:
-        """For the report; of patterns with hits, in order."""
-        rows = zip(self.names, self.hits.tolist(), strict=True)
-        return {name: row for name, row in rows if any(row)}
+        """For the report; of patterns with hits, in order, those of one name together."""
+        counts: dict[str, NDArray[np.int64]] = {}
+        for number in np.flatnonzero(self.hits.any(axis=1)).tolist():
+            name = self.names[number]
+            counts[name] = counts.get(name, 0) + self.hits[number]
+        return {name: row.tolist() for name, row in counts.items()}
+
+    def table(self) -> bytes:
+        """A row for each pattern: all its hits, and those with 0, 1, ... errors."""
+        rows, distances = self.hits.shape
+        columns = [Names(self.names).column(np.arange(rows)), integers(self.hits.sum(axis=1))]
+        columns += [integers(self.hits[:, distance]) for distance in range(distances)]
+        header = "\t".join(["pattern", "hits", *(f"d{distance}" for distance in range(distances))])
+        return f"{header}\n".encode() + format_rows(columns, rows)

@@ -78,6 +78,8 @@ class SearchParams:
                 raise UsageError(f"{name} must be one of {', '.join(filter(None, choices))}, not {value!r}")
         if self.max_bulges is not None:
             check_range("max bulges", self.max_bulges, 0, LONGEST_PATTERN)
+            if self.mismatches_only and self.max_bulges > 0:
+                raise UsageError("--mismatches-only allows no bulges: it does not go with --max-bulges")
         check_range("max ambiguous", self.max_ambiguous, 0, 1 << 20)
         check_range("margin", self.margin, 0, LONGEST_PATTERN)
         if self.within is not None:
@@ -124,7 +126,8 @@ class SearchFiles:
         header: begin the table with a line of column names.
         form: "table", "bed" or "paf".
         split: folder of a file for each pattern with the targets that have it.
-        plot: picture of the hits of each pattern by distance.
+        counts: table of the hits of each pattern by distance.
+        plot: picture of the same.
         reference: FASTA for CRAM.
     """
 
@@ -134,6 +137,7 @@ class SearchFiles:
     header: bool = True
     form: str = "table"
     split: str | None = None
+    counts: str | None = None
     plot: str | None = None
     reference: str | None = None
 

@@ -23,6 +23,7 @@ _MOTIF = re.compile(r"(?:([35]):)?([A-Za-z]+)")
 _CHUNK = 1 << 22
 #: bytes that no text has
 _CONTROLS = frozenset(range(9)) | frozenset(range(14, 32)) | {127}
+_LINE = "a line is a pattern, or a name, a tab and a pattern"
 #: a name, a pattern, and its line where patterns are lines
 Named = tuple[str, bytes, int | None]
 
@@ -54,7 +55,7 @@ def _lines(text: bytes, path: str) -> Iterator[Named]:
             continue
         fields = [field.strip() for field in line.split(b"\t")]
         if len(fields) > 1 and not fields[1]:
-            raise InputError("the pattern is empty (expected a name, a tab and a pattern)", path, number)
+            raise InputError(f"the pattern is empty ({_LINE})", path, number)
         name, symbols = (fields[0], fields[1]) if len(fields) > 1 else (fields[0], fields[0])
         yield name.decode("latin-1"), symbols, number
 
@@ -91,7 +92,7 @@ def make_patterns(
             fixed.append(_fixed_symbols(symbols[-1], len(before), len(after), params.fixed))
         except ValueError as error:
             shown = f"'{name}'" if path and line is None else number
-            raise InputError(str(error) if line else f"pattern {shown}: {error}", path, line) from None
+            raise InputError(f"{error}; {_LINE}" if line else f"pattern {shown}: {error}", path, line) from None
     limits = np.array(lengths, np.int64)
     if params.max_errors is not None:
         limits = np.minimum(limits, params.max_errors)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, Stage
+from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, proteins_want
+from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.search.cpu import Patterns
-from gpualign.search.output import Counts, Splitter, Writer, columns_of
+from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
-from gpualign.search.select import Found, found_in, joined_parts, selected
-from gpualign.search.stage import search_stage
+from gpualign.search.select import Found, found_in, joined_groups, joined_parts, selected
+from gpualign.search.stage import Share, search_stage
 from gpualign.search.targets import Item, prepare, read_items
 from gpualign.search.tuning import KERNELS
 
+#: where all targets have at most so many symbols, patterns are searched in groups of so many, which threads and workers
+#: share; in longer ones batches of targets are enough
+_SHORT_TEXT, _GROUP = 1 << 24, 1024
 #: a GPU wants more of the targets at once than a core
 _GPU_FACTOR = 8
 _PROTEINS = "--alphabet protein"
@@ -41,13 +46,15 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     """
     if files.split is not None and not params.best_per_target:
         raise UsageError("--split gives each target to one pattern: it needs --best-per-target")
-    run = RunContext("search", options, files.inputs, (files.plot,))
+    run = RunContext("search", options, files.inputs, (files.counts, files.plot))
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
         named = (
             given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
         )
     patterns = make_patterns(named, params, size, files.patterns)
+    if files.split is not None:
+        check_split(patterns.names)
     counts, writer = Counts(patterns), Writer(params, patterns, files.form)
     output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
@@ -70,6 +77,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
                 if splitter is not None:
                     splitter.write(found)
                 progress.update(found.symbols)
+    if files.counts is not None:
+        with open_output(files.counts, options.threads) as out:
+            out.write(counts.table())
     if files.plot is not None:
         from gpualign.search.plot import draw
 
@@ -93,11 +103,17 @@ def search(
     Args:
         keep: with the targets themselves.
     """
-    stage: Stage[Item, Found] = search_stage(
-        patterns, partial(prepare, params, keep), partial(found_in, params, patterns)
-    )
+    groups = patterns.groups(_GROUP) if patterns.text <= _SHORT_TEXT else [patterns]
+    stage = search_stage(partial(prepare, params, keep), partial(found_in, params, len(groups) == 1))
+    shares = (Share(group, item) for item in items for group in groups)
     with proteins_want(_PROTEINS):
-        yield from backend.run(items, stage)
+        batches = backend.run(shares, stage)
+        if len(groups) == 1:
+            yield from batches
+            return
+        while of_groups := list(itertools.islice(batches, len(groups))):
+            found = joined_groups(of_groups, groups)
+            yield selected(params, patterns, found) if found.part is None else found
 
 
 def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:

@@ -52,14 +52,18 @@ class Found:
         return replace(self, hits=self.hits.take(chosen), matched=matched, matched_offsets=offsets)
 
 
-def found_in(params: SearchParams, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
-    """The hits of a batch that can be wanted whatever the next batch has."""
+def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
+    """The hits of a batch that can be wanted whatever the next batch has.
+
+    Args:
+        all_patterns: no other patterns are looked for in the batch.
+    """
     matched, matched_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     if params.path and len(hits):
         matched, matched_offsets = _matched(targets, hits)
     origin = targets.origin[hits.target]
     moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
-    part = None if targets.part is None else replace(targets.part, text=np.zeros(0, np.uint8))
+    part = None if targets.part is None else replace(targets.part, text=())
     found = Found(
         targets.names, targets.name_offsets, targets.lengths, moved, matched, matched_offsets, targets.symbols, part,
         targets.records,
@@ -67,7 +71,7 @@ def found_in(params: SearchParams, patterns: Patterns, targets: Targets, hits: S
     if params.within is not None and part is not None:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
-    return selected(params, patterns, found) if part is None else found
+    return selected(params, patterns, found) if part is None and all_patterns else found
 
 
 def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -112,11 +116,25 @@ def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits)
 
 def joined_parts(parts: list[Found]) -> Found:
     """All parts of a record as one."""
+    return replace(_joined(parts), symbols=sum(part.symbols for part in parts), part=None)
+
+
+def joined_groups(found: list[Found], groups: list[Patterns]) -> Found:
+    """The hits of groups of patterns in the same targets as those of all patterns, in their order."""
+    firsts = offsets_of([len(group) for group in groups])
+    numbered = [
+        replace(one, hits=replace(one.hits, pattern=one.hits.pattern + np.int32(first)))
+        for one, first in zip(found, firsts, strict=False)
+    ]
+    joined = _joined(numbered)
+    hits = joined.hits
+    return joined.only(np.lexsort((hits.minus, hits.pattern, hits.end, hits.start, hits.target)))
+
+
+def _joined(parts: list[Found]) -> Found:
     return replace(
         parts[-1],
         hits=SearchHits.join([part.hits for part in parts]),
         matched=np.concatenate([part.matched for part in parts]),
         matched_offsets=join_offsets([part.matched_offsets for part in parts]),
-        symbols=sum(part.symbols for part in parts),
-        part=None,
     )

@@ -1,41 +1,55 @@
-"""The stage of `search`: a batch of targets in, its hits out."""
+"""The stage of `search`: a batch of targets and patterns in, hits out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.stage import Run, Stage
 from gpualign.search.cpu import Patterns, SearchHits, search_on_cpu
 from gpualign.search.device import DeviceSearch, SearchKernel
-from gpualign.search.targets import Targets
+from gpualign.search.targets import Item, Targets
 from gpualign.sequences.reference import Reference
 
 #: batches in flight on a device
 _SLOTS = 3
 
 
-def search_stage(
-    patterns: Patterns, read: Callable[[Any], Targets], finish: Callable[[Targets, SearchHits], Any]
-) -> Stage[Any, Any]:
-    """The stage over items of which ``read`` makes targets, and ``finish`` results of the hits.
+@dataclass(frozen=True, eq=False)
+class Share:
+    """A batch of targets, and the patterns to be looked for in it: all, or a group of them."""
 
-    A device finds where patterns may lie, and the CPU settles it; where it finds more than there is room for, or
-    patterns are not for devices, the CPU does all.
+    patterns: Patterns
+    item: Item
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of the targets' text."""
+        return getattr(self.item, "text_bytes", 0)
+
+
+def search_stage(
+    read: Callable[[Item], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]
+) -> Stage[Share, Any]:
+    """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
+
+    A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
+    finds too much, or no pattern is for devices, the CPU does all.
     """
 
-    def on_cpu(item: Any) -> Any:
-        targets = read(item)
-        return finish(targets, search_on_cpu(patterns, targets.text))
+    def on_cpu(share: Share) -> Any:
+        targets = read(share.item)
+        return finish(share.patterns, targets, search_on_cpu(share.patterns, targets.text))
 
-    def on_device(item: Any, run: Run) -> Any:
-        targets = read(item)
+    def on_device(share: Share, run: Run) -> Any:
+        patterns, targets = share.patterns, read(share.item)
         text = targets.text
         reference, events = text.text, None
         if isinstance(reference, Reference) and patterns.native.fits_device and text.offsets[-1]:
             bases = int(text.offsets[-1])
             events = run(lambda allocate: DeviceSearch(patterns, pinned_copy(reference.words, allocate), bases))
-        return finish(targets, search_on_cpu(patterns, text, events))
+        return finish(patterns, targets, search_on_cpu(patterns, text, events))
 
     return Stage(on_cpu, SearchKernel, on_device, slots=_SLOTS)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.index.file import is_index, load_index
 from gpualign.io.fastx import Chunk, LongRecord, parse
-from gpualign.io.in_memory import checked_nucleotides, packed
+from gpualign.io.in_memory import checked_nucleotides, packed_pieces
 from gpualign.io.reads import ReadSource, Records
+from gpualign.io.text import StoredText
 from gpualign.search.cpu import TargetText
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -24,8 +26,10 @@ from gpualign.streaming.timeline import STEPS
 
 #: symbols of runs, in any case
 _AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHVnryswkmbdhv")
-#: threads that parse a long record
-_PARSERS = 2
+#: threads that parse a long record, and the most bytes that each takes at a time
+_PARSERS, _PARSED = 4, 1 << 22
+#: symbols in several arrays
+Pieces = tuple[NDArray[np.uint8], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,7 @@ class RecordPart:
 
     Attributes:
         name: of the record.
-        text: uint8 symbols of the part with its context, or the reference that has it.
+        text: uint8 symbols of the part with its context, in pieces, or the reference that has it.
         first: position of the part in the record; in a reference the part begins at ``contig_at``.
         begin, end: the hits that count begin there, in the record.
         last_of_text: position in the record after the part's last symbol.
@@ -43,7 +47,7 @@ class RecordPart:
     """
 
     name: str
-    text: NDArray[np.uint8] | Reference
+    text: Pieces | Reference
     first: int
     begin: int
     end: int
@@ -122,23 +126,30 @@ def read_items(
 
 def _parts_of(record: LongRecord, alphabet: str, bases: int, context: int) -> Iterator[RecordPart]:
     """Parts with their context on both sides, as the record is read."""
-    batches = run_ordered(record.chunks(bases), partial(parse, alphabet=alphabet), _PARSERS)  # type: ignore[arg-type]
-    held: deque[NDArray[np.uint8]] = deque()
+    chunks = record.chunks(min(bases // 4, _PARSED))
+    pieces: list[NDArray[np.uint8]] = []
     first = begin = total = 0
     name = ""
-    for batch in batches:
+    for batch in run_ordered(chunks, partial(parse, alphabet=alphabet), _PARSERS):  # type: ignore[arg-type]
         name = name or batch.name(0)
-        held.append(batch.bases)
+        pieces.append(batch.bases)
         total += len(batch.bases)
-        if total - context - begin < bases // 2:
+        end = total - context
+        if end - begin < bases:
             continue
-        text, end = np.concatenate(held), total - context
-        yield RecordPart(name, text, first, begin, end, total, -1, last=False)
-        begin = end
-        cut = max(0, end - context - first)
-        held, first = deque([text[cut:].copy()]), first + cut
-    text = np.concatenate(held) if held else np.zeros(0, np.uint8)
-    yield RecordPart(name, text, first, begin, total + 1, total, total, last=True)
+        yield RecordPart(name, tuple(pieces), first, begin, end, total, -1, last=False)
+        begin, first = end, max(first, end - context)
+        pieces = [_last(pieces, total - first)]
+    yield RecordPart(name, tuple(pieces), first, begin, total + 1, total, total, last=True)
+
+
+def _last(pieces: list[NDArray[np.uint8]], count: int) -> NDArray[np.uint8]:
+    """A copy of the last symbols."""
+    taken: list[NDArray[np.uint8]] = []
+    while count > 0:
+        taken.append(pieces[len(pieces) - 1 - len(taken)][-count:])
+        count -= len(taken[-1])
+    return np.concatenate(taken[::-1])
 
 
 def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[RecordPart]:
@@ -161,8 +172,8 @@ def parts_in_memory(batches: Iterable[SequenceBatch], bases: int, context: int) 
                 yield batch.part(first, long)
             text = batch.bases[batch.base_offsets[long] : batch.base_offsets[long + 1]]
 
-            def cut(first: int, after: int, text: NDArray[np.uint8] = text) -> tuple[NDArray[np.uint8], int]:
-                return text[first:after], 0
+            def cut(first: int, after: int, text: NDArray[np.uint8] = text) -> tuple[Pieces, int]:
+                return (text[first:after],), 0
 
             yield from _parts(batch.name(long), len(text), bases, context, cut)
             first = long + 1
@@ -175,7 +186,7 @@ def _parts(
     length: int,
     bases: int,
     context: int,
-    cut: Callable[[int, int], tuple[NDArray[np.uint8] | Reference, int]],
+    cut: Callable[[int, int], tuple[Pieces | Reference, int]],
 ) -> Iterator[RecordPart]:
     """A record in parts of so many bases. ``cut``: (first, after) -> the symbols between them, and ``contig_at``."""
     for begin in range(0, max(length, 1), bases):
@@ -210,26 +221,61 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
     """
     if isinstance(item, RecordPart):
         return _of_part(params, item)
-    batch = item.columns()
-    lengths, first, size = batch.lengths, np.zeros(len(batch), np.int64), batch.lengths
-    target = np.arange(len(batch), dtype=np.int32)
-    bases, offsets = batch.bases, batch.base_offsets
-    if params.within is not None and len(batch):
+    if not keep and (packed := _packed(params, item)) is not None:
+        names, name_offsets, lengths, arrays = packed
         target, first, size = _windows(lengths, params.within)
+        offsets = offsets_of(size)
+        text: Reference | NDArray[np.uint8] = Reference([""], offsets[[0, -1]], *arrays)
+        return _whole(names, name_offsets, lengths, text, offsets, target, first)
+    batch = item.columns()
+    lengths, bases, offsets = batch.lengths, batch.bases, batch.base_offsets
+    target, first, size = _windows(lengths, params.within)
+    if params.within is not None and len(batch):
         bases, offsets = bases[positions_of(batch.base_offsets[target] + first, size)], offsets_of(size)
-    text = TargetText(
-        _text_of(params, bases, offsets),
-        offsets,
-        np.zeros(len(size), np.int64),
-        size + 1,
-        np.zeros(len(size), np.uint8),
-    )
-    records = batch if keep else None
-    return Targets(batch.names, batch.name_offsets, lengths, text, target, first, int(lengths.sum()), records=records)
+    text = _text_of(params, (bases,), offsets)
+    targets = _whole(batch.names, batch.name_offsets, lengths, text, offsets, target, first)
+    return replace(targets, records=batch) if keep else targets
 
 
-def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Both ends of each target, or all of a short one: its number, where they begin, and their lengths."""
+def _whole(
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    text: Reference | NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    target: NDArray[np.int32],
+    first: NDArray[np.int64],
+) -> Targets:
+    size = np.diff(offsets)
+    searched = TargetText(text, offsets, np.zeros(len(size), np.int64), size + 1, np.zeros(len(size), np.uint8))
+    return Targets(names, name_offsets, lengths, searched, target, first, int(lengths.sum()))
+
+
+def _packed(
+    params: SearchParams, item: Records
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], tuple[NDArray[Any], ...]] | None:
+    """Names, lengths and packed bases without flat arrays in between; None where something is wrong with them."""
+    if not isinstance(item, Chunk) or item.wrapped or params.alphabet != "dna":
+        return None
+    how = item.kind == "fastq", params.within or 0
+    if isinstance(item.data, StoredText):
+        stored = item.data
+        found = _native.pack_stored_targets(stored.file.descriptor, stored.offset, stored.size, *how)
+    else:
+        found = _native.pack_target_text(item.text(), *how)
+    if found is None:
+        return None
+    names, name_offsets, lengths, arrays, reading = found
+    STEPS.took("read", reading)
+    return names, name_offsets, lengths, arrays
+
+
+def _windows(
+    lengths: NDArray[np.int64], within: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """What is searched of each target, all or both ends: its number, where they begin, and their lengths."""
+    if within is None:
+        return np.arange(len(lengths), dtype=np.int32), np.zeros(len(lengths), np.int64), lengths
     short = lengths <= 2 * within
     count = np.where(short, 1, 2)
     target = np.repeat(np.arange(len(lengths), dtype=np.int32), count)
@@ -241,16 +287,14 @@ def _windows(lengths: NDArray[np.int64], within: int) -> tuple[NDArray[np.int32]
     return target, first, np.where(short[target], lengths[target], within)
 
 
-def _text_of(
-    params: SearchParams, bases: NDArray[np.uint8], offsets: NDArray[np.int64]
-) -> Reference | NDArray[np.uint8]:
+def _text_of(params: SearchParams, pieces: Pieces, offsets: NDArray[np.int64]) -> Reference | NDArray[np.uint8]:
     """Of an API's sequences it is not known yet whether they are nucleotides: all that are not are in runs."""
     if params.alphabet != "dna":
-        return bases
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     if len(offsets) > 1:
-        whole = packed(SequenceBatch(np.zeros(0, np.uint8), np.zeros(2, np.int64), bases, offsets[[0, -1]]))
+        whole = packed_pieces([""], offsets[[0, -1]], pieces)
         if not _AMBIGUITY_CODES.issuperset(whole.run_letters.tobytes()):
-            checked_nucleotides(bases, offsets)  # which says what is wrong
+            checked_nucleotides(np.concatenate(pieces), offsets)  # which says what is wrong
         return whole
     return Reference(
         [""], np.zeros(2, np.int64), np.zeros(2, np.uint64), *(np.zeros(0, kind) for kind in ("u4", "u4", "u1"))

@@ -10,8 +10,9 @@ WORD_THREADS, WORD_TILE, WORD_BLOCKS = 256, 1 << 14, 1 << 13
 DENSE_THREADS, DENSE_COLUMNS = 128, 1 << 12
 #: events that come back at once; where there are more, they come in a second copy
 FIRST_EVENTS = 1 << 16
-#: space for events: at least so many, and so many a base
-LEAST_ROOM, ROOM_PER_BASE = 1 << 20, 0.25
+#: space for events: at least so many, and so many a base; where there are more, the kernels run again with space for
+#: all of them, up to a GiB
+LEAST_ROOM, ROOM_PER_BASE, MOST_EVENTS = 1 << 20, 0.25, 1 << 27
 
 #: a core's rate is of bases
 KERNELS = Kernels("search", core_rate=3e8, compile_s=1.5, variants=(("search", {}),))

@@ -70,7 +70,7 @@ def test_sizes_are_shown_as_they_are_given(name: str, cli: Run) -> None:
     text = " ".join(cli(name, "--help")[1].decode().split())
     assert "[default: (" not in text
     if name == "map":
-        assert "[default: 768M per thread, at most a quarter" in text
+        assert "[default: 1G per thread, at most a quarter" in text
         assert "[default: 4M]" in text
 
 

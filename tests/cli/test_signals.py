@@ -53,6 +53,16 @@ def _mems(folder: Path, *options: str) -> list[Any]:
     return ["mems", *options, "-l", "20", _fasta(folder / "r.fa", repeats), _fasta(folder / "q.fa", repeats)]
 
 
+def _search(folder: Path, *options: str) -> list[Any]:
+    target = _random_bases(1, 4_000_000)
+    return [
+        "search",
+        *options,
+        _fasta(folder / "p.fa", *(target[i : i + 300] for i in range(400))),
+        _fasta(folder / "t.fa", target),
+    ]
+
+
 def _map(folder: Path, *options: str) -> list[Any]:
     genome = _random_bases(1, 50_000) * 20 + b"AC" * 500_000
     reads = [b"AC" * 2000] * 2000
@@ -68,6 +78,10 @@ WORK = {
     "lcs-filter": (_lcs, ()),
     "mems": (_mems, ("-maxmatch",)),
     "mum": (_mems, ("-mum",)),
+    "search": (_search, ("-k", "150")),
+    "search in bytes": (_search, ("-k", "150", "--alphabet", "bytes")),
+    "search with bulges": (_search, ("-k", "100", "--max-bulges", "2")),
+    "search for all ends": (_search, ("-k", "300", "--hits", "all")),
     "map": (_map, ("--sensitivity", "full", "-e", "0.2", "-a", "--end-to-end")),
     "long reads": (_map, ("-x", "ont", "--max-hits", "1000000")),
 }

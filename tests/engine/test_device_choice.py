@@ -27,6 +27,7 @@ from gpualign.params import RunOptions
 from gpualign.verify.tuning import KERNELS
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta
+from tests.helpers.record_files import write_sam
 from tests.helpers.sequences import random_text
 
 SMALL, LARGE, UNKNOWN = Work(KERNELS, 0.01), Work(KERNELS, 1e4), Work(KERNELS, None)
@@ -200,6 +201,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
     few, many = random_file(tmp_path / "few.fa", 10, 300), random_file(tmp_path / "many.fa", 100, 200)
     candidates = tmp_path / "c.tsv"
     candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))
+    records = str(write_sam(tmp_path / "in.sam", ["r\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI"], ["@SQ\tSN:c\tLN:9"]))
     rates = {kernels.source: kernels.core_rate for kernels in prebuild.KERNELS}
     cases = [
         (["map", many, few], 3000 / rates["map"]),
@@ -210,6 +212,8 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
         (["pairwise", few, many], 2 * 3000 * 20_000 / rates["pairwise"]),
         (["pairwise", few, many, "--max-gaps", "1"], 3000 * 20_000 / rates["bounded_gaps"]),
         (["verify", few, few], 10 * 300**2 / rates["verify"]),
+        (["sort", records], 36 / 4e7),
+        (["markdup", records, "--sort"], 36 / 4e7),
         (["verify", many, few, "--candidates", str(candidates)], 100 * 300**2 / rates["verify"]),
     ]
     for arguments, seconds in cases:

@@ -72,6 +72,10 @@ COMMANDS: dict[str, Callable[[Path, int], str]] = {
     "verify, places": lambda folder, n: f"verify {folder}/ref.fa {folder}/few.fq --candidates {folder}/{n}.tsv",
     "pairwise": lambda folder, n: f"pairwise --score-only {folder}/{n}.fa {folder}/few.fq",
     "pairwise, gaps": lambda folder, n: f"pairwise --max-gaps 1 --score-only {folder}/{n}.fa {folder}/few.fq",
+    "search": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.fq -k 5",
+    "search, one a target": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.fq -k 5 --best-per-target",
+    "search, near the ends": lambda folder, n: f"search {folder}/one.fq {folder}/{n}.fq.gz -k 5 --within 40",
+    "search, a long target": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.long.fa -k 5 -p",
     "lcs-filter": lambda folder, n: f"lcs-filter -Q {folder}/one.fq {folder}/{n}.fq",
     "lcs-filter, all": lambda folder, n: f"lcs-filter -n 0 --input-order -Q {folder}/one.fq {folder}/{n}.fq",
 }
@@ -88,6 +92,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{count}.fq.gz").write_bytes(gzip.compress(text.encode(), 1))
         rows = [f"r{i % 100}\tchrA\t{1 + i % 800}\t900\t+\n" for i in range(5 * count)]
         (folder / f"{count}.tsv").write_text("".join(rows))
+        rng = random.Random(count)
+        (folder / f"{count}.long.fa").write_text(
+            ">c\n" + "\n".join("".join(rng.choices("ACGT", k=100)) for _ in range(count))
+        )
         (folder / f"{count}.fa").write_text("".join(f">p{i}\nACGTTGCAACGT\n" for i in range(count // 10)))
     return folder
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gpualign.io.bgzf_block import BGZF_END, made_block
+import numpy as np
+
+from gpualign.io.bgzf_block import BGZF_END
 from gpualign.io.chunks import read_batches
+from gpualign.io.zlib_ng_package import zlib_ng
 
 Record = tuple[str, str, str]  # name, sequence, qualities
 
@@ -40,7 +43,8 @@ def write_fastq(path: Path, *reads: Record) -> Path:
 
 def write_bgzf(path: Path, text: bytes, block: int, rest: bytes = b"") -> str:
     """In blocks of so many bytes; ``rest``: what follows them instead of the empty block."""
-    blocks = b"".join(made_block(text[at : at + block], 1) for at in range(0, len(text), block))
+    parts = (np.frombuffer(text[at : at + block], np.uint8) for at in range(0, len(text), block))
+    blocks = b"".join(bytes(zlib_ng().compress(part, 1)) for part in parts)
     path.write_bytes(blocks + (rest or BGZF_END))
     return str(path)
 

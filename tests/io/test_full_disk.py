@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers import good_input
 from tests.helpers.commands import program
+from tests.helpers.record_files import write_sam
 
 DEADLINE_S = 60
 #: in a mount namespace of its own, where no privilege is needed: a small file system at $2, the command, what it left
@@ -37,7 +38,13 @@ COMMANDS = {
     "pairwise": f"pairwise hundred.fq {OUT}",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
     "pairwise --max-gaps": f"pairwise --max-gaps 2 hundred.fq reads.fq {OUT}",
+    "search": f"search -k 9 hundred.fq many.fq {OUT}",
+    "search --split": "search -k 9 --best-per-target one.fq many.fq -o /dev/null --split {disk}/split",
     "lcs-filter": f"lcs-filter -n 0 -Q one.fq many.fq {OUT}",
+    "sort": f"sort records.sam --output-format bam {OUT}",
+    "sort, runs of a sort": f"sort records.sam --sort-memory 1M {OUT}",
+    "markdup": f"markdup records.sam --sort --output-format cram --reference ref.fa {OUT}",
+    "markdup, collated": f"markdup sorted.sam --mate-tags --sort-memory 1M {OUT}",
 }
 
 
@@ -56,6 +63,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "many.fq").write_bytes(good_input.fastq(reads))
     (folder / "most.fq").write_bytes(5 * good_input.fastq(reads))
     (folder / "hundred.fq").write_bytes(good_input.fastq(reads[:100]))
+    lines = [f"r{i}\t0\tchr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII\tXX:Z:{i * 7919 % 9973:0200}" for i in range(10_000)]
+    for name, order in (("records", "unknown"), ("sorted", "coordinate")):
+        write_sam(folder / f"{name}.sam", lines, [f"@HD\tVN:1.6\tSO:{order}", "@SQ\tSN:chr\tLN:9999"])
     return folder
 
 

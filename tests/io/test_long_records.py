@@ -32,7 +32,7 @@ def read_all(path: Path, chunk: int, part: int, stored: bool) -> list[tuple[str,
         patch.setattr(chunks, "_WINDOW", 1)
         for item in read_chunks((Stored if stored else Streamed)(file), chunk, long_records=True):
             if isinstance(item, fastx.LongRecord):
-                parts = list(item.parts(part))
+                parts = list(map(fastx.parse, item.chunks(part)))
                 assert [len(batch) for batch in parts] == [1] * len(parts)
                 assert len({batch.name(0) for batch in parts}) == 1
                 found.append((parts[0].name(0), b"".join(batch.sequence(0) for batch in parts).decode()))
@@ -142,3 +142,30 @@ def test_a_packed_text_survives_pickling(sequences: list[str], strands: int, def
 
 def state(text: object) -> list[object]:
     return [part.tolist() if isinstance(part, np.ndarray) else part for part in text.__getstate__()]  # type: ignore[operator]
+
+
+def cuts_of(text: bytes) -> tuple[int, int, int]:
+    """After the first line, before the next record, after the last line, up to that record."""
+    next_record = text.find(b"\n>") + 1
+    return text.find(b"\n") + 1, next_record, text.rfind(b"\n", 0, next_record or len(text)) + 1
+
+
+@given(st.text(">;A\n", max_size=40).map(str.encode))
+def test_where_a_record_is_cut(text: bytes) -> None:
+    found = _native.record_cuts(text)
+    first, next_record, _ = expected = cuts_of(text)
+    assert found[:2] == (first, next_record)
+    assert next_record or found == expected
+
+
+@pytest.mark.parametrize("at", [(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 3 << 18])
+def test_a_record_that_begins_where_a_block_ends(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "x.fa"
+    path.write_bytes(b">a\n" + b"A" * (at - 4) + b"\n>b\nACGT")
+    with InputFile(str(path)) as file:
+        stored = file.stored()
+        assert stored.record_cuts(0, at) == (3, 0, at)
+        assert stored.record_cuts(0, at + 1)[:2] == (3, at)
+        assert stored.record_cuts(3, at)[:2] == (at - 3, at - 3)
+        with pytest.raises(InputError, match="became shorter"):
+            stored.record_cuts(4 * at, 9)

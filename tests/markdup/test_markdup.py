@@ -111,6 +111,51 @@ def test_orphans_and_names_that_are_used_twice(cli: Cli, tmp_path: Path) -> None
     assert [int(line.split("\t")[1]) & 0x400 for line in found] == [0, 0x400, 0x400, 0]
 
 
+def test_a_name_of_many_orphans_in_a_row(cli: Cli, tmp_path: Path) -> None:
+    """They are next to each other, so the file is grouped (samtools' tests have such files)."""
+    lines = [*(pair("a", 100 + i, 200)[0] for i in range(5)), *pair("b", 300, 400)]
+    lines[2:2] = pair("a", 500, 600)
+    found = marked(cli, write_sam(tmp_path / "in.sam", lines, HEAD), "--batch-size", "1K")
+    assert [line.split("\t")[0] for line in found] == ["a"] * 7 + ["b"] * 2
+    path = write_sam(tmp_path / "in.sam", [*lines, lines[0]], HEAD)
+    assert cli("markdup", path, "-o", tmp_path / "out.bam")[0] == 3
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 100, 8191, 8192, 8225])
+def test_sums_of_qualities(cli: Cli, tmp_path: Path, length: int) -> None:
+    """ms: qualities of at least 15 count."""
+    qualities = [random.Random(length + i).choices(range(94), k=length) for i in range(2)]
+    lines = [
+        f"a\t{flag}\tc1\t100\t60\t{length}M\t=\t100\t0\t{'A' * length}\t{''.join(chr(33 + q) for q in of)}"
+        for flag, of in zip((65, 129), qualities, strict=True)
+    ]
+    found = marked(cli, write_sam(tmp_path / "in.sam", lines, [HEAD[0], "@SQ\tSN:c1\tLN:9999"]))
+    expected = [sum(q for q in of if q >= 15) for of in reversed(qualities)]
+    assert [line.split("\tms:i:")[1] for line in found] == [str(total) for total in expected]
+
+
+@pytest.mark.parametrize("order", ["SO:unsorted\tGO:query", "SO:coordinate", "SO:unknown"])
+def test_read_group_of_all_records(cli: Cli, tmp_path: Path, order: str) -> None:
+    """-R replaces that of each record and of the header, and names the library of the metrics."""
+    lines = [*pair("a", 100, 200, tags="RG:Z:old\tXX:i:1"), *pair("b", 100, 200)]
+    lines = sorted(lines, key=lambda line: int(line.split("\t")[3])) if "coordinate" in order else lines
+    path = write_sam(tmp_path / "in.sam", lines, [f"@HD\tVN:1.6\t{order}", *CONTIG_LINES, "@RG\tID:old\tLB:l"])
+    words = ("-R", r"@RG\tID:new\tLB:lib", "--no-mate-tags", "--duplicate-metrics", tmp_path / "m.txt")
+    found = marked(cli, path, *words)
+    given = [line.replace("\tRG:Z:old", "") + "\tRG:Z:new" for line in lines]
+    assert sorted(without_flag(line) for line in found) == sorted(without_flag(line) for line in given)
+    assert sum(int(line.split("\t")[1]) & 0x400 for line in found) == 2 * 0x400
+    assert [line for line in header_of(path.with_name("out.bam")) if "@RG" in line] == ["@RG\tID:new\tLB:lib"]
+    assert "\nlib\t0\t2\t" in (tmp_path / "m.txt").read_text()
+    assert "RG:Z:y" in marked(cli, path, "--rg-id", "y", "--rg", "SM:x")[0]
+    assert cli("markdup", path, "-o", tmp_path / "x.bam", "-R", "RG")[0] == 2
+
+
+def without_flag(line: str) -> str:
+    name, _, rest = line.split("\t", 2)
+    return f"{name}\t{rest}"
+
+
 def test_counts_are_those_of_samtools(cli: Cli, tmp_path: Path, templates: list[list[str]]) -> None:
     """dc of pairs that face each other, of one library, without failed reads."""
     kept = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import subprocess
 from collections.abc import Callable
@@ -161,11 +162,43 @@ def test_a_malformed_line_is_named(cli: Cli, tmp_path: Path, line: str, why: str
     assert not (tmp_path / "out.bam").exists()
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_headers_as_they_are(cli: Cli, tmp_path: Path, ending: str) -> None:
+    """Characters that Python takes for ends of lines, ends of DOS, no end, and more than is read at once."""
+    comments = [f"@CO\tone\u2028two\x85three {i:0{size}}" for i, size in enumerate([0, 10, 70_000])]
+    path = tmp_path / "in.sam"
+    path.write_bytes("".join(f"{line}\n" for line in ("@SQ\tSN:c\tLN:9", *comments)).encode())
+    if ending != "\n":
+        path.write_bytes(path.read_bytes()[:-1] + ending.encode())
+    assert cli("sort", path, "-o", tmp_path / "out.bam")[0] == 0
+    assert cli("sort", tmp_path / "out.bam", "-o", tmp_path / "again.sam")[0] == 0
+    again = (tmp_path / "again.sam").read_bytes().decode().split("\n")
+    assert [line for line in again if line.startswith("@CO")] == comments
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_chunks_of_any_size(cli: Cli, tmp_path: Path, packed: bool) -> None:
+    """Records of one name stay together, wherever text is cut, and records may be longer than a chunk."""
+    rng, lines = random.Random(1), ["@SQ\tSN:c\tLN:9"]
+    for i in range(300):
+        text = "x" * rng.choice([10, 1000, 1000, 300_000 if i % 100 == 50 else 10])
+        lines += [f"r{i}\t{flag}\t*\t0\t0\t*\t*\t0\t0\tA\tI\tXX:Z:{text}" for flag in (77, 141)]
+    path = tmp_path / ("in.sam.gz" if packed else "in.sam")
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    assert cli("sort", path, "-o", tmp_path / "in.bam", "--sort-memory", "1M")[0] == 0
+    for given in (path, tmp_path / "in.bam"):
+        out = tmp_path / "out.sam"
+        assert cli("markdup", given, "-o", out, "--batch-size", "1K", "--sort-memory", "1M", "-t", "3")[0] == 0
+        found = [line.partition("\tms:i:")[0] for line in out.read_text().splitlines() if line[0] != "@"]
+        assert found == lines[1:]
+
+
 def test_bad_files(cli: Cli, tmp_path: Path, shuffled: Path) -> None:
     (tmp_path / "reads.fq").write_text("@r\nACGT\n+\nIIII\n")
     assert cli("sort", tmp_path / "reads.fq")[0] == 3
     (tmp_path / "empty").write_text("")
-    assert "is not SAM, BAM or CRAM" in cli("sort", tmp_path / "empty")[2]
+    assert "is empty, without even a header" in cli("sort", tmp_path / "empty")[2]
     assert cli("sort", tmp_path / "nowhere.bam")[0] == 3
     assert cli("sort", shuffled, "-o", tmp_path / "whole.bam")[0] == 0
     whole = (tmp_path / "whole.bam").read_bytes()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpualign.search import cpu
 from tests.helpers.bad_bytes import bam as bam_of
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import reverse_complement
@@ -103,6 +104,34 @@ def test_the_report_and_the_picture(cli, genome: Path, tmp_path: Path) -> None:
     assert GUIDE in picture.read_text()
 
 
+def test_counts_of_each_pattern(cli, tmp_path: Path) -> None:
+    """Of all patterns, in their order; in the report those of one name together."""
+    text = "CC" + GUIDE + "TTTT" + GUIDE[:10] + GUIDE[11:] + "CC"
+    targets = write_fasta(tmp_path / "t.fa", [text, "ACGT" * 9])
+    patterns = write_fasta(tmp_path / "p.fa", [("b", GUIDE), ("none", "G" * 20), ("b", GUIDE[:12])])
+    counts, report = tmp_path / "counts.tsv", tmp_path / "report.json"
+    words = ("search", patterns, targets, "-k", "1", "--strand", "plus", "--counts", counts, "--json", report)
+    status, _, errors = cli(*words)
+    assert status == 0, errors
+    assert rows(counts.read_bytes()) == [
+        ["pattern", "hits", "d0", "d1"],
+        ["b", "2", "1", "1"],
+        ["none", "0", "0", "0"],
+        ["b", "2", "1", "1"],
+    ]
+    assert json.loads(report.read_text())["hits_by_distance"] == {"b": [2, 2]}
+
+
+@pytest.mark.parametrize("size", ["200", "1M"])
+def test_a_target_in_parts_counts_once(cli, tmp_path: Path, size: str) -> None:
+    report, text = tmp_path / "report.json", "".join(RNG.choices("ACGT", k=100_000))
+    targets = write_fasta(tmp_path / "t.fa", [text, "ACGT"])
+    words = ("search", "-P", f"{text[100:130]},{text[90_000:90_030]}", targets, "-k", "0", "--json", report)
+    assert cli(*words, "--batch-size", size)[0] == 0
+    fields = json.loads(report.read_text())
+    assert (fields["hits"], fields["targets"], fields["targets_with_hits"]) == (2, 2, 1)
+
+
 def test_empty_targets(cli, tmp_path: Path) -> None:
     empty = write_fasta(tmp_path / "empty.fa", ["", "A"])
     status, out, _ = cli("search", "-P", "ACGT", empty, "-k", "1")
@@ -113,6 +142,25 @@ def test_empty_targets(cli, tmp_path: Path) -> None:
     assert "there are no targets" in errors
 
 
+def test_lines_that_are_no_patterns(cli, genome: Path, tmp_path: Path) -> None:
+    """The message says what a line has."""
+    for line in ("guide ACGTACGT", "ACGT,guide", "name\tsequence"):
+        (tmp_path / "p.txt").write_text(f"ACGT\n{line}\n")
+        status, out, errors = cli("search", tmp_path / "p.txt", genome, "-k", "1")
+        assert (status, out) == (3, b"")
+        assert "p.txt:2: " in errors
+        assert "a line is a pattern, or a name, a tab and a pattern" in errors
+    assert cli("search", "-P", f"{GUIDE}, {OTHER}", genome, "-k", "0")[1].count(b"\n") == 3
+
+
+def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "_MOST_HITS", 1000)
+    words = ("search", "-P", "ACGTAC", genome, "-k", "6", "--hits", "all", "-o", tmp_path / "out")
+    status, _, errors = cli(*words)
+    assert (status, list(tmp_path.glob("out*"))) == (5, [])
+    assert "a batch of targets has more than 1,000 hits (allow fewer errors, or make --batch-size smaller)" in errors
+
+
 @pytest.mark.parametrize(
     ("words", "status", "what"),
     [
@@ -121,6 +169,8 @@ def test_empty_targets(cli, tmp_path: Path) -> None:
         (["-P", "ACGT", "{genome}", "-k", "1", "--split", "x"], 2, "needs --best-per-target"),
         (["-P", "ACGT,,A", "{genome}", "-k", "1"], 3, "pattern 2: it has no sequence"),
         (["-P", "AC!T", "{genome}", "-k", "1"], 3, "not a nucleotide code"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--mismatches-only", "--max-bulges", "1"], 2, "allows no bulges"),
+        (["-P", "AC,AC", "{genome}", "-k", "1", "--best-per-target", "--split", "x"], 2, "two patterns have one name"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "-o", "x.parquet"], 2, "--bed is text"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--plot", "x.gif"], 2, "png or .svg"),
         (["-P", "MKV", "{genome}", "-k", "0", "--alphabet", "protein", "--pam", "NGG"], 2, "a PAM is of dna"),

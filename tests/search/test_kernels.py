@@ -37,10 +37,13 @@ def test_the_self_test(kernels: dict[str, Emulated]) -> None:
     assert all(kernel.calls for kernel in kernels.values())
 
 
-@pytest.mark.parametrize("room", [tuning.LEAST_ROOM, 2])
-def test_the_command_writes_the_same(cli, kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    """Also where there is no room for what the kernels find, so that the CPU looks for itself."""
+@pytest.mark.parametrize(("room", "most"), [(tuning.LEAST_ROOM, tuning.MOST_EVENTS), (2, tuning.MOST_EVENTS), (2, 3)])
+def test_the_command_writes_the_same(
+    cli, kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, most: int
+) -> None:
+    """Also where there is no room for what the kernels find, so that they run again, or the CPU looks for itself."""
     monkeypatch.setattr(tuning, "LEAST_ROOM", room)
+    monkeypatch.setattr(tuning, "MOST_EVENTS", most)
     monkeypatch.setattr(tuning, "ROOM_PER_BASE", 0.0)
     monkeypatch.setattr(tuning, "FIRST_EVENTS", 5)
     rng = random.Random(4)
@@ -57,3 +60,62 @@ def test_the_command_writes_the_same(cli, kernels, tmp_path: Path, monkeypatch: 
             written.append(out)
         assert written[0] == written[1]
         assert written[0].count(b"\n") > 1
+
+
+def same_rows(cli, patterns: Path, targets: Path, *options: str) -> list[list[str]]:
+    """On the CPU and on the device."""
+    written = []
+    for device in ("cpu", "cuda"):
+        status, out, errors = cli("search", patterns, targets, *options, "--no-header", "--device", device)
+        assert status == 0, errors
+        written.append(out)
+    assert written[0] == written[1]
+    return [line.split("\t") for line in written[0].decode().splitlines()]
+
+
+def test_ambiguous_bases_and_patterns_without_seeds(cli, kernels, tmp_path: Path) -> None:
+    """The packed text has A in their place, which is another base."""
+    targets = write_fasta(
+        tmp_path / "t.fa", ["G" * 30 + "CCNNNNNNTGGT" + "G" * 30, "A" * 30 + "CKKKGCKKTGGT" + "A" * 30]
+    )
+    patterns = write_fasta(tmp_path / "p.fa", ["CCGTTGCCTGGT", "CKKKGCKKTGGT"])
+    words, narrow = (kernels[f"search_{name}"].calls for name in ("words", "narrow"))
+    found = same_rows(cli, patterns, targets, "-k", "4", "--max-n", "6", "--strand", "plus")
+    assert ["s0", "s0", "+", "31", "42", "12", "0"] in found
+    found = same_rows(cli, patterns, targets, "-k", "4", "--strand", "plus")
+    assert ["s1", "s1", "+", "31", "42", "12", "0"] in found
+    assert kernels["search_words"].calls == words
+    assert kernels["search_narrow"].calls > narrow
+
+
+def test_a_long_pattern_without_seeds_beside_others(cli, kernels, tmp_path: Path) -> None:
+    """The CPU compares it, and the device the others."""
+    rng = random.Random(5)
+    text = "".join(rng.choices("ACGT", k=3000))
+    targets = write_fasta(tmp_path / "t.fa", [text])
+    patterns = write_fasta(tmp_path / "p.fa", [text[100:250], text[700:724], text[2000:2040]])
+    narrow, wide = (kernels[f"search_{name}"].calls for name in ("narrow", "wide"))
+    found = same_rows(cli, patterns, targets, "-e", "0.34", "--strand", "plus")
+    assert [row[0] for row in found if row[6] == "0"] == ["s0", "s1", "s2"]
+    assert kernels["search_narrow"].calls > narrow
+    assert kernels["search_wide"].calls > wide
+
+
+def test_room_for_whole_reads_of_nanopores(cli, kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """96 barcodes of 24 bases with 6 errors: chance puts one near in about every three hundredth base."""
+    rng = random.Random(6)
+    codes = ["".join(rng.choices("ACGT", k=24)) for _ in range(96)]
+    texts = [rng.choice(codes) + "".join(rng.choices("ACGT", k=rng.randrange(500, 4000))) for _ in range(12)]
+    sizes: list[tuple[int, int]] = []
+    collect = search_device.SearchKernel.collect
+
+    def watched(kernel, slot, item):
+        events = collect(kernel, slot, item)
+        sizes.append((len(events), item.bases))
+        return events
+
+    monkeypatch.setattr(search_device.SearchKernel, "collect", watched)
+    found = same_rows(cli, write_fasta(tmp_path / "c.fa", codes), write_fasta(tmp_path / "t.fa", texts), "-k", "6")
+    assert len(found) > 12
+    assert [bases for _, bases in sizes] == [sum(map(len, texts))]
+    assert all(0 < events < tuning.ROOM_PER_BASE * bases / 10 for events, bases in sizes)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpualign
-from gpualign.search import api
+from gpualign.search import api, run
 from tests.helpers.sequences import mutate
 from tests.reference import search as reference
 
@@ -144,6 +144,20 @@ def test_parts_of_a_long_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "_BATCH", 37)
     assert found(patterns, [text], 2) == whole
     assert whole == reference.search(patterns, [text], 2)
+
+
+@pytest.mark.parametrize("part", [37, 1 << 20])
+def test_groups_of_patterns(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """Hits of all groups are in one order, and the best of a target is the best of all groups."""
+    monkeypatch.setattr(run, "_GROUP", 3)
+    monkeypatch.setattr(api, "_BATCH", part)
+    rng = random.Random(12)
+    texts = ["".join(rng.choices("ACGT", k=size)) for size in (900, 0, 60, 61)]
+    patterns = [mutate(rng, texts[0][at : at + 20], 0.05) for at in range(0, 800, 50)] + [texts[2], "ACG"]
+    assert found(patterns, texts, 2) == reference.search(patterns, texts, 2)
+    rows = gpualign.search(patterns[:-1], texts, 3, best_per_target=True, margin=2, path=True)
+    assert rows[["target", "pattern", "distance"]].tolist() == [(2, 16, 0)]
+    assert rows["matched"].tolist() == [texts[2]]
 
 
 def test_sassy_has_the_same_hits() -> None:

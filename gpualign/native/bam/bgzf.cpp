@@ -18,6 +18,30 @@
 namespace gpualign {
 namespace {
 
+// zlib-ng, by the addresses of its functions.
+struct ZlibNgLibrary {
+    Zng zng;
+
+    ZlibNgLibrary(uintptr_t init, uintptr_t reset, uintptr_t tune, uintptr_t deflate, uintptr_t end) {
+        zng.init = reinterpret_cast<decltype(zng.init)>(init);
+        zng.reset = reinterpret_cast<decltype(zng.reset)>(reset);
+        zng.tune = reinterpret_cast<decltype(zng.tune)>(tune);
+        zng.deflate = reinterpret_cast<decltype(zng.deflate)>(deflate);
+        zng.end = reinterpret_cast<decltype(zng.end)>(end);
+    }
+
+    Output<uint8_t> compress(Input<uint8_t> content, int level) const {
+        Text out;
+        {
+            nb::gil_scoped_release release;
+            thread_local std::unique_ptr<bgzf::LevelCompressor> own;
+            if (!own || own->level() != level) own = std::make_unique<bgzf::LevelCompressor>(zng, level);
+            (*own)(content.data(), content.size(), out);
+        }
+        return to_numpy(std::move(out));
+    }
+};
+
 // ISA-L, by the addresses of its functions.
 struct IsalLibrary {
     Isal isal;
@@ -231,6 +255,10 @@ void bind_bgzf(nb::module_& m) {
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"),
         nb::arg("bytes"), nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"),
         "Fills what a device takes of blocks (InflateBatch).");
+    nb::class_<ZlibNgLibrary>(m, "ZlibNgLibrary", "BGZF by zlib-ng, whose functions are at these addresses.")
+        .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("init"), nb::arg("reset"),
+            nb::arg("tune"), nb::arg("deflate"), nb::arg("end"))
+        .def("compress", &ZlibNgLibrary::compress, nb::arg("content"), nb::arg("level"), "The blocks of a text.");
     nb::class_<IsalLibrary>(m, "IsalLibrary", "BGZF by ISA-L, whose functions are at these addresses.")
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"),
             nb::arg("deflate"), nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))

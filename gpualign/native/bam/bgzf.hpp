@@ -1,6 +1,6 @@
-// BGZF blocks (SAM specification, section 4.1) by ISA-L, many per call. Free of Python.
+// BGZF blocks (SAM specification, section 4.1) by ISA-L and zlib-ng, many per call. Free of Python.
 //
-// The functions are called by their addresses in the library of the Python package isal, as its Python interface would
+// The functions are called by their addresses in the Python packages isal and zlib-ng, as their Python interfaces would
 // take the GIL for every block. Of ISA-L's structs only the public fields at the beginning are declared.
 #pragma once
 #include <cstdint>
@@ -43,6 +43,29 @@ struct Isal {
     uint32_t (*crc32)(uint32_t, const uint8_t*, uint64_t) = nullptr;
 };
 
+// zng_stream of zlib-ng.h.
+struct ZngStream {
+    const uint8_t* next_in;
+    uint32_t avail_in;
+    size_t total_in;
+    uint8_t* next_out;
+    uint32_t avail_out;
+    size_t total_out;
+    const char* message;
+    void *state, *alloc, *free, *opaque;
+    int data_type;
+    uint32_t checksum;
+    unsigned long reserved;
+};
+
+struct Zng {
+    int (*init)(ZngStream*, int level, int method, int window_bits, int memory_level, int strategy) = nullptr;
+    int (*reset)(ZngStream*) = nullptr;
+    int (*tune)(ZngStream*, int good_length, int max_lazy, int nice_length, int max_chain) = nullptr;
+    int (*deflate)(ZngStream*, int flush) = nullptr;
+    int (*end)(ZngStream*) = nullptr;
+};
+
 namespace bgzf {
 
 constexpr size_t kContent = 0xff00;        // bytes per block on the CPU, except for the last block of a file
@@ -51,7 +74,15 @@ static_assert(kContent % kStep == 0);
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
 constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
 
-// Compresses content into BGZF blocks.
+// Completes the block that begins at the end of `out`: its header.
+inline void finish(uint8_t* begin, size_t bytes, Text& out) {
+    const auto last = uint16_t(bytes - 1);
+    std::memcpy(begin, kBegin, sizeof kBegin);
+    std::memcpy(begin + sizeof kBegin, &last, sizeof last);
+    out.extend(bytes);
+}
+
+// Compresses content into BGZF blocks by ISA-L.
 class Compressor {
 public:
     explicit Compressor(const Isal& isal)
@@ -82,15 +113,67 @@ private:
         stream.next_out = begin + kHeader, stream.avail_out = uint32_t(kLargestBlock - kHeader);
         if (isal_.deflate(&stream) != 0 || stream.avail_in != 0 || stream.avail_out == 0)
             throw std::runtime_error("ISA-L could not compress a block");
-        const auto last = uint16_t(kHeader + stream.total_out - 1);
-        std::memcpy(begin, kBegin, sizeof kBegin);
-        std::memcpy(begin + sizeof kBegin, &last, sizeof last);
-        out.extend(size_t(last) + 1);
+        finish(begin, kHeader + stream.total_out, out);
     }
 
     Isal isal_;
     StreamMemory stream_;
     std::unique_ptr<uint8_t[]> level_buf_, padded_;
+};
+
+// Compresses content into BGZF blocks by zlib-ng, at its levels from 0 to 9.
+class LevelCompressor {
+public:
+    LevelCompressor(const Zng& zng, int level) : zng_(zng), level_(level), stream_(opened(level)), stored_(opened(0)) {}
+    ~LevelCompressor() { zng_.end(&stream_), zng_.end(&stored_); }
+    LevelCompressor(const LevelCompressor&) = delete;
+    LevelCompressor& operator=(const LevelCompressor&) = delete;
+
+    int level() const { return level_; }
+
+    void operator()(const uint8_t* content, size_t size, Text& out) {
+        out.reserve((size / kContent + 1) * kLargestBlock);
+        for (size_t at = 0; at < size; at += kContent) {
+            const size_t bytes = std::min(kContent, size - at);
+            if (block(stream_, content + at, bytes, out)) continue;
+            zng_.end(&stream_);  // deflate_quick leaves a block open, which zng_deflateReset does not close
+            stream_ = opened(level_);
+            if (!block(stored_, content + at, bytes, out))
+                throw std::runtime_error("zlib-ng could not compress a block");
+        }
+    }
+
+private:
+    static constexpr int kDeflated = 8, kGzip = 31, kMemory = 8, kDefaultStrategy = 0, kFinish = 4, kEnd = 1;
+    static constexpr size_t kGzipHeader = 10;  // which the header of a block takes the place of
+    // With these numbers for its matches level 5 is 10 to 20 % faster for BAM, and 0.1 % larger: as small as what
+    // samtools 1.16 writes.
+    static constexpr int kTunedLevel = 5, kGoodLength = 4, kMaxLazy = 8, kNiceLength = 48, kMaxChain = 12;
+
+    ZngStream opened(int level) const {
+        ZngStream stream{};
+        if (zng_.init(&stream, level, kDeflated, kGzip, kMemory, kDefaultStrategy) != 0) throw std::bad_alloc();
+        return stream;
+    }
+
+    // False: it does not fit a block.
+    bool block(ZngStream& stream, const uint8_t* content, size_t size, Text& out) const {
+        out.reserve(kLargestBlock);
+        auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
+        zng_.reset(&stream);
+        if (&stream == &stream_ && level_ == kTunedLevel)
+            zng_.tune(&stream, kGoodLength, kMaxLazy, kNiceLength, kMaxChain);
+        stream.next_in = content, stream.avail_in = uint32_t(size);
+        stream.next_out = begin + kHeader - kGzipHeader;
+        stream.avail_out = uint32_t(kLargestBlock - kHeader + kGzipHeader);
+        if (zng_.deflate(&stream, kFinish) != kEnd) return false;
+        finish(begin, size_t(stream.next_out - begin), out);
+        return true;
+    }
+
+    Zng zng_;
+    int level_;
+    ZngStream stream_, stored_;
 };
 
 // A complete block: its payload, and the size and CRC-32 of its content.

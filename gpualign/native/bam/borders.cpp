@@ -44,16 +44,16 @@ void bind_bam_borders(nb::module_& m) {
             nb::arg("piece"), "Looks at the next piece. Raises ValueError where a record's size is impossible.")
         .def_prop_ro("border", &RecordBorders::border, "Offset in the stream of the last border that is known.")
         .def_prop_ro("inside", &RecordBorders::inside, "Whether a record is not over yet.")
-        .def_prop_ro("records", &RecordBorders::records, "Records begun.")
-        .def_prop_ro("records_before", &RecordBorders::records_before, "Those before the border.");
+        .def_prop_ro("records", &RecordBorders::records, "Records begun.");
     m.def(
         "sam_border",
-        [](TextInput text, bool templates) {
+        [](TextInput text, bool from_line, bool templates) {
             nb::gil_scoped_release release;
-            return sam_border({begin_of(text), text.size()}, templates);
+            return sam_border({begin_of(text), text.size()}, from_line, templates);
         },
-        nb::arg("text"), nb::arg("templates"),
-        "Bytes of whole lines at the beginning, or up to the last change of names; 0 where there is none.");
+        nb::arg("text"), nb::arg("from_line"), nb::arg("templates"),
+        "Bytes of whole lines at the beginning, or up to the last change of names; 0 where there is none. from_line: "
+        "the text begins with a line.");
     m.def("adjacent_mates", &adjacent_mates, nb::arg("records"),
         "(pairs whose mates are neighbours, pairs whose mates are not) in a batch.");
 }

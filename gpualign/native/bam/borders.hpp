@@ -50,8 +50,6 @@ public:
     // Whether a record is not over yet.
     bool inside() const { return left_ > 0 || !head_.empty(); }
     uint64_t records() const { return records_; }
-    // Records before the border.
-    uint64_t records_before() const { return records_before_; }
 
 private:
     static size_t head_bytes(const uint8_t* record) { return BamRecord::kFixedBytes + record[12]; }
@@ -68,20 +66,22 @@ private:
             }
             name_ = name;
         }
-        border_ = offset, records_before_ = records_++;
+        border_ = offset, records_++;
     }
 
     bool templates_;
-    uint64_t offset_ = 0, border_ = 0, left_ = 0, records_ = 0, records_before_ = 0;
+    uint64_t offset_ = 0, border_ = 0, left_ = 0, records_ = 0;
     std::string head_, name_;
 };
 
-// Bytes of whole lines at the beginning of SAM text, or up to the last change of names; 0 if there is none.
-inline size_t sam_border(std::string_view text, bool templates) {
+// Bytes of whole lines at the beginning of SAM text, or up to the last change of names; 0 if there is none. from_line:
+// the text begins with a line.
+inline size_t sam_border(std::string_view text, bool from_line, bool templates) {
     size_t end = text.rfind('\n');
     if (end == std::string_view::npos) return 0;
     end++;
     if (!templates) return end;
+    const size_t first = from_line ? 0 : text.find('\n') + 1;
     const auto line_before = [&](size_t at) {  // where the line begins that ends at `at`
         const size_t before = at < 2 ? std::string_view::npos : text.rfind('\n', at - 2);
         return before == std::string_view::npos ? 0 : before + 1;
@@ -92,7 +92,7 @@ inline size_t sam_border(std::string_view text, bool templates) {
         if (n > 2 && name[n - 2] == '/' && (name[n - 1] == '1' || name[n - 1] == '2')) name.remove_suffix(2);
         return name;
     };
-    for (size_t line = line_before(end); line > 0;) {
+    for (size_t line = line_before(end); line > first;) {
         const size_t before = line_before(line);
         if (name_at(before) != name_at(line)) return line;
         line = before;

@@ -110,9 +110,10 @@ void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64
     }
 }
 
-auto prepare_templates(Input<uint8_t> records, bool mate_tags, const std::string& dropped, bool incomplete) {
+auto prepare_templates(
+    Input<uint8_t> records, bool mate_tags, const std::string& dropped, const nb::bytes& added, bool incomplete) {
     if (dropped.size() % kTagLength) throw nb::value_error("tags have two characters");
-    TemplatePreparer prepare(mate_tags, dropped);
+    TemplatePreparer prepare(mate_tags, dropped, {added.c_str(), added.size()});
     bool changed = true;
     {
         nb::gil_scoped_release release;
@@ -161,11 +162,12 @@ void bind_duplicates(nb::module_& m) {
         "templates are anywhere in the input, and each record is numbered. "
         "Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
-        nb::arg("incomplete"),
+        nb::arg("added"), nb::arg("incomplete"),
         "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that "
         "are dropped, two "
         "characters each: (records, or None where they are such already, uint64: hashes of the names of templates that "
-        "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms.");
+        "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms. added: tags "
+        "that all records get, as BAM.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
         .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
             nb::arg("umi_distance"), nb::arg("sets"))

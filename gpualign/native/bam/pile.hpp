@@ -36,7 +36,12 @@ public:
     template <class ValueOf> std::vector<Place>& operator()(size_t count, Value maximum, ValueOf value) {
         places_.resize(count);
         other_.resize(count);
-        for (size_t i = 0; i < count; i++) places_[i] = {value(i), uint32_t(i)};
+        bool in_order = true;
+        for (size_t i = 0; i < count; i++) {
+            places_[i] = {value(i), uint32_t(i)};
+            in_order = in_order && (i == 0 || places_[i - 1].value <= places_[i].value);
+        }
+        if (in_order) return places_;
         for (int shift = 0; shift < int(8 * sizeof(Value)) && maximum >> shift; shift += kBits) sort_by_digit(shift);
         return places_;
     }

@@ -157,8 +157,9 @@ public:
         if (mapped_ == 2) counts_[library_].pairs++;
         if (mapped_ != 0) {
             counts_[library_].without_barcode += !with_barcode_;
-            ends_.push_back(ends());
-            if (rules_.umis) umis_.push_back(umi());
+            uint64_t barcode = barcode_ ^ read_group_;
+            if (rules_.umis) barcode ^= mix(take_umi());
+            ends_.push_back(ends(barcode));
         }
         mapped_ = 0;
     }
@@ -220,15 +221,16 @@ private:
         return first_read > second_read;
     }
 
-    Umi umi() const {
-        Umi umi = SpeltUmi::of(umi_, rules_.duplex && second_strand()).umi;
-        if (rules_.duplex && second_strand()) umi.high |= Umi::kStrand;
-        return umi;
+    // Keeps the template's UMI; returns what of its spelling is compared as it is.
+    uint64_t take_umi() {
+        const bool second = rules_.duplex && second_strand();
+        SpeltUmi spelt = SpeltUmi::of(umi_, second);
+        if (second) spelt.umi.high |= Umi::kStrand;
+        umis_.push_back(spelt.umi);
+        return spelt.rest;
     }
 
-    TemplateEnds ends() const {
-        uint64_t barcode = barcode_ ^ read_group_;
-        if (rules_.umis) barcode ^= mix(SpeltUmi::of(umi_, rules_.duplex && second_strand()).rest);
+    TemplateEnds ends(uint64_t barcode) const {
         const uint64_t group = uint64_t(library_) << 48 | mix(barcode) >> 16;
         const TemplateEnds first{end_[0], kNoEnd, group, cell_, score_, uint32_t(number_)};
         if (mapped_ == 1) return first;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "bam/template_ends.hpp"
@@ -80,8 +81,7 @@ public:
             std::vector<Joined> templates;
             std::vector<Member> members;
             std::vector<LibraryCounts> more(counts.size());
-            std::vector<RecordEnds> records = parts_[part].take();
-            join(records, templates, members, more);
+            join(by_template(parts_[part].take()), templates, members, more);
             const std::lock_guard guard(lock);
             for (const Joined& joined : templates) found(joined.ends, joined.source);
             members_.insert(members_.end(), members.begin(), members.end());
@@ -112,12 +112,21 @@ private:
         uint32_t source;
     };
 
-    static void join(std::vector<RecordEnds>& records, std::vector<Joined>& templates, std::vector<Member>& members,
-        std::vector<LibraryCounts>& counts) {
-        std::sort(records.begin(), records.end(), [](const RecordEnds& a, const RecordEnds& b) {
-            const uint32_t p = a.more & ~RecordEnds::kFlags, q = b.more & ~RecordEnds::kFlags;
-            return std::tie(a.name, p, a.ends.number) < std::tie(b.name, q, b.ends.number);
-        });
+    // Records of a template next to each other, in input order.
+    static std::vector<RecordEnds> by_template(const std::vector<RecordEnds>& records) {
+        std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // smaller than records, which are in input order
+        order.reserve(records.size());
+        for (const RecordEnds& record : records)
+            order.emplace_back(record.name, record.more & ~RecordEnds::kFlags, uint32_t(order.size()));
+        std::sort(order.begin(), order.end());
+        std::vector<RecordEnds> sorted;
+        sorted.reserve(records.size());
+        for (const auto& [name, more, index] : order) sorted.push_back(records[index]);
+        return sorted;
+    }
+
+    static void join(const std::vector<RecordEnds>& records, std::vector<Joined>& templates,
+        std::vector<Member>& members, std::vector<LibraryCounts>& counts) {
         for (size_t begin = 0, end; begin < records.size(); begin = end) {
             const RecordEnds* reads[2] = {};
             uint32_t seen = 0;

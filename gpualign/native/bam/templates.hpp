@@ -1,6 +1,7 @@
 // Makes records of any program ready to be marked: fields that mates know of each other, and nothing left of an
 // earlier marking. Free of Python.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -19,20 +20,30 @@ inline uint32_t sum_of_qualities(const BamRecord& record) {
     const uint8_t* qualities = record.qualities();
     const size_t length = record.length();
     if (length == 0 || qualities[0] == 0xff) return 0;
+    const auto scored = [](uint8_t quality) { return uint8_t(quality >= kScoredQuality ? quality : 0); };
+    constexpr size_t kLanes = 32, kMaxRows = UINT16_MAX / UINT8_MAX;  // so that compilers make vector code
     uint32_t sum = 0;
-    for (size_t i = 0; i < length; i++) sum += qualities[i] >= kScoredQuality ? qualities[i] : 0;
+    size_t at = 0;
+    while (length - at >= kLanes) {
+        uint16_t lanes[kLanes] = {};
+        for (size_t rows = std::min((length - at) / kLanes, kMaxRows); rows > 0; rows--, at += kLanes)
+            for (size_t i = 0; i < kLanes; i++) lanes[i] = uint16_t(lanes[i] + scored(qualities[at + i]));
+        for (const uint16_t lane : lanes) sum += lane;
+    }
+    for (; at < length; at++) sum += scored(qualities[at]);
     return sum;
 }
 
 class TemplatePreparer {
 public:
     // mate_tags: add MC, MQ and ms where they are missing, as samtools fixmate does. dropped: tags to leave out, two
-    // characters each.
-    TemplatePreparer(bool mate_tags, std::string_view dropped) : mate_tags_(mate_tags), dropped_(dropped) {}
+    // characters each. added: tags that all records get.
+    TemplatePreparer(bool mate_tags, std::string_view dropped, std::string_view added)
+        : mate_tags_(mate_tags), dropped_(dropped), added_(added) {}
 
-    // Whether any record would change, without tags for mates. Throws std::invalid_argument if they are damaged.
+    // Whether any record would change. Throws std::invalid_argument if they are damaged.
     bool changes(const uint8_t* records, size_t size) const {
-        if (mate_tags_) return true;
+        if (mate_tags_ || !added_.empty()) return true;
         for (BamRecords rest(records, size); rest.more();) {
             const BamRecord record = rest.next();
             if (record.is(DuplicateMarks::kFlag)) return true;
@@ -56,7 +67,7 @@ public:
     }
 
     Text release() { return std::move(out_); }
-    // Hashes of the names of templates that lack a read, by their flags.
+    // Hashes of the names of templates that lack a read, by their flags; one for a run of templates of a name.
     std::vector<uint64_t> take_incomplete() { return std::move(incomplete_); }
 
 private:
@@ -68,8 +79,14 @@ private:
             if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
         }
         const bool pair = mates[0] && mates[1];
-        if (!template_.empty() && (!primary || (primary->is(kFlagPaired) && !pair)))
-            incomplete_.push_back(hash_text(template_name(template_[0])));
+        if (!template_.empty()) {
+            const std::string_view name = template_name(template_[0]);
+            if (name != run_name_) run_name_ = name, run_incomplete_ = false;
+            if (!run_incomplete_ && (!primary || (primary->is(kFlagPaired) && !pair))) {
+                incomplete_.push_back(hash_text(name));
+                run_incomplete_ = true;
+            }
+        }
         for (const BamRecord& record : template_) {
             const bool mated = mate_tags_ && pair && record.primary();
             append(record, mated ? mates[!record.is(kFlagSecond)] : nullptr);
@@ -90,6 +107,7 @@ private:
             from = next;
         }
         put(from, end);
+        out_.put(added_.data(), added_.size());
         if (mate) {
             const bool mapped = !mate->is(kFlagUnmapped);
             if (!with_quality && mapped) put_number("MQ", mate->mapq());
@@ -125,9 +143,11 @@ private:
     }
 
     bool mate_tags_;
-    std::string_view dropped_;
+    std::string_view dropped_, added_;
     std::vector<BamRecord> template_;
     std::vector<uint64_t> incomplete_;
+    std::string_view run_name_;  // of the last templates
+    bool run_incomplete_ = false;
     Text out_;
 };
 

@@ -17,8 +17,6 @@
 
 namespace gpualign {
 
-constexpr uint64_t kMaxBases = 0xFFFFFFFEu;  // positions are 32-bit
-
 // Hash bits that choose the partition.
 inline int seed_partition_bits(int k) { return std::min(8, 2 * k); }
 

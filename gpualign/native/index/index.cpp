@@ -6,83 +6,12 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "index/builder.hpp"
-#include "index/base_packer.hpp"
 #include "index/suffix_sorter.hpp"
 #include "index/reference.hpp"
 #include "index/reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-// Packs contigs as they are read, so that the text is never in memory as a whole.
-class ReferencePacker {
-public:
-    void append(Input<uint8_t> ascii) {
-        const uint8_t* p = ascii.data();
-        const size_t n = ascii.size();
-        nb::gil_scoped_release release;
-        if (bases_ + n > kMaxBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
-        words_.resize((bases_ + n) / kBasesPerWord + 2);
-        size_t i = 0;
-        for (; i + kBasesPerWord <= n; i += kBasesPerWord) {
-            uint32_t others;
-            const uint64_t codes = BasePacker::word(p + i, others);
-            if (others == ~uint32_t(0) && in_run(p + i)) ends_.back() += kBasesPerWord, bases_ += kBasesPerWord;
-            else if (others) put_bases(p + i, kBasesPerWord);
-            else put_word(codes);
-        }
-        put_bases(p + i, n - i);
-    }
-
-    auto finish() {
-        words_.resize(bases_ / kBasesPerWord + 2);
-        return tuple_of(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
-            to_numpy(std::move(run_bases_)));
-    }
-
-private:
-    // Whether 32 symbols go on with the last run.
-    bool in_run(const uint8_t* ascii) const {
-        if (ends_.empty() || ends_.back() != bases_) return false;
-        return std::all_of(ascii, ascii + kBasesPerWord, [&](uint8_t symbol) { return symbol == run_bases_.back(); });
-    }
-
-    void put_word(uint64_t codes) {
-        const uint64_t shift = 2 * (bases_ % kBasesPerWord);
-        uint64_t* word = &words_[bases_ / kBasesPerWord];
-        word[0] |= codes << shift;
-        if (shift) word[1] |= codes >> (64 - shift);
-        bases_ += kBasesPerWord;
-    }
-
-    void put_bases(const uint8_t* ascii, size_t count) {
-        for (size_t i = 0; i < count; i++) {
-            const uint8_t code = base_code(ascii[i]);
-            if (code == kNoBase) {
-                extend_run(ascii[i]);
-            } else {
-                words_[bases_ / kBasesPerWord] |= uint64_t(code) << (2 * (bases_ % kBasesPerWord));
-            }
-            bases_++;
-        }
-    }
-
-    void extend_run(uint8_t base) {
-        const uint32_t at = uint32_t(bases_);
-        if (!ends_.empty() && ends_.back() == at && run_bases_.back() == base) {
-            ends_.back() = at + 1;
-        } else {
-            starts_.push_back(at);
-            ends_.push_back(at + 1);
-            run_bases_.push_back(base);
-        }
-    }
-
-    uint64_t bases_ = 0;
-    std::vector<uint64_t> words_;
-    std::vector<uint32_t> starts_, ends_;
-    std::vector<uint8_t> run_bases_;
-};
 
 template <class Seed> auto build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
     IndexBuilder<Seed> builder(reference, k, w, threads, done);
@@ -160,8 +89,16 @@ nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, u
 void bind_index(nb::module_& m) {
     nb::class_<ReferencePacker>(m, "ReferencePacker", "Packs contigs as they are read.")
         .def(nb::init<>())
-        .def("append", &ReferencePacker::append, nb::arg("ascii"), "Add bases (uint8 ASCII) of the current contig.")
-        .def("finish", &ReferencePacker::finish, "(words, run_starts, run_ends, run_letters)");
+        .def(
+            "append",
+            [](ReferencePacker& packer, Input<uint8_t> ascii) {
+                nb::gil_scoped_release release;
+                packer.append(ascii.data(), ascii.size());
+            },
+            nb::arg("ascii"), "Add bases (uint8 ASCII) of the current contig.")
+        .def(
+            "finish", [](ReferencePacker& packer) { return to_numpy(std::move(packer)); },
+            "(words, run_starts, run_ends, run_letters)");
     nb::class_<ReferenceArrays>(m, "ReferenceArrays", "A packed reference; keeps its arrays alive.")
         .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
             nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),

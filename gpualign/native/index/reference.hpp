@@ -28,6 +28,8 @@ struct FourCodes {
 };
 inline constexpr FourCodes kFourCodes;
 
+constexpr uint64_t kMaxBases = 0xFFFFFFFEu;  // positions are 32-bit
+
 // A view of the reference's arrays, which gpualign/sequences/reference.py owns.
 struct ReferenceView {
     const uint64_t* words;            // ceil(bases / 32) + 1

@@ -2,6 +2,7 @@
 #pragma once
 #include "arrays.hpp"
 #include "index/reference.hpp"
+#include "index/reference_packer.hpp"
 
 namespace gpualign {
 
@@ -40,5 +41,14 @@ private:
     Input<uint32_t> run_starts_, run_ends_;
     Input<uint8_t> run_letters_;
 };
+
+using PackedArrays = nb::typed<nb::tuple, Output<uint64_t>, Output<uint32_t>, Output<uint32_t>, Output<uint8_t>>;
+
+// What a packer has packed: words, run_starts, run_ends, run_letters.
+inline PackedArrays to_numpy(ReferencePacker&& packer) {
+    packer.finish();
+    return tuple_of(to_numpy(std::move(packer.words)), to_numpy(std::move(packer.run_starts)),
+        to_numpy(std::move(packer.run_ends)), to_numpy(std::move(packer.run_letters)));
+}
 
 }  // namespace gpualign

@@ -281,15 +281,16 @@ Queries pack_query_text(TextInput data, bool fastq, int strands, bool deferred) 
     const char* begin = begin_of(data);
     const char* end = begin + data.size();
     return pack_queries(data.size(), fastq, strands, deferred, [&](QueryRecords& records) {
-        parse_queries(begin, end, fastq, records);
+        parse_nucleotides(begin, end, fastq, records);
         return 0.0;
     });
 }
 
 Queries pack_stored_queries(
     int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred, size_t at_once) {
-    return pack_queries(size, fastq, strands, deferred,
-        [&](QueryRecords& records) { return parse_stored_queries(descriptor, offset, size, fastq, records, at_once); });
+    return pack_queries(size, fastq, strands, deferred, [&](QueryRecords& records) {
+        return parse_stored_nucleotides(descriptor, offset, size, fastq, records, at_once);
+    });
 }
 
 void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {

@@ -1,18 +1,12 @@
 // Parses FASTA and FASTQ text to packed queries, without flat arrays in between.
 #pragma once
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "mems/text.hpp"
-#include "text/fastx_text.hpp"
+#include "text/stored_records.hpp"
 
 namespace gpualign {
 
@@ -50,39 +44,5 @@ public:
 private:
     std::vector<uint8_t> other_codes_;
 };
-
-inline void parse_queries(const char* begin, const char* end, bool fastq, QueryRecords& records) {
-    Lines lines(begin, end);
-    if (fastq) parse_fastq(lines, records, true, false);
-    else parse_fasta(lines, records, true, false);
-}
-
-// The records of a part of a file, of which `at_once` bytes are read at a time, to stay in a core's cache. Returns the
-// seconds that reading took.
-inline double parse_stored_queries(
-    int descriptor, uint64_t offset, uint64_t size, bool fastq, QueryRecords& records, size_t at_once) {
-    using Clock = std::chrono::steady_clock;
-    static thread_local std::vector<char> buffer;
-    std::chrono::duration<double> reading{0};
-    size_t held = 0;
-    for (uint64_t read = 0; read < size;) {
-        if (buffer.size() < held + at_once) buffer.resize(2 * held + at_once);  // a record may be long
-        const auto start = Clock::now();
-        const size_t wanted = size_t(std::min<uint64_t>(at_once, size - read));
-        const ssize_t count = pread(descriptor, buffer.data() + held, wanted, off_t(offset + read));
-        reading += Clock::now() - start;
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) throw std::runtime_error("the file cannot be read");
-        held += size_t(count);
-        read += uint64_t(count);
-        const char* text = buffer.data();
-        const size_t cut = read == size ? held : size_t(last_record_border(text, text + held, fastq));
-        parse_queries(text, text + cut, fastq, records);
-        std::memmove(buffer.data(), text + cut, held - cut);
-        held -= cut;
-    }
-    if (buffer.size() > 64 * at_once) std::vector<char>().swap(buffer);
-    return reading.count();
-}
 
 }  // namespace gpualign

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "search/blocks.hpp"
@@ -33,8 +34,10 @@ struct SearchHits {
 
 class HitFinder {
 public:
-    HitFinder(const SearchPatterns& patterns, const SearchText& text, const std::vector<SearchShare>& shares)
-        : patterns_(patterns), text_(text), shares_(shares), matrix_(patterns) {}
+    // Throws std::overflow_error where there are more than `most` hits, which would take too much memory.
+    HitFinder(
+        const SearchPatterns& patterns, const SearchText& text, const std::vector<SearchShare>& shares, size_t most)
+        : patterns_(patterns), text_(text), shares_(shares), most_(most), matrix_(patterns) {}
 
     void run(std::vector<SearchPlace>& places, SearchHits& out) {
         add_overhangs(places);
@@ -124,9 +127,11 @@ private:
             if (blocks_.one_word()) blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
             else blocks_.run(window_.data(), last - origin, pattern.limit, each);
         }
-        for (size_t i = 0; i < ends_.size(); i++)
+        for (size_t i = 0; i < ends_.size(); i++) {
+            if (i % 256 == 255 && stop_()) throw Stopped();
             if (ends_[i].at > 0 && (patterns_.settings().all_ends || is_minimum(i)))
                 align(strand, pattern, sequence, origin, ends_[i], at_begin, at_end && ends_[i].at == length);
+        }
     }
 
     bool is_minimum(size_t i) const {
@@ -156,6 +161,7 @@ private:
         if (hit.start < share.begin || hit.start >= share.end ||
             ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
             return operations_.resize(operation);
+        if (hits_.size() == most_) throw std::overflow_error("too many hits");
         hits_.push_back(hit);
     }
 
@@ -200,6 +206,7 @@ private:
     const SearchPatterns& patterns_;
     const SearchText& text_;
     const std::vector<SearchShare>& shares_;
+    const size_t most_;
     SearchMatrix matrix_;
     SearchBlocks blocks_;
     StopAsked stop_;

@@ -65,7 +65,6 @@ public:
             std::reverse(minus.fixed.begin(), minus.fixed.end());
             if (dna())
                 for (uint8_t& symbol : minus.symbols) symbol = complement_set(symbol);
-            reach_ = std::max(reach_, plus.rows() + plus.limit);
         }
     }
 
@@ -78,8 +77,6 @@ public:
     int strands() const { return int(strands_.size()); }
     // Whether any has a symbol that stands for several bases.
     bool ambiguous() const { return ambiguous_; }
-    // The longest part of a text that a hit can have.
-    int reach() const { return reach_; }
     // A symbol of a text has a code below this.
     int codes() const { return dna() ? 16 : 256; }
 
@@ -104,7 +101,6 @@ public:
 private:
     SearchSettings settings_;
     std::vector<SearchPattern> strands_;
-    int reach_ = 0;
     bool ambiguous_ = false;
 };
 

@@ -41,12 +41,11 @@ public:
         std::vector<int> narrow, wide;
         for (int s : tables_.dense()) {
             const int rows = patterns_.strand(s).rows();
-            if (rows <= 32) narrow.push_back(s);
-            else if (rows <= 64) wide.push_back(s);
-            else in_blocks(s);
+            if (rows <= 64) (rows <= 32 ? narrow : wide).push_back(s);
         }
         in_lanes<uint32_t>(narrow);
         in_lanes<uint64_t>(wide);
+        compare_long();
     }
 
     // An event that a device has found.
@@ -55,11 +54,30 @@ public:
         else add(tables_.segments()[event.segment], event.begin);
     }
 
-    // Seeds are looked up in A, C, G and T, as which all symbols are packed. Where a symbol may match otherwise, all
-    // patterns may lie.
+    // What a device does not look for.
+    void beside_device() {
+        around_ambiguous();
+        compare_long();
+    }
+
+private:
+    static constexpr int64_t kColumns = 1 << 14;  // between looks at whether to stop
+
+    void check_stop() {
+        if (stop_()) throw Stopped();
+    }
+
+    // Patterns without seeds of more than 64 rows.
+    void compare_long() {
+        for (int s : tables_.dense())
+            if (patterns_.strand(s).rows() > 64) in_blocks(s);
+    }
+
+    // Seeds are looked up in A, C, G and T, as which all symbols are packed, and devices know no others. Where a symbol
+    // may match otherwise, all patterns may lie.
     void around_ambiguous() {
         const SearchSettings& settings = patterns_.settings();
-        if (!tables_.has_seeds() || (settings.max_ambiguous == 0 && !patterns_.ambiguous())) return;
+        if (settings.max_ambiguous == 0 && !patterns_.ambiguous()) return;
         for (size_t r = 0; r < text_.packed.runs; r++) {
             const bool any = kBaseSets.of[text_.packed.run_letters[r]] == 15;
             if (any && settings.max_ambiguous == 0) continue;  // matches what matches all bases
@@ -80,13 +98,6 @@ public:
                 }
             }
         }
-    }
-
-private:
-    static constexpr int64_t kColumns = 1 << 14;  // between looks at whether to stop
-
-    void check_stop() {
-        if (stop_()) throw Stopped();
     }
 
     template <int Bases> void look_up() {

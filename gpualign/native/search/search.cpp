@@ -8,6 +8,8 @@
 #include "bindings.hpp"
 #include "index/reference_arrays.hpp"
 #include "search/hits.hpp"
+#include "search/target_records.hpp"
+#include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
@@ -35,10 +37,12 @@ public:
         }
         return out;
     }
+    // Whether a device can look for any.
     bool fits_device() const {
-        for (int s : tables_.dense())
-            if (patterns_.strand(s).rows() > 64) return false;
-        return patterns_.dna();
+        if (!patterns_.dna()) return false;
+        if (tables_.has_seeds()) return true;
+        const std::vector<int>& dense = tables_.dense();
+        return std::any_of(dense.begin(), dense.end(), [&](int s) { return patterns_.strand(s).rows() <= 64; });
     }
 
 private:
@@ -76,7 +80,7 @@ std::vector<SearchShare> shares_of(
 }
 
 SearchHits found_in(const SearchIndex& index, const SearchText& text, const std::vector<SearchShare>& shares,
-    const std::optional<Input<uint64_t>>& events) {
+    const std::optional<Input<uint64_t>>& events, size_t most) {
     std::vector<SearchPlace> places;
     SearchScan scan(index.patterns(), index.tables(), text, places);
     if (events) {
@@ -85,17 +89,17 @@ SearchHits found_in(const SearchIndex& index, const SearchText& text, const std:
             std::memcpy(&event, events->data() + i, sizeof event);
             scan.take(event);
         }
-        scan.around_ambiguous();
+        scan.beside_device();
     } else {
         scan.run();
     }
     SearchHits hits;
-    HitFinder(index.patterns(), text, shares).run(places, hits);
+    HitFinder(index.patterns(), text, shares, most).run(places, hits);
     return hits;
 }
 
 auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, Input<int64_t> offsets,
-    Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> open, std::optional<Input<uint64_t>> events) {
+    Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> open, size_t most, std::optional<Input<uint64_t>> events) {
     SearchText text;
     text.packed = reference.view();
     text.offsets = offsets.data();
@@ -106,13 +110,13 @@ auto search_bases(const SearchIndex& index, const ReferenceArrays& reference, In
     SearchHits hits;
     {
         nb::gil_scoped_release release;
-        hits = found_in(index, text, shares, events);
+        hits = found_in(index, text, shares, events, most);
     }
     return hits_of(std::move(hits));
 }
 
 auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> begin,
-    Input<int64_t> end, Input<uint8_t> open) {
+    Input<int64_t> end, Input<uint8_t> open, size_t most) {
     SearchText text{};
     text.bytes = symbols.data();
     text.offsets = offsets.data();
@@ -124,9 +128,39 @@ auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_
     SearchHits hits;
     {
         nb::gil_scoped_release release;
-        hits = found_in(index, text, shares, std::nullopt);
+        hits = found_in(index, text, shares, std::nullopt, most);
     }
     return hits_of(std::move(hits));
+}
+
+using PackedTargets =
+    std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, Output<int64_t>, PackedArrays, double>>;
+
+// Errors are not reported here but by the parser of all commands.
+template <class Parse> PackedTargets pack_targets(uint64_t within, Parse&& parse) {
+    TargetRecords records(within);
+    double reading = 0;
+    try {
+        nb::gil_scoped_release release;
+        reading = parse(records);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+    return tuple_of(to_numpy(std::move(records.names)), to_numpy(std::move(records.name_offsets)),
+        to_numpy(std::move(records.lengths)), to_numpy(std::move(records.packer)), std::move(reading));
+}
+
+auto pack_target_text(TextInput data, bool fastq, uint64_t within) {
+    return pack_targets(within, [&](TargetRecords& records) {
+        parse_nucleotides(begin_of(data), begin_of(data) + data.size(), fastq, records);
+        return 0.0;
+    });
+}
+
+auto pack_stored_targets(int descriptor, uint64_t offset, uint64_t size, bool fastq, uint64_t within, size_t at_once) {
+    return pack_targets(within, [&](TargetRecords& records) {
+        return parse_stored_nucleotides(descriptor, offset, size, fastq, records, at_once);
+    });
 }
 
 template <class Item> Output<uint64_t> words_of(const std::vector<Item>& items) {
@@ -149,9 +183,6 @@ void bind_search(nb::module_& m) {
         .def_prop_ro(
             "stride", [](const SearchIndex& index) { return index.tables().table().stride; },
             "Bases from a word that is looked up to the next one.")
-        .def_prop_ro(
-            "reach", [](const SearchIndex& index) { return index.patterns().reach(); },
-            "The most symbols that a hit can have.")
         .def_prop_ro("fits_device", &SearchIndex::fits_device)
         .def_prop_ro(
             "tables",
@@ -166,14 +197,20 @@ void bind_search(nb::module_& m) {
             "to 32 rows, and of up to 64.");
     m.attr("SEARCH_PLATEAU") = kPlateau;
     m.def("search_bases", &search_bases, nb::arg("index"), nb::arg("reference"), nb::arg("offsets"), nb::arg("begin"),
-        nb::arg("end"), nb::arg("open"), nb::arg("events") = nb::none(),
+        nb::arg("end"), nb::arg("open"), nb::arg("most"), nb::arg("events") = nb::none(),
         "Hits in packed sequences that begin in [begin, end) of theirs: pattern, minus, sequence, start, end, "
         "pattern_start, "
         "pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on before, 2 after "
         "it. events: "
         "what a device has found; without them the CPU scans.");
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
-        nb::arg("end"), nb::arg("open"), "The same in texts of any symbols.");
+        nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
+    m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
+        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_letters), 0.0) of whole FASTA/FASTQ records; "
+        "None where they are malformed. within: pack only so many bases of either end of each; 0: all.");
+    m.def("pack_stored_targets", &pack_stored_targets, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
+        nb::arg("fastq"), nb::arg("within"), nb::arg("at_once") = size_t(1) << 18,
+        "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
 }
 
 }  // namespace gpualign

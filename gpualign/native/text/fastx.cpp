@@ -67,6 +67,21 @@ std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
     return counts;
 }
 
+// Calls each(begin, end) for the bytes of an interval of an open file, part by part, while that returns true. Returns
+// (bytes that are not there, the error's number).
+template <class Each> std::pair<int64_t, int> read_in_parts(int descriptor, int64_t offset, int64_t size, Each&& each) {
+    constexpr int64_t kAtOnce = 1 << 18;  // fits a core's cache
+    const auto memory = std::make_unique<char[]>(kAtOnce);
+    while (size > 0) {
+        const ssize_t count = pread(descriptor, memory.get(), size_t(std::min(size, kAtOnce)), offset);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return {size, count < 0 ? errno : 0};
+        if (!each(memory.get(), memory.get() + count)) break;
+        offset += count, size -= count;
+    }
+    return {0, 0};
+}
+
 // Counts the lines of FASTQ text fed in parts: newlines before each tile (abi/fastq.hpp), and whether a line is blank.
 class FastqLineCounter {
 public:
@@ -109,22 +124,57 @@ std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces,
 // Counts the lines of an interval of an open file; also returns (missing bytes, error number) if it cannot be read.
 std::tuple<int64_t, bool, int64_t, int> count_stored_fastq_lines(
     int descriptor, int64_t offset, int64_t size, Mutable<uint32_t> lines_before) {
-    constexpr int64_t kAtOnce = 1 << 18;  // fits a core's cache
     FastqLineCounter counter(lines_before.data(), lines_before.size());
     nb::gil_scoped_release release;
-    const auto memory = std::make_unique<char[]>(kAtOnce);
-    int64_t missing = size;
-    int error = 0;
-    while (missing > 0 && !counter.blank()) {
-        const ssize_t count = pread(descriptor, memory.get(), size_t(std::min(missing, kAtOnce)), offset);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) error = errno;
-        if (count <= 0) break;
-        counter.add(memory.get(), memory.get() + count);
-        offset += count, missing -= count;
-    }
+    const auto [missing, error] = read_in_parts(descriptor, offset, size, [&](const char* p, const char* end) {
+        counter.add(p, end);
+        return !counter.blank();
+    });
     const auto [lines, blank] = counter.end();
-    return {lines, blank, blank ? 0 : missing, error};
+    return {lines, blank, missing, error};
+}
+
+// Where a record of FASTA that begins in a text, or goes on in it, can be cut: offsets after its first line, of the
+// next record, and after the last line; 0: none. The text is fed in parts.
+class RecordCuts {
+public:
+    void add(const char* p, const char* end) {
+        const auto offset = [&](const void* found) { return at_ + (static_cast<const char*>(found) - p); };
+        if (const void* newline = first_line_ ? nullptr : memchr(p, '\n', size_t(end - p)))
+            first_line_ = offset(newline) + 1;
+        if (const void* newline = memrchr(p, '\n', size_t(end - p))) last_line_ = offset(newline) + 1;
+        const char* q = p;
+        while (!next_ && q < end && (q = static_cast<const char*>(memchr(q, '>', size_t(end - q))))) {
+            if ((q > p ? q[-1] : last_) == '\n') next_ = offset(q);
+            q++;
+        }
+        at_ += end - p, last_ = end[-1];
+    }
+    bool at_record() const { return next_ != 0; }
+    std::tuple<int64_t, int64_t, int64_t> offsets() const { return {first_line_, next_, last_line_}; }
+
+private:
+    int64_t at_ = 0, first_line_ = 0, next_ = 0, last_line_ = 0;
+    char last_ = 0;
+};
+
+std::tuple<int64_t, int64_t, int64_t> record_cuts(TextInput data) {
+    RecordCuts cuts;
+    nb::gil_scoped_release release;
+    if (data.size()) cuts.add(begin_of(data), begin_of(data) + data.size());
+    return cuts.offsets();
+}
+
+// The same of an interval of an open file, and (missing bytes, error number).
+std::tuple<std::tuple<int64_t, int64_t, int64_t>, int64_t, int> stored_record_cuts(
+    int descriptor, int64_t offset, int64_t size) {
+    RecordCuts cuts;
+    nb::gil_scoped_release release;
+    const auto [missing, error] = read_in_parts(descriptor, offset, size, [&](const char* p, const char* end) {
+        cuts.add(p, end);
+        return !cuts.at_record();
+    });
+    return {cuts.offsets(), missing, error};
 }
 
 // Where a line of a text begins; the text's size if it has fewer lines.
@@ -175,6 +225,12 @@ void bind_fastx(nb::module_& m) {
     m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"),
         nb::arg("size"), nb::arg("lines_before"),
         "The same of a part of a file, and (bytes that are not there, the error's number).");
+    m.def("record_cuts", &record_cuts, nb::arg("data"),
+        "Where FASTA that begins within or at a record can be cut: (after the first line, before the next record, "
+        "after "
+        "the last line); 0: none.");
+    m.def("stored_record_cuts", &stored_record_cuts, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
+        "((the same of a part of a file), bytes that are not there, the error's number).");
     m.def("line_begin", &line_begin, nb::arg("data"), nb::arg("line"));
     m.def("last_record_border", &find_border, nb::arg("data"), nb::arg("fastq"),
         "Bytes of the longest prefix that is known to end at a record border.");

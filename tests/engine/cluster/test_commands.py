@@ -63,6 +63,8 @@ COMMANDS = {
     "lcs-filter lines": "lcs-filter -Q query.fa --multi-query reads.fq -n 9 --lines --batch-size 30K",
     "search": "search query.fa reads.fq -e 0.2 -p --batch-size 10K",
     "search in bgzf": "search query.fa reads.bgz -k 5 --best-per-target --batch-size 10K",
+    "search for groups of patterns": "search reads.fq query.fa -e 0.2 -p",
+    "search for groups of patterns, one a target": "search reads.fq few.fa -e 0.3 --best-per-target",
     "search of a long target": "search few.fa long.fa -k 9 --hits best --batch-size 4K",
     "mems": "mems -maxmatch -b -l 12 genomes.fa reads.fq --batch-size 10K",
     "mems of a long query": "mems -b -l 12 genomes.fa long.fa --batch-size 4K",

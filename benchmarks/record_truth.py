@@ -1,0 +1,216 @@
+"""Do `gpualign sort` and `gpualign markdup` do with the files of other programs' tests what samtools does, count depth
+as mosdepth and group UMIs as UMI-tools?
+
+    python benchmarks/record_truth.py [--umi-tools umi_tools] [--records SORTED.bam] [--molecules 5000]
+
+Every SAM, BAM and CRAM file of the tests of htslib and samtools (Debian's htslib-test and samtools-test) is sorted by
+both, which must give the same records in the same order, and is marked, which must change 0x400 alone, and the tags of
+an earlier marking. samtools' tests of fixmate are compared field by field. Depth is that of --records after marking
+(mosdepth's bedGraph, summary and distribution), molecules those of `umi_tools group` on simulated UMIs with errors.
+What differs is counted by the rule that explains it. Result: benchmarks/results/record-truth-<machine>.json. Needs
+Debian's samtools, samtools-test, htslib-test and mosdepth, and umi_tools (PyPI).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import harness
+import sort_markdup
+
+import gpualign
+from gpualign.errors import GpualignError
+
+_TESTS = {"htslib": Path("/usr/share/htslib-test/test"), "samtools": Path("/usr/share/samtools/test")}
+_ENDINGS = (".sam", ".bam", ".cram")
+_HTSLIB = Path("/usr/lib/x86_64-linux-gnu/libhts.so.3")
+_EARLIER_MARKING = ("DT", "dt", "do")
+#: what our messages say -> why a file is refused that samtools reads
+_REFUSED = {
+    "not a number from 0 to 2,147,483,647": "a position that BAM cannot hold",
+    "no end-of-file marker": "the end is missing, of which samtools warns",
+    "no @SQ line": "a contig that the header lacks, of which samtools warns",
+    "is not a tag": "a tag that is none in SAM",
+    "which is none": "a CIGAR that is none in SAM",
+}
+_UNEXPLAINED = "unexplained"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--umi-tools", default="umi_tools")
+    parser.add_argument("--records", type=Path)
+    parser.add_argument("--molecules", type=int, default=5000)
+    arguments = parser.parse_args()
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for package, tests in _TESTS.items():
+            paths = sorted(path for path in tests.rglob("*") if path.suffix in _ENDINGS)
+            for what, work in (("sorted", sorted_alike), ("marked", kept_by_marking)):
+                why = {path: work(path, folder) for path in paths}
+                found[f"files of {package}'s tests, {what}"] = dict(Counter(why.values()).most_common())
+                print(*(path for path in paths if why[path] == _UNEXPLAINED), flush=True)
+        found["samtools' tests of fixmate"] = dict(fixmate(_TESTS["samtools"] / "fixmate", folder))
+        if arguments.records is not None:
+            found["files of depth that are mosdepth's"] = depth(arguments.records, folder)
+        found["molecules, next to UMI-tools"] = groups(arguments.molecules, folder, arguments.umi_tools)
+    counts = {what: {outcome: {"count": int(n)} for outcome, n in of.items()} for what, of in found.items()}
+    harness.save("record-truth", harness.machine(["samtools", "mosdepth"], []), {"found": counts})
+
+
+def sorted_alike(path: Path, folder: Path) -> str:
+    ours, theirs = folder / "ours.sam", folder / "theirs.sam"
+    refused = _ours(lambda: gpualign.sort(path, ours, device="cpu", threads=1))
+    failed = subprocess.run(["samtools", "sort", "-O", "sam", "-o", theirs, path], capture_output=True).returncode
+    if refused is not None or failed:
+        return "refused by both" if refused is not None and failed else refused or "refused by samtools alone"
+    before, after = _records(theirs), _records(ours)
+    if before is None or after is None:
+        return "samtools cannot read its own text of it" if before is after else _UNEXPLAINED
+    return "equal" if before == after else _UNEXPLAINED
+
+
+def kept_by_marking(path: Path, folder: Path) -> str:
+    ours = folder / "ours.sam"
+    refused = _ours(lambda: gpualign.mark_duplicates(path, ours, device="cpu", threads=1, mate_tags=False))
+    before = _records(path)
+    if refused is not None or before is None:
+        return "refused by both" if refused is not None and before is None else refused or "refused by samtools alone"
+    after = _records(ours)
+    if after is None:
+        return "samtools cannot read its own text of it" if _records(path, "-h") is None else _UNEXPLAINED
+    before, after = _unmarked(before), _unmarked(after)
+    if before == after:
+        return "equal"
+    again = "sorted: of one position forward before reverse strand"
+    return again if sorted(before) == sorted(after) and _header_says_sorted(path) else _UNEXPLAINED
+
+
+def _ours(work: Any) -> str | None:
+    """Why it is refused; None: it is not."""
+    try:
+        work()
+    except GpualignError as error:
+        return next((rule for text, rule in _REFUSED.items() if text in str(error)), _UNEXPLAINED)
+    return None
+
+
+def _records(path: Path, *options: str) -> list[str] | None:
+    view = subprocess.run(["samtools", "view", *options, path], capture_output=True)
+    if options and not view.returncode:  # whether it can be read again
+        return _records_of_text(view.stdout)
+    return None if view.returncode else view.stdout.decode(errors="replace").splitlines()
+
+
+def _records_of_text(text: bytes) -> list[str] | None:
+    view = subprocess.run(["samtools", "view", "-"], input=text, capture_output=True)
+    return None if view.returncode else view.stdout.decode(errors="replace").splitlines()
+
+
+def _unmarked(lines: Iterable[str]) -> list[str]:
+    found = []
+    for line in lines:
+        name, flag, *fields = line.split("\t")
+        kept = [tag for tag in fields[9:] if tag[:2] not in _EARLIER_MARKING]
+        found.append("\t".join([name, str(int(flag) & ~0x400), *fields[:9], *kept]))
+    return found
+
+
+def _header_says_sorted(path: Path) -> bool:
+    head = subprocess.run(["samtools", "view", "-H", path], capture_output=True).stdout
+    return b"SO:coordinate" in head.split(b"\n")[0]
+
+
+def fixmate(tests: Path, folder: Path) -> Counter[str]:
+    """Fields of records of samtools' tests, and by which rule they differ."""
+    fields = ("name", "flag", "contig", "position", "quality", "cigar", "RNEXT", "PNEXT", "TLEN", "bases", "qualities")
+    of_mates = {"flag", "RNEXT", "PNEXT", "TLEN"}
+    found: Counter[str] = Counter()
+    for path in sorted(tests.glob("*.sam")):
+        ours = folder / "ours.sam"
+        if refused := _ours(lambda path=path, ours=ours: gpualign.mark_duplicates(path, ours, device="cpu", threads=1)):
+            found[f"files: {refused}"] += 1
+            continue
+        expected = [line.split("\t") for line in path.with_name(path.name + ".expected").read_text().splitlines()]
+        expected = [row for row in expected if row[0][:1] != "@"]
+        if not expected:
+            found["files: fixmate wants them grouped by name"] += 1
+            continue
+        for row, theirs in zip((line.split("\t") for line in _records(ours) or ()), expected, strict=True):
+            for name, a, b in zip(fields, row, theirs, strict=False):
+                rule = "of mates, as in the input" if name in of_mates else _UNEXPLAINED
+                found["fields: equal" if a == b else f"fields: {rule}"] += 1
+            for tag in {t for t in (*row[11:], *theirs[11:]) if t[:2] in ("MC", "MQ", "ms")}:
+                found[_tag_rule(tag, row, theirs)] += 1
+    return found
+
+
+def _tag_rule(tag: str, row: list[str], theirs: list[str]) -> str:
+    if tag in row and tag in theirs:
+        return "tags: equal"
+    if tag[:2] == "ms":
+        return "tags: ms, which fixmate adds on request (-m)"
+    if tag == "MC:Z:*":
+        return "tags: no MC:Z:* of an unmapped mate"
+    return "tags: reads that no flag calls R1 or R2" if not int(row[1]) & 0xC0 else f"tags: {_UNEXPLAINED}"
+
+
+def depth(path: Path, folder: Path) -> dict[str, bool]:
+    """Whether our files are mosdepth's."""
+    marked, whole = folder / "marked.bam", folder / "whole.bed"
+    (folder / "lib").mkdir()
+    (folder / "lib/libhts.so").symlink_to(_HTSLIB)  # Debian's mosdepth looks for it without its number
+    gpualign.mark_duplicates(path, marked, order="coordinate", write_index=True, coverage=folder / "ours.bedgraph")
+    gpualign.mark_duplicates(path, folder / "again.bam", order="coordinate", coverage=folder / "ours")
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "lib")}
+    head = subprocess.run(["samtools", "view", "-H", marked], check=True, capture_output=True, text=True).stdout
+    contigs = [line.split("\t")[1:3] for line in head.splitlines() if line.startswith("@SQ")]
+    whole.write_text("".join(f"{name[3:]}\t0\t{length[3:]}\n" for name, length in contigs))
+    command = ["mosdepth", "-T", "1,5,10,20,30,50,100", "--by", whole, folder / "theirs", marked]
+    subprocess.run(command, check=True, env=environment)
+    with gzip.open(folder / "theirs.per-base.bed.gz", "rt") as file:
+        theirs = [line for line in file if not line.endswith("\t0\n")]
+    ours = [line for line in (folder / "ours.bedgraph").read_text().splitlines(True) if not line.endswith("\t0\n")]
+    same = {"bedGraph": ours == theirs}
+    for ending in ("mosdepth.global.dist.txt", "thresholds.bed.gz"):
+        read = gzip.decompress if ending.endswith(".gz") else bytes
+        ours_there, theirs_there = (read((folder / f"{whose}.{ending}").read_bytes()) for whose in ("ours", "theirs"))
+        same[ending] = ours_there == theirs_there
+    summary = (folder / "theirs.mosdepth.summary.txt").read_text().splitlines()
+    summary = [line for line in summary if "_region\t" not in line]
+    same["mosdepth.summary.txt"] = (folder / "ours.mosdepth.summary.txt").read_text().splitlines() == summary
+    return {**same, "intervals": len(ours)}
+
+
+def groups(molecules: int, folder: Path, umi_tools: str) -> dict[str, int]:
+    """Molecules of `umi_tools group` and of --group, and how many have the same reads."""
+    umis, ours, theirs = folder / "umis.bam", folder / "ours.bam", folder / "theirs.bam"
+    sort_markdup.make_umis(molecules, umis)
+    gpualign.mark_duplicates(umis, ours, barcode_tags=("RX",), umi_distance=1, group=True, device="cpu")
+    command = f"{umi_tools} group --paired --extract-umi-method=tag --umi-tag=RX --method=directional --output-bam"
+    subprocess.run([*command.split(), "-I", umis, "-S", theirs, "-L", os.devnull], check=True)
+    sets = [_sets(ours, "MI:Z:"), _sets(theirs, "UG:i:")]
+    return {"ours": len(sets[0]), "UMI-tools": len(sets[1]), "with the same reads": len(sets[0] & sets[1])}
+
+
+def _sets(path: Path, tag: str) -> set[frozenset[str]]:
+    """The names of each molecule's reads."""
+    found: dict[str, set[str]] = {}
+    for line in _records(path) or ():
+        for value in line.split("\t")[11:]:
+            if value.startswith(tag):
+                found.setdefault(value, set()).add(line.split("\t", 1)[0])
+    return {frozenset(names) for names in found.values()}
+
+
+if __name__ == "__main__":
+    main()
