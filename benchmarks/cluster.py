@@ -3,7 +3,7 @@
     python benchmarks/cluster.py [--cores 2] [--rounds 3] [--copies 100] [--commands start,map,verify,…]
 
 Needs gpualign[cluster] and the repository's examples, nothing else. Two clusters run all the while, one of CORES
-workers with one thread and one of one worker with CORES threads, without Dask's profiling (docs/cluster.md); a client
+workers with one thread and one of one worker with CORES threads, without Dask's profiling (docs/dask.md); a client
 is the whole `gpualign` command, from start to end. "start" is a command with nothing to do; the others have more than
 ten seconds of work for two cores. The speed is by the clock; processor time counts the client, the scheduler and the
 workers, without what they use while idle. Outputs are compared byte for byte.
@@ -93,7 +93,7 @@ class Cluster:
     def run(self, command: list[str | Path], output: Path) -> harness.Timing:
         """A client's run; idle seconds of the same length cost what is taken off."""
         start = self.cpu_s()
-        timing = harness.run_timed([*GPUALIGN, *command, "--cluster", self.address], output)
+        timing = harness.run_timed([*GPUALIGN, *command, "--dask", self.address], output)
         used = self.cpu_s() - start
         return replace(timing, user_s=timing.user_s + max(0.0, used - self.idle_share * timing.wall_s))
 

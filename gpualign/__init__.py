@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from gpualign.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from gpualign.cluster.api import cluster as cluster
     from gpualign.distances.api import distances as distances
     from gpualign.distances.api import scores as scores
     from gpualign.errors import DeviceError as DeviceError
@@ -54,6 +55,7 @@ _HOMES = {
     "mark_duplicates": "gpualign.markdup.api",
     "search": "gpualign.search.api",
     "iter_search": "gpualign.search.api",
+    "cluster": "gpualign.cluster.api",
     "distances": "gpualign.distances.api",
     "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",

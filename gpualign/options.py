@@ -124,10 +124,11 @@ run_options = together(
         help="Bases per batch; larger batches take more memory, and the output is the same.",
     ),
     click.option(
-        "--cluster",
+        "--dask",
         metavar="WHERE",
-        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
+        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/dask.md).",
     ),
+    click.option("--cluster", metavar="WHERE", hidden=True, help="The former name of --dask."),
     click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
     click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
     click.option("--json", metavar="FILE", help="Write a run report as JSON."),
@@ -148,7 +149,7 @@ table_option = click.option(
 def take_run_options(values: dict[str, Any]) -> RunOptions:
     """Remove the shared options from a command's keyword arguments and make them a :class:`RunOptions`."""
     values.pop("debug")
-    output = values.pop("output")
+    output, dask, former = values.pop("output"), values.pop("dask"), values.pop("cluster")
     return RunOptions(
         output=output,
         threads=values.pop("threads") or 0,
@@ -158,7 +159,7 @@ def take_run_options(values: dict[str, Any]) -> RunOptions:
         progress=not values.pop("no_progress"),
         quiet=values.pop("quiet"),
         json=values.pop("json"),
-        cluster=values.pop("cluster"),
+        dask=former if dask is None else dask,
         output_format=_table_format(values.pop("table_format"), output) if "table_format" in values else "tsv",
     )
 

@@ -56,7 +56,7 @@ class RunOptions:
         quiet: no summary on standard error.
         json: path of the run report, or None.
         output_format: of a table, one of :data:`TABLE_FORMATS`.
-        cluster: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
+        dask: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
     """
 
     output: str | None = None
@@ -67,7 +67,7 @@ class RunOptions:
     progress: bool = True
     quiet: bool = False
     json: str | None = None
-    cluster: str | None = None
+    dask: str | None = None
     output_format: str = "tsv"
 
     def __post_init__(self) -> None:
@@ -79,5 +79,5 @@ class RunOptions:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")
         if self.output_format not in TABLE_FORMATS:
             raise UsageError(f"a table's format is {', '.join(TABLE_FORMATS)}, not {self.output_format!r}")
-        if self.cluster is not None and not _CLUSTER.fullmatch(self.cluster):
-            raise UsageError(f"cluster must be local:N, tcp://host:port or a scheduler.json file, not {self.cluster!r}")
+        if self.dask is not None and not _CLUSTER.fullmatch(self.dask):
+            raise UsageError(f"dask must be local:N, tcp://host:port or a scheduler.json file, not {self.dask!r}")

@@ -35,6 +35,8 @@ COMMANDS = {
     "search": "search {few} {reads} -e 0.1 -p",
     "search, long targets": "search {few} {genomes} -k 12 --hits all --paf",
     "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
+    "cluster": "cluster {reads} --id 0.8 --strand both -p",
+    "cluster, single": "cluster {reads} --id 0.8 --linkage single",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }
@@ -152,6 +154,6 @@ def scheduler() -> Iterator[str]:
 def test_cluster(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], scheduler: str, command: str
 ) -> None:
-    code, output, error = cli(*words(command, inputs), "--cluster", scheduler, "--batch-size", "20000")
+    code, output, error = cli(*words(command, inputs), "--dask", scheduler, "--batch-size", "20000")
     assert code == 0, error
     assert digest(output) == expected(command)

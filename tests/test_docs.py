@@ -174,7 +174,7 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     """The one-liners of the README."""
     lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert lines is not None
-    assert len(lines[1].splitlines()) == 6
+    assert len(lines[1].splitlines()) == 7
     done = run_lines(lines[1], tmp_path)
     assert len(done.stdout.splitlines()) == 6  # the header and five rows of lcs-filter
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -185,6 +185,8 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
         "similar.tsv",
         "exact.txt",
         "sites.tsv",
+        "otus.fa",
+        "clusters.tsv",
     }
 
 
@@ -199,6 +201,18 @@ def test_recipes_run_as_they_stand(tmp_path: Path) -> None:
     assert {"g1", "g2", "g3"} == set(exact)
     reads = {path.stem: path.read_text().count("\n") // 4 for path in (tmp_path / "by_barcode").iterdir()}
     assert reads == {"bc1": 334, "bc2": 333, "unassigned": 333}
+
+
+def test_an_otu_table_as_it_stands(tmp_path: Path) -> None:
+    """The recipe of docs/cluster.md: all reads of both samples are in the table."""
+    (recipe,) = re.findall(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/cluster.md").read_text(), re.DOTALL)
+    run_lines(recipe, tmp_path)
+    header, *rows = (line.split("\t") for line in (tmp_path / "otus.tsv").read_text().splitlines())
+    assert header == ["#OTU ID", "lake", "soil"]
+    counted = {row[0]: sum(map(int, row[1:])) for row in rows}
+    named = re.findall(r">(.*);size=(\d+)", (tmp_path / "otus.fa").read_text())
+    assert counted == {name: int(size) for name, size in named}
+    assert sum(counted.values()) == sum(map(int, re.findall(r">.*;size=(\d+)", (tmp_path / "reads.fa").read_text())))
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

@@ -51,7 +51,7 @@ def test_no_helper_is_written_again(path: Path) -> None:
 def test_commands_run_on_the_cpu_unless_told_otherwise(command: str) -> None:
     assert on_device(command, "x") == [command, "x", "--device", "cpu"]
     assert on_device(command, "x", device="cuda:0") == [command, "x", "--device", "cuda:0"]
-    for words in ((command, "x", "--device", "cuda"), (command, "x", "--cluster", "local:1"), (command, "--help")):
+    for words in ((command, "x", "--device", "cuda"), (command, "x", "--dask", "local:1"), (command, "--help")):
         assert on_device(*words) == list(words)
     assert on_device(command, "x", device=None) == [command, "x"]
 

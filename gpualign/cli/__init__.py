@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gpualign.pairwise.command",
         "Align all against all: global, semi-global, local, or with bounded gaps.",
     ),
+    "cluster": ("gpualign.cluster.command", "Cluster sequences by exact identity: OTUs, non-redundant sets."),
     "makedb": ("gpualign.pairwise.search.makedb_command", "Prepare sequences as a database for pairwise --top."),
     "lcs-filter": (
         "gpualign.lcs.command",

@@ -31,7 +31,7 @@ class Opening:
 
     def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
-        self.remote = options.cluster is not None
+        self.remote = options.dask is not None
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
         if self.remote:

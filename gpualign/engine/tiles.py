@@ -74,7 +74,7 @@ class Tiles(Generic[Result]):
         """
         numbered = enumerate(items)
         for first in numbered:
-            kept = self._load(first[0])
+            kept = self.load(first[0])
             if kept is None:
                 break
             yield kept
@@ -86,14 +86,14 @@ class Tiles(Generic[Result]):
         def missing() -> Iterator[Item]:
             yield first[1]
             for later, other in numbered:
-                order.append((later, self._load(later)))
+                order.append((later, self.load(later)))
                 if order[-1][1] is None:
                     yield other
 
         for result in compute(missing()):
             yield from _leading(order)
             number, _ = order.popleft()
-            self._keep(number, result)
+            self.keep(number, result)
             yield result
         yield from _leading(order)
 
@@ -111,7 +111,8 @@ class Tiles(Generic[Result]):
                 "(name another folder, or remove it)"
             )
 
-    def _load(self, number: int) -> Result | None:
+    def load(self, number: int) -> Result | None:
+        """A tile that is kept whole, or None."""
         path = self._path(number)
         try:
             data = path.read_bytes()
@@ -129,7 +130,8 @@ class Tiles(Generic[Result]):
         warn(self._command, f"{path} is damaged: computing it again")
         return None
 
-    def _keep(self, number: int, result: Result) -> None:
+    def keep(self, number: int, result: Result) -> None:
+        """Save a tile."""
         arrays = {name: getattr(result, name) for name in self._fields}
         payload = io.BytesIO()
         np.savez(payload, **{name: array for name, array in arrays.items() if array is not None})

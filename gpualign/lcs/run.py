@@ -229,7 +229,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     work = Work.of(KERNELS, product((symbols_in_files(files.query), symbols_in_files(*files.subjects))))
     output = run.output() if params.whole_records else run.table(columns_of(params), files.header)
     with run.opening(work) as opening, output as out:
-        lcs = LcsFilter(params, read_queries(params, files), options.threads, options.cluster is not None)
+        lcs = LcsFilter(params, read_queries(params, files), options.threads, options.dask is not None)
         for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):
                 run.warn(f"query '{query.name}' has no symbol that can match")

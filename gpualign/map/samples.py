@@ -181,7 +181,7 @@ def _jobs(
         except OSError as error:
             raise GpualignError(f"cannot make the folder {sheet.folder}: {os_reason(error)}") from error
     # workers of a cluster may be anywhere
-    full = os.path.abspath if options.cluster is not None else str
+    full = os.path.abspath if options.dask is not None else str
     jobs = []
     for row in rows:
         output = row.output or os.path.join(sheet.folder or "", f"{row.name}.{layout.format or 'bam'}")
@@ -203,7 +203,7 @@ def _jobs(
                         lane_groups=row.read_groups if len(row.read_groups) > 1 else (),
                     ),
                     layout.of(output),
-                    replace(options, output=full(output), json=None, cluster=None),
+                    replace(options, output=full(output), json=None, dask=None),
                 ),
             )
         )
@@ -243,7 +243,7 @@ def _map_all(
     minimum = max(
         tuning.SMALL_SAMPLE_BATCHES * options.batch_size, tuning.LARGE_SAMPLE_SHARE * sum(sizes) / options.threads
     )
-    small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.cluster is not None]
+    small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.dask is not None]
     alone = [replace(job, sample=replace(job.sample, options=replace(job.sample.options, threads=1))) for job in small]
     with closing(backend.run(alone, mapper.stage)) as results:
         yield from zip(small, results, strict=True)

@@ -121,7 +121,7 @@ class Run:
         finish: Callable[[Job], Any] | None = None,
     ) -> None:
         self.search, self.backend, self.counts = search, backend, counts
-        self._cluster = options.cluster is not None
+        self._cluster = options.dask is not None
         self._by_columns = backend.on_gpu or finish is not None
         self._finish = finish or self._print
         self._printing = backend.on_gpu and finish is None and search.printed_on_device

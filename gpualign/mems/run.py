@@ -55,8 +55,8 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         raise UsageError("only one input can be standard input")
     if params.dotplot is not None:
         check_plot(params.dotplot)
-        if options.cluster is not None:
-            raise UsageError("--dotplot does not go with --cluster")
+        if options.dask is not None:
+            raise UsageError("--dotplot does not go with --dask")
     run = RunContext("mems", options, (reference, params.index, *queries), (params.save_index, params.dotplot))
     report = run.report
     strands = 2.0 if params.strands == "both" else 1.0
@@ -101,9 +101,9 @@ def _batches(
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
         remote=opening.remote,
-        deferred=lambda: options.cluster is not None or opening.on_gpu(),
+        deferred=lambda: options.dask is not None or opening.on_gpu(),
     )
-    return batches_ahead(files, lambda: options.cluster is None and opening.on_gpu(), options.threads)
+    return batches_ahead(files, lambda: options.dask is None and opening.on_gpu(), options.threads)
 
 
 def _facts(index: MemsIndex) -> dict[str, int]:

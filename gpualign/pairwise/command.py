@@ -9,7 +9,7 @@ import click
 from gpualign.errors import UsageError
 from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
+from gpualign.pairwise.gap_penalties import GapPenalty
 from gpualign.pairwise.pair_inputs import PairFiles, PairSelection
 from gpualign.pairwise.pair_params import MODES
 from gpualign.pairwise.params import (
@@ -20,26 +20,12 @@ from gpualign.pairwise.params import (
     PairwiseParams,
     take_params,
 )
+from gpualign.pairwise.penalty_option import PENALTY
 from gpualign.pairwise.search.params import SearchParams
 
 
 def _default(name: str) -> Any:
     return default_of(PairwiseParams, name)
-
-
-class _Penalty(click.ParamType):  # type: ignore[type-arg]
-    """A gap penalty, or vsearch's list of them."""
-
-    name = "penalty"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GapPenalty:
-        try:
-            return value if isinstance(value, GapPenalty) else parse_penalty(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-_PENALTY = _Penalty()
 
 
 @click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -64,18 +50,18 @@ _PENALTY = _Penalty()
 @click.option("--matrix", metavar="NAME", help="Substitution matrix: BLOSUM62, PAM250, NUC.4.4, … or a file.")
 @click.option(
     "--gapopen",
-    type=_PENALTY,
+    type=PENALTY,
     metavar="INT",
     help=f"Penalty for the first symbol of a gap, positive. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
     f"[default: {_default('gap_open')}]",
 )
 @click.option(
     "--gapext",
-    type=_PENALTY,
+    type=PENALTY,
     metavar="INT",
     help=f"Penalty for each further symbol; also 2I/1E.  [default: {_default('gap_extend')}]",
 )
-@click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
+@click.option("--gap", type=PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
 @click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
 @option_of(
     PairwiseParams,

@@ -108,7 +108,7 @@ class _Source:
 
     def __init__(self, params: VerifyParams, files: VerifyFiles, options: RunOptions) -> None:
         self.params, self.files, self._batch_size = params, files, options.batch_size
-        self._remote = options.cluster is not None
+        self._remote = options.dask is not None
         if files.candidates is None:
             return
         with ThreadPoolExecutor(1) as in_thread:

@@ -20,6 +20,7 @@ from gpualign.engine.gpu import early
         (["map", "--device", "cuda:0,2"], [0, 2]),
         (["map", "--device", "cuda:0,cuda:3,cpu"], [0, 3]),
         (["map", "--device", "cuda", "--cluster", "local"], None),
+        (["map", "--device", "cuda", "--dask=local"], None),
         (["map", "--device", "cpu"], None),
         (["map", "--device", "gpu"], None),
         (["map", "--device"], None),

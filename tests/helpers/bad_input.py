@@ -96,6 +96,7 @@ ROLES = [
     Role("pairwise matrix", "table", "pairwise {folder}/reads.fq --matrix {input}", None, MATRIX, ("file",)),
     Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
     Role("pairwise --top", "reads", "pairwise --top 3 {folder}/one.fq {input}", "pairs"),
+    Role("cluster", "reads", "cluster --id 0.9 {input}", "sequences"),
     Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
     Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
     Role("search targets", "reads", "search {folder}/one.fq {input} -k 2", "targets"),
@@ -257,6 +258,7 @@ COMMANDS = {
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
     "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
     "search": "search -k 2 {folder}/reads.fq {folder}/reads.fq",
+    "cluster": "cluster --id 0.9 {folder}/reads.fq",
 }
 
 

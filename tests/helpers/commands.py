@@ -18,7 +18,7 @@ def on_device(*words: object, device: str | None = "cpu") -> list[str]:
         device is None
         or given[:1] == []
         or given[0] not in COMMANDS
-        or {"--device", "--cluster", "--help"} & set(given)
+        or {"--device", "--dask", "--cluster", "--help"} & set(given)
     ):
         return given
     options = {option for parameter in import_module(COMMANDS[given[0]][0]).command.params for option in parameter.opts}

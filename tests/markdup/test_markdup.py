@@ -228,7 +228,7 @@ def test_usage(cli: Cli, tmp_path: Path) -> None:
     for words in (["--write-index"], ["--coverage", tmp_path / "c.bg"], ["--umi-distance", "1"], ["--duplex"]):
         assert cli("markdup", path, "-o", tmp_path / "out.bam", *words)[0] == 2
     assert cli("markdup", path, "--sort", "--order", "natural")[0] == 2
-    assert cli("markdup", path, "-o", tmp_path / "out.bam", "--cluster", "local:1")[0] == 2
+    assert cli("markdup", path, "-o", tmp_path / "out.bam", "--dask", "local:1")[0] == 2
 
 
 def test_python_function(tmp_path: Path) -> None:

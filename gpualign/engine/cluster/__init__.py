@@ -1,6 +1,6 @@
 """Several machines: a client sends batches to the workers of a Dask cluster and gets their results in order.
 
-Nothing outside this package imports Dask, and Dask is imported only if ``--cluster`` is given.
+Nothing outside this package imports Dask, and Dask is imported only if ``--dask`` is given.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
-    """Connect to the cluster that ``options.cluster`` names; the ``with`` block of the result disconnects.
+    """Connect to the cluster that ``options.dask`` names; the ``with`` block of the result disconnects.
 
     Raises:
         UsageError: Dask is not installed.
@@ -25,7 +25,7 @@ def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
     try:
         _import_dask()
     except ModuleNotFoundError as error:
-        raise UsageError("--cluster needs Dask (pip install 'gpualign[cluster]')") from error
+        raise UsageError("--dask needs Dask (pip install 'gpualign[cluster]')") from error
     from gpualign.engine.cluster.backend import ClusterBackend
 
     return ClusterBackend(options, command)

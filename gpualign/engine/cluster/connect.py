@@ -1,4 +1,4 @@
-"""Connects a Dask client to the cluster that ``--cluster`` names."""
+"""Connects a Dask client to the cluster that ``--dask`` names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpualign.version import __version__
 PATIENCE_S = 30.0
 #: Dask warns about tasks larger than this; tasks of many megabytes are normal here
 _LARGE_TASK = "1 GiB"
-#: Dask's configuration for ``--cluster local:N``
+#: Dask's configuration for ``--dask local:N``
 OWN = {
     # Dask samples each worker's stacks 100 times a second and checks its event loops 50 times a second, which takes a
     # tenth of a core even when the cluster is idle
@@ -53,18 +53,18 @@ class Connection:
 
 @contextlib.contextmanager
 def connected(options: RunOptions) -> Iterator[Connection]:
-    """Connect to the scheduler that ``options.cluster`` names, or start one here for "local:N".
+    """Connect to the scheduler that ``options.dask`` names, or start one here for "local:N".
 
     Raises:
         GpualignError: no scheduler answers, or it has no worker.
         UsageError: it wants a certificate, and there is none.
     """
-    assert options.cluster is not None
+    assert options.dask is not None
     for name in ("distributed", "distributed.client", "distributed.nanny", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # each error is reported once, by gpualign
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE_TASK}))
-        target: Any = options.cluster
+        target: Any = options.dask
         if target.startswith("local:"):
             stack.enter_context(dask.config.set(OWN))
             own = tempfile.TemporaryDirectory(prefix="gpualign-dask-", ignore_cleanup_errors=True)
@@ -74,14 +74,14 @@ def connected(options: RunOptions) -> Iterator[Connection]:
             stack.callback(_close, target, 5)
         client = _connect(target)
         stack.callback(_close, client, 2)
-        _wait_for_worker(client, options.cluster)
+        _wait_for_worker(client, options.dask)
         _check_versions(client)
         yield Connection(client, client.scheduler.address, client.dashboard_link or None)
 
 
 def _start_local(options: RunOptions) -> Any:
-    assert options.cluster is not None
-    workers = int(options.cluster.removeprefix("local:"))
+    assert options.dask is not None
+    workers = int(options.dask.removeprefix("local:"))
     return distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=max(1, options.threads // workers),
@@ -138,7 +138,7 @@ def _check_address(address: str) -> None:
     if not address.startswith("tls://"):
         return
     if distributed.Security().get_connection_args("client").get("ssl_context") is None:
-        raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/cluster.md)")
+        raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/dask.md)")
 
 
 def reachable(address: str) -> bool:

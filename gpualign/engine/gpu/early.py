@@ -31,7 +31,7 @@ def begin(arguments: Sequence[str]) -> None:
 def _wanted(arguments: Sequence[str]) -> list[int] | None:
     """Indices of devices, empty for all of them; None if no GPU is asked for or worth it."""
     words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
-    if "--cluster" in words:
+    if "--dask" in words or "--cluster" in words:
         return None
     device = words[words.index("--device") + 1 :][:1] if "--device" in words else ["auto"]
     if device == ["auto"]:

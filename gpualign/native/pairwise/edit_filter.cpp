@@ -11,21 +11,24 @@ namespace gpualign {
 namespace nw {
 namespace {
 
+constexpr int band_widths = 5;  // bands of up to 64, 128, 256, 512 and 1024 diagonals
+constexpr int32_t most_edits = 1022;
 constexpr int check_every = 64;  // columns between checks whether any lane can still stay within its limit
 
 // Match masks of each symbol of the query, with zeros around, so that a band may extend beyond either end.
 class QueryBits {
 public:
-    void build(const uint8_t* query, int32_t n, int symbols) {
-        words_ = size_t(n) / 64 + 12;
+    void build(const uint8_t* query, int32_t n, int symbols, int widest) {
+        margin_ = widest;
+        words_ = size_t(n + 2 * widest) / 64 + 4;
         bits_.assign(words_ * size_t(symbols), 0);
         for (int32_t i = 0; i < n; i++)
             if (query[i] < symbols)
-                bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
+                bits_[query[i] * words_ + size_t(i + margin_) / 64] |= uint64_t(1) << ((i + margin_) % 64);
     }
     // 64 rows from `row` on (counted from 0, may be negative).
     uint64_t window(int symbol, int64_t row) const {
-        const int64_t at = row + margin;
+        const int64_t at = row + margin_;
         if (at < 0 || size_t(at / 64) + 1 >= words_) return 0;
         const uint64_t* word = &bits_[symbol * words_ + size_t(at / 64)];
         const int shift = int(at % 64);
@@ -33,7 +36,7 @@ public:
     }
 
 private:
-    static constexpr int margin = 256;  // the widest band
+    int32_t margin_ = 0;
     size_t words_ = 0;
     std::vector<uint64_t> bits_;
 };
@@ -99,17 +102,19 @@ Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offset
     const int64_t* target_offsets, const int32_t* query, const int32_t* target, const int32_t* limits, size_t n,
     int symbols) {
     Distances result(n, -1);
-    std::vector<size_t> lists[3];  // bands of up to 64, 128 and 256 diagonals
+    std::vector<size_t> lists[band_widths];
     for (size_t p = 0; p < n; p++) {
         const int32_t rows = int32_t(query_offsets[query[p] + 1] - query_offsets[query[p]]);
         const int32_t columns = int32_t(target_offsets[target[p] + 1] - target_offsets[target[p]]);
         const EditBand band = edit_band(rows, columns, std::min(limits[p], rows + columns));
         const int32_t width = band.below + band.above + 1;
-        if (band.fits) lists[width <= 64 ? 0 : width <= 128 ? 1 : 2].push_back(p);
+        int list = 0;
+        while (64 << list < width) list++;
+        if (band.fits) lists[list].push_back(p);
     }
     constexpr size_t lanes = Vec<uint64_t>::lanes;
     std::vector<QueryBits> bits(lanes);
-    for (int list = 0; list < 3; list++) {
+    for (int list = 0; list < band_widths; list++) {
         int32_t built = -1;  // bits[0] holds this query
         for (size_t begin = 0; begin < lists[list].size(); begin += lanes) {
             const size_t count = std::min(lanes, lists[list].size() - begin);
@@ -130,14 +135,16 @@ Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offset
                     lane.query = group[l - 1].query;
                     continue;
                 }
-                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, symbols);
+                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, symbols, 64 << list);
                 if (l == 0) built_now = q;
                 lane.query = &bits[l];
             }
             built = built_now;
             if (list == 0) run_group<1>(group, int(count), symbols);
             else if (list == 1) run_group<2>(group, int(count), symbols);
-            else run_group<4>(group, int(count), symbols);
+            else if (list == 2) run_group<4>(group, int(count), symbols);
+            else if (list == 3) run_group<8>(group, int(count), symbols);
+            else run_group<16>(group, int(count), symbols);
             for (size_t l = 0; l < count; l++)
                 if (group[l].distance <= group[l].limit) result[lists[list][begin + l]] = group[l].distance;
         }
@@ -156,6 +163,8 @@ void bind_edit_filter(nb::module_& m) {
             int symbols) {
             if (target.size() != query.size() || limits.size() != query.size())
                 throw nb::value_error("arrays of unequal length");
+            for (size_t p = 0; p < limits.size(); p++)
+                if (limits.data()[p] > nw::most_edits) throw nb::value_error("a limit is too high");
             nw::Distances result;
             {
                 nb::gil_scoped_release release;
@@ -166,7 +175,7 @@ void bind_edit_filter(nb::module_& m) {
         },
         nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"), nb::arg("target_offsets"),
         nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("symbols"),
-        "Edit distance of each pair where it is at most the pair's limit (254 at most), else -1. Only codes below "
+        "Edit distance of each pair where it is at most the pair's limit (1022 at most), else -1. Only codes below "
         "`symbols` equal themselves.");
     m.def(
         "edit_limits",

@@ -37,7 +37,7 @@ def cluster(running: Cluster) -> Cluster:
 def backend(cluster: Cluster) -> Iterator[ClusterBackend]:
     from gpualign.engine.cluster.backend import ClusterBackend
 
-    with ClusterBackend(RunOptions(cluster=cluster.address, quiet=True), "test") as backend:
+    with ClusterBackend(RunOptions(dask=cluster.address, quiet=True), "test") as backend:
         yield backend
 
 

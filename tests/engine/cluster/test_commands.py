@@ -86,7 +86,7 @@ def test_samples_are_spread_over_the_workers(
     words = ["map", str(inputs["genomes.fa"]), "--samples", str(tmp_path / "sheet.csv"), "--output-format", "sam"]
     alone = cli(*words, "-o", tmp_path / "alone")
     report = tmp_path / "report.json"
-    on_cluster = cli(*words, "-o", tmp_path / "spread", "--cluster", cluster.address, "--json", report)
+    on_cluster = cli(*words, "-o", tmp_path / "spread", "--dask", cluster.address, "--json", report)
     assert alone[0] == on_cluster[0] == 3
     assert "1 of 13 samples failed: gone" in on_cluster[2]
     names = sorted(os.listdir(tmp_path / "alone"))
@@ -102,7 +102,7 @@ def test_samples_are_spread_over_the_workers(
 @pytest.mark.parametrize("name", COMMANDS)
 def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli) -> None:
     words = [str(inputs.get(word, word)) for word in COMMANDS[name].split()]
-    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    alone, on_cluster = cli(*words), cli(*words, "--dask", cluster.address)
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
@@ -131,7 +131,7 @@ def test_files_that_the_client_alone_has(words: str, cluster: Cluster, inputs: d
     with ExitStack() as stack:
         paths = {name: f"/dev/fd/{stack.enter_context(open(path)).fileno()}" for name, path in inputs.items()}
         given = [paths.get(word, word) for word in words.split()]
-        on_cluster = cli(*given, "--cluster", cluster.address)
+        on_cluster = cli(*given, "--dask", cluster.address)
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
@@ -154,7 +154,7 @@ def test_a_saved_file_that_the_client_alone_has(
     alone = cli(*(saved if word == "FILE" else inputs.get(word, word) for word in using.split()))
     with open(saved) as file:
         given = {**inputs, "FILE": f"/dev/fd/{file.fileno()}"}
-        on_cluster = cli(*(given.get(word, word) for word in using.split()), "--cluster", cluster.address)
+        on_cluster = cli(*(given.get(word, word) for word in using.split()), "--dask", cluster.address)
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
@@ -175,7 +175,7 @@ def test_bam_is_compressed_by_the_workers(
         return blocks(content, level)
 
     monkeypatch.setattr(bgzf, "_blocks", counted)
-    code, _, message = cli(*words, tmp_path / "far.bam", "--cluster", cluster.address)
+    code, _, message = cli(*words, tmp_path / "far.bam", "--dask", cluster.address)
     assert code == 0, message
     alone, far = (gzip.decompress((tmp_path / name).read_bytes()) for name in ("alone.bam", "far.bam"))
     assert len(alone) > 300_000
@@ -194,7 +194,7 @@ def test_saved_index_is_read_by_the_workers(
     """They run in another folder."""
     monkeypatch.chdir(tmp_path)
     alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", "genomes.gpi")
-    on_cluster = cli("map", "genomes.gpi", inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    on_cluster = cli("map", "genomes.gpi", inputs["reads.fq"], "--dask", cluster.address, "--batch-size", "30K")
     assert on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
 
@@ -202,7 +202,7 @@ def test_saved_index_is_read_by_the_workers(
 def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: Path) -> None:
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "50K"]
     alone = subprocess.run(program(*words), capture_output=True, check=True)
-    local = subprocess.run(program(*words, "--cluster", "local:1"), capture_output=True, check=True)
+    local = subprocess.run(program(*words, "--dask", "local:1"), capture_output=True, check=True)
     assert without_program(alone.stdout) == without_program(local.stdout)
     # what is said is ours alone
     assert all(line.startswith(b"gpualign map: ") for line in local.stderr.splitlines())
@@ -211,9 +211,7 @@ def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: 
 def test_malformed_input_keeps_its_position_and_exit_code(cluster: Cluster, cli: Cli, tmp_path: Path) -> None:
     reads = tmp_path / "bad.fq"
     reads.write_text("@a\nACGTACGT\n+\nIIIIIIII\n@b\nACGT\n+\nIII\n")
-    code, _, message = cli(
-        "map", EXAMPLES / "genomes.fa", reads, "-o", tmp_path / "out.sam", "--cluster", cluster.address
-    )
+    code, _, message = cli("map", EXAMPLES / "genomes.fa", reads, "-o", tmp_path / "out.sam", "--dask", cluster.address)
     assert code == 3
     assert f"{reads}:" in message
     assert [path.name for path in tmp_path.iterdir()] == ["bad.fq"]
@@ -230,7 +228,7 @@ def test_lines_of_malformed_input_that_a_worker_reads(
     with open("bad.fq", "wb") as out, bgzf_writer(out.write, 1) if packed else nullcontext(out) as file:
         file.write(text.encode())
     words = ["map", EXAMPLES / "genomes.fa", "bad.fq", "-o", tmp_path / "out.sam", "--batch-size", "50K"]
-    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    alone, on_cluster = cli(*words), cli(*words, "--dask", cluster.address)
     assert alone[0] == on_cluster[0] == 3
     assert "bad.fq:8000" in alone[2]
     assert alone[2].splitlines()[-1] == on_cluster[2].splitlines()[-1]
@@ -243,7 +241,7 @@ def test_the_line_of_a_malformed_candidate(cluster: Cluster, inputs: dict[str, P
     with open(tmp_path / "bad.tsv") as file:
         path = f"/dev/fd/{file.fileno()}"
         words = ["verify", inputs["genomes.fa"], inputs["reads.fq"], "-c", path, "--batch-size", "20K"]
-        code, _, message = cli(*words, "-o", tmp_path / "out.tsv", "--cluster", cluster.address)
+        code, _, message = cli(*words, "-o", tmp_path / "out.tsv", "--dask", cluster.address)
     assert code == 3
     assert f"{path}:2001: no query is named 'nobody'" in message
 
@@ -291,7 +289,7 @@ def test_tiles_of_a_run_that_broke_off(
             yield result
 
     monkeypatch.setattr(ClusterBackend, "run", breaking)
-    code, out, message = cli(*resume, "--cluster", cluster.address)
+    code, out, message = cli(*resume, "--dask", cluster.address)
     assert (code, out) == (1, alone[: len(out)])
     assert "the power is out" in message
     kept = {tile: tile.stat().st_mtime_ns for tile in (tmp_path / "tiles").glob("*.tile")}
@@ -304,16 +302,16 @@ def test_tiles_of_a_run_that_broke_off(
         tile.unlink()
     tiles[8].write_bytes(tiles[8].read_bytes()[:-1])
     for _ in range(2):
-        assert cli(*resume, "--cluster", cluster.address)[1] == alone
+        assert cli(*resume, "--dask", cluster.address)[1] == alone
         assert sorted((tmp_path / "tiles").glob("*.tile")) == tiles
-    assert cli(*resume, "--gapext", 2, "--cluster", cluster.address)[0] == 2
+    assert cli(*resume, "--gapext", 2, "--dask", cluster.address)[0] == 2
 
 
 def test_dask_that_is_not_installed(cli: Cli, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", "local:2")
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", "local:2")
     assert code == 2
-    assert message == "gpualign map: error: --cluster needs Dask (pip install 'gpualign[cluster]')\n"
+    assert message == "gpualign map: error: --dask needs Dask (pip install 'gpualign[cluster]')\n"
 
 
 def test_dask_is_not_imported_without_a_cluster(inputs: dict[str, Path]) -> None:
@@ -364,3 +362,15 @@ def test_the_limit_follows_the_workers(backend: ClusterBackend) -> None:
     results = backend.run(items(), squares())
     next(results)
     assert taken <= cluster_backend._PER_THREAD * 2 + 1
+
+
+def test_the_former_name_of_the_option(cli, inputs: dict[str, Path], tmp_path: Path) -> None:
+    """--cluster is --dask still, unseen in the help; --dask wins."""
+    words = ("map", inputs["genomes.fa"], inputs["reads.fq"], "-o", tmp_path / "out.sam")
+    for given in (["--cluster", "no-such"], ["--cluster", "local:1", "--dask", "no-such"]):
+        status, _, errors = cli(*words, *given)
+        assert status == 2
+        assert "dask must be local:N, tcp://host:port or a scheduler.json file, not 'no-such'" in errors
+    shown = cli("map", "--help")[1].decode()
+    assert "--dask WHERE" in shown
+    assert "--cluster" not in shown

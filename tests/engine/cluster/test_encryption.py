@@ -1,4 +1,4 @@
-"""A cluster over TLS, set up as docs/cluster.md says."""
+"""A cluster over TLS, set up as docs/dask.md says."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, ours: dict[str, str]) -> I
 def test_same_bytes(address: str, ours: dict[str, str], inputs: dict[str, Path], cli: Cli) -> None:
     assert address.startswith("tls://")
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "20K"]
-    command = program(*words, "--cluster", address)
+    command = program(*words, "--dask", address)
     on_cluster = subprocess.run(command, env=ours, capture_output=True, timeout=PATIENCE_S)
     assert on_cluster.returncode == 0, on_cluster.stderr
     assert without_program(on_cluster.stdout) == without_program(cli(*words)[1])
@@ -68,7 +68,7 @@ def test_same_bytes(address: str, ours: dict[str, str], inputs: dict[str, Path],
 
 def test_strangers_are_refused(address: str, inputs: dict[str, Path], tmp_path: Path) -> None:
     strangers = environment(tmp_path / "strangers")
-    command = program("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", address)
+    command = program("map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", address)
     command += ["-o", tmp_path / "out.sam"]
     refused = subprocess.run(command, env=strangers, capture_output=True, text=True, timeout=PATIENCE_S)
     assert refused.returncode == 1
@@ -78,6 +78,6 @@ def test_strangers_are_refused(address: str, inputs: dict[str, Path], tmp_path: 
 
 
 def test_a_certificate_is_asked_for(cli: Cli, inputs: dict[str, Path]) -> None:
-    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", "tls://127.0.0.1:1")
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", "tls://127.0.0.1:1")
     assert code == 2
     assert "needs a certificate" in message

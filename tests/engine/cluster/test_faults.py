@@ -53,7 +53,7 @@ def test_command_with_killed_workers_gives_the_same_bytes(
 
     monkeypatch.setattr(ClusterBackend, "run", killing)
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "4K"]
-    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    alone, on_cluster = cli(*words), cli(*words, "--dask", cluster.address)
     assert on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
 
@@ -116,7 +116,7 @@ def test_a_failing_command_leaves_nothing_half_written(
 
     monkeypatch.setattr(ClusterBackend, "run", failing)
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "-o", tmp_path / "out.sam"]
-    code, _, message = cli(*words, "--cluster", cluster.address)
+    code, _, message = cli(*words, "--dask", cluster.address)
     assert code == 1
     assert "the disk is on fire" in message
     assert list(tmp_path.iterdir()) == []
@@ -142,7 +142,7 @@ def test_scheduler_file_and_a_scheduler_that_goes(
 ) -> None:
     file, scheduler = separate
     monkeypatch.setattr(connect, "PATIENCE_S", PATIENCE_S)
-    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "10K", "--cluster", file]
+    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "10K", "--dask", file]
     alone = cli(*words[:-2])
     assert without_program(cli(*words)[1]) == without_program(alone[1])
     run = ClusterBackend.run
@@ -165,10 +165,10 @@ def test_scheduler_file_and_a_scheduler_that_goes(
 def test_no_scheduler_answers(cli: Cli, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "PATIENCE_S", 0.5)
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"]]
-    code, _, message = cli(*words, "--cluster", "tcp://127.0.0.1:1")
+    code, _, message = cli(*words, "--dask", "tcp://127.0.0.1:1")
     assert code == 1
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in message
-    code, _, message = cli(*words, "--cluster", "nowhere.json")
+    code, _, message = cli(*words, "--dask", "nowhere.json")
     assert code == 3
     assert "no scheduler has written this file" in message
 
@@ -188,7 +188,7 @@ def test_what_is_no_address_is_refused_at_once(
     """By the whole command, because what Dask leaves behind may keep it from ending."""
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": address}))
-    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", str(file) if in_file else address]
+    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", str(file) if in_file else address]
     done = subprocess.run(program(*words), capture_output=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (2, b"")
     assert re.search(f"{address} .*{why}", done.stderr.decode())
@@ -200,7 +200,7 @@ def test_what_is_no_schedulers_file(
 ) -> None:
     monkeypatch.setattr(connect, "PATIENCE_S", 0.5)
     (tmp_path / "x.json").write_text(text)
-    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", tmp_path / "x.json")
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", tmp_path / "x.json")
     assert code == 3
     assert "this is not a scheduler's file" in message
 
@@ -233,7 +233,7 @@ def test_another_gpualign_is_refused(
         subprocess.Popen([*DASK, *words], env=other if end == folder else None, **QUIET) for end, words in ends.items()
     ]
     try:
-        code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", file)
+        code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--dask", file)
     finally:
         for process in processes:
             process.kill()

@@ -52,8 +52,8 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
 
 @pytest.mark.parametrize("where", ["local", "local:0", "localhost:8786", ""])
 def test_unknown_clusters_are_refused(where: str) -> None:
-    with pytest.raises(UsageError, match="cluster must be"):
-        RunOptions(cluster=where)
+    with pytest.raises(UsageError, match="dask must be"):
+        RunOptions(dask=where)
 
 
 def test_shared_objects_travel_next_to_the_item() -> None:

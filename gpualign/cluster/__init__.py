@@ -1,0 +1,1 @@
+"""``gpualign cluster``: greedy clustering by exact identity."""

@@ -1,0 +1,213 @@
+"""Pairs that may reach the identity, what their alignments say, and how the CPU finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
+from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.pairwise.cpu import PairProblem
+from gpualign.sequences.identity import reaches
+from gpualign.sequences.offsets import join_offsets
+from gpualign.sequences.pairs import PairBlock
+from gpualign.streaming.timeline import STEPS
+
+#: which hits of a query count: all, that of the highest identity, or of the first target
+Wanted = Literal["all", "best", "first"]
+_SLACK = 1e-6
+#: the widest limit that the edit filter of the CPU takes
+MAX_EDITS = 1022
+#: of ``Hits.exact``
+ALL_MATCH, INNER_MATCH = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs, those of one query next to each other with their targets in order.
+
+    Attributes:
+        pairs: of distinct sequences.
+        wanted: which hits of each query count; others may be left out.
+    """
+
+    pairs: PairBlock
+    wanted: Wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Pairs that reach the identity, in order.
+
+    Attributes:
+        query, target: int32 (n,), distinct sequences.
+        identity: float64 (n,), 0 to 1.
+        exact: uint8 (n,), ``ALL_MATCH`` if all columns are matches, ``INNER_MATCH`` if those between gaps at the ends
+            are.
+        operations, operation_offsets: CIGARs as BAM words.
+    """
+
+    query: NDArray[np.int32]
+    target: NDArray[np.int32]
+    identity: NDArray[np.float64]
+    exact: NDArray[np.uint8]
+    operations: NDArray[np.uint32]
+    operation_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def cigar(self, i: int) -> NDArray[np.uint32]:
+        return self.operations[self.operation_offsets[i] : self.operation_offsets[i + 1]]
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> Hits:
+        """With the sequences' numbers in another set."""
+        kinds = self.query.dtype
+        return replace(self, query=numbers[self.query].astype(kinds), target=numbers[self.target].astype(kinds))
+
+    @classmethod
+    def none(cls) -> Hits:
+        """No hits."""
+        kinds = ("i4", "i4", "f8", "u1", "u4")
+        return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
+
+    @classmethod
+    def join(cls, parts: Sequence[Hits]) -> Hits:
+        """The hits of all parts as one."""
+        parts = parts or [cls.none()]
+        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
+        return cls(*(*columns, join_offsets([part.operation_offsets for part in parts])))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterProblem:
+    """Parameters that all pairs have in common.
+
+    Attributes:
+        pairs: how they are aligned; queries and targets are the distinct sequences, and with both strands then their
+            reverse complements.
+        coverage: aligned pairs of symbols as a share of the longer sequence, at least.
+    """
+
+    pairs: PairProblem
+    coverage: float
+
+    @cached_property
+    def aligner(self) -> BandedAligner | None:
+        """Of pairs whose edit distance is known."""
+        return aligner_of(self.pairs)
+
+    def hits_of(self, alignments: Alignments) -> Hits:
+        """Those that reach identity and coverage."""
+        measures = Measures(alignments, "global")
+        identity = measures.identity(self.pairs.definition)
+        aligned = measures.matches + measures.mismatches
+        longer = np.maximum(measures.n, measures.m)
+        assert self.pairs.identity is not None
+        kept = np.flatnonzero(reaches(identity, self.pairs.identity) & (aligned >= self.coverage * longer - _SLACK))
+        inner = measures.identity(2)
+        exact = np.where(measures.matches == measures.columns, ALL_MATCH | INNER_MATCH, (inner == 1) * INNER_MATCH)
+        some = alignments.take(kept)
+        assert some.cigar is not None
+        assert some.cigar_offsets is not None
+        return Hits(
+            some.query, some.target, identity[kept], exact[kept].astype(np.uint8), some.cigar, some.cigar_offsets
+        )
+
+    def of(self, pairs: PairBlock) -> tuple[ClusterProblem, PairBlock, NDArray[np.int64]]:
+        """The same for these pairs alone, whose sequences then have other numbers, and the numbers here."""
+        numbers, at = np.unique(np.concatenate([pairs.queries, pairs.targets]), return_inverse=True)
+        sequences = self.pairs.targets
+        codes = _native.taken_sequences(sequences.codes, sequences.offsets, numbers.astype(np.int64))
+        lengths = sequences.lengths[numbers]
+        some = replace(sequences, codes=codes, offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        problem = replace(self, pairs=replace(self.pairs, queries=(some,), targets=some))
+        new: NDArray[np.int32] = at.astype(np.int32)
+        return problem, PairBlock(new[: len(pairs)], new[len(pairs) :]), numbers.astype(np.int64)
+
+
+@STEPS.at("compute")
+def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
+    """The hits among some pairs: the edit filter, then alignments, those first that can have the highest identity."""
+    pairs, block = problem.pairs, item.pairs
+    table = pairs.edits_by_length
+    if table is None or not len(block):
+        return problem.hits_of(aligned_by_score(pairs, problem.aligner, block))
+    n, m = pairs.sizes(block)
+    limits = most_edits(pairs, n, m)
+    sequences = (pairs.targets.codes, pairs.targets.offsets)
+    distances = _native.edit_distances(
+        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), pairs.scoring.identical
+    )
+    near = np.flatnonzero(distances >= 0)
+
+    def aligned(chosen: NDArray[np.int64]) -> Hits:
+        return problem.hits_of(aligned_within(pairs, problem.aligner, block.take(chosen), distances[chosen]))
+
+    # more edits than the filter counts: their scores are a filter
+    many = np.flatnonzero((distances < 0) & (limits > MAX_EDITS))
+    by_score = problem.hits_of(aligned_by_score(pairs, problem.aligner, block.take(many)))
+    if item.wanted == "all" or not len(near):
+        return Hits.join([by_score, aligned(near)])
+    bound = highest_identity(pairs.definition, distances[near], n[near], m[near])
+    if item.wanted == "first":
+        bound = -near.astype(np.float64)
+    return Hits.join([by_score, _in_rounds(block.queries, near, bound, item.wanted, aligned)])
+
+
+def _in_rounds(
+    queries: NDArray[np.int32],
+    near: NDArray[np.int64],
+    bound: NDArray[np.float64],
+    wanted: Wanted,
+    aligned: Callable[[NDArray[np.int64]], Hits],
+) -> Hits:
+    """Align the pairs ``near`` of each query from the highest ``bound`` on, as long as one can still count."""
+    done: list[Hits] = []
+    best = np.full(int(queries.max()) + 1, -np.inf)
+    while len(near):
+        query = queries[near]
+        top = np.full(len(best), -np.inf)
+        np.maximum.at(top, query, bound)
+        now = bound == top[query]
+        hits = aligned(near[now])
+        done.append(hits)
+        np.maximum.at(best, hits.query, hits.identity)
+        left = ~now & ((bound >= best[query]) if wanted == "best" else np.isneginf(best[query]))
+        near, bound = near[left], bound[left]
+    return Hits.join(done)
+
+
+def most_edits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
+    symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
+    """
+    assert problem.edits_by_length is not None
+    assert problem.identity is not None
+    limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
+    if problem.definition not in (1, 4):
+        return limits
+    both = (n.astype(np.int64) + m) * (1 - problem.identity) / (1 + problem.identity) + _SLACK
+    return np.minimum(limits, both.astype(np.int32))
+
+
+def highest_identity(
+    definition: int, edits: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """float64 (p,): the identity that pairs of this edit distance can have at most, 1 where it proves nothing.
+
+    Columns that are no match are edits, so there are at least as many; of M matches 2 M + edits <= n + m.
+    """
+    shorter = np.minimum(n, m)
+    matches = np.minimum(shorter, (n.astype(np.int64) + m - edits) / 2)
+    if definition == 0:
+        return np.asarray(matches / np.maximum(shorter, 1), np.float64)
+    if definition in (1, 4):
+        return np.asarray(matches / np.maximum(matches + edits, 1), np.float64)
+    return np.ones(len(n))

@@ -1,0 +1,153 @@
+"""Finds the sequences that are near to others: words, then alignments on whatever device there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.cluster import tuning
+from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
+from gpualign.cluster.stage import cluster_stage
+from gpualign.cluster.words import word_length
+from gpualign.engine.stage import Backend
+from gpualign.sequences.pairs import PairBlock
+
+_MATCH = 0  # M of a CIGAR
+
+
+class Targets:
+    """Distinct sequences that others may be near to, numbered as they are added."""
+
+    def __init__(self, index: _native.ClusterIndex) -> None:
+        self.index = index
+        self._parts: list[NDArray[np.int32]] = []
+
+    def add(self, distinct: NDArray[np.int32]) -> None:
+        self.index.add(np.ascontiguousarray(distinct, np.int32))
+        self._parts.append(distinct)
+
+    @property
+    def distinct(self) -> NDArray[np.int32]:
+        """int32 (n,): the sequence of each target."""
+        self._parts = [np.concatenate([np.zeros(0, np.int32), *self._parts])]
+        return self._parts[0]
+
+    @property
+    def bytes(self) -> int:
+        return int(self.index.bytes)
+
+
+class Neighbors:
+    """Hits of distinct sequences.
+
+    Args:
+        distinct: how many there are; with both strands their reverse complements follow.
+        remote: pairs go to other machines, with their sequences.
+
+    Attributes:
+        equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
+        looked_at, aligned: pairs so far.
+    """
+
+    def __init__(
+        self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int, remote: bool
+    ) -> None:
+        self._problem, self._backend, self._distinct = problem, backend, distinct
+        self._both, self._threads, self._remote = both, threads, remote
+        self._word = word_length(problem)
+        self._stage = None if remote else cluster_stage(problem)
+        self.equals_itself = _equal_to_themselves(problem, distinct)
+        self.candidates = 0
+
+    def targets(self) -> Targets:
+        """An empty set."""
+        pairs = self._problem.pairs
+        return Targets(
+            _native.ClusterIndex(
+                codes=pairs.targets.codes,
+                offsets=pairs.targets.offsets,
+                identical=pairs.scoring.identical,
+                word=self._word,
+                identity=pairs.identity or 0.0,
+                definition=pairs.definition,
+                coverage=self._problem.coverage,
+            )
+        )
+
+    def whole_match(self, distinct: int) -> NDArray[np.uint32]:
+        """The CIGAR of a sequence with itself."""
+        length = int(self._problem.pairs.targets.lengths[distinct])
+        return np.array([length << 4 | _MATCH] if length else [], np.uint32)
+
+    def of(
+        self,
+        targets: Targets,
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+        wanted: Wanted,
+    ) -> Hits:
+        """Hits of each query with the targets ``first`` ... ``last`` - 1."""
+        blocks = self.blocks(targets, queries, first, last)
+        return Hits.join(list(self.hits(NearPairs(block, wanted) for block in blocks)))
+
+    def blocks(
+        self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+    ) -> Iterator[PairBlock]:
+        """Pairs that may reach the identity, those of a query together."""
+        if self._both:
+            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
+            queries[1::2] += self._distinct
+        queries, first, last = (np.ascontiguousarray(array, np.int32) for array in (queries, first, last))
+        distinct = targets.distinct
+        size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
+        work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
+        part = work // tuning.LOOKED_AT
+        borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
+        for start, stop in pairwise(borders):
+            some = slice(start, stop)
+            rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
+            self.candidates += len(rows)
+            yield from _cut(queries[some][rows], distinct[found], size)
+
+    def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
+        """Those of each item, in order."""
+        if not self._remote:
+            assert self._stage is not None
+            yield from self._backend.run(items, self._stage)
+            return
+        for item in items:
+            problem, pairs, numbers = self._problem.of(item.pairs)
+            for hits in self._backend.run([NearPairs(pairs, item.wanted)], cluster_stage(problem)):
+                yield hits.renumbered(numbers)
+
+
+def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> Iterator[PairBlock]:
+    """Blocks of about ``size`` pairs that end with a query's last pair."""
+    start = 0
+    while start < len(queries):
+        stop = min(start + size, len(queries))
+        if stop < len(queries):
+            same = np.flatnonzero(queries[stop:] != queries[stop - 1])
+            stop = stop + int(same[0]) if len(same) else len(queries)
+        yield PairBlock(queries[start:stop], targets[start:stop])
+        start = stop
+
+
+def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:
+    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs."""
+    scoring, sequences = problem.pairs.scoring, problem.pairs.targets
+    scores = scoring.scores[: scoring.identical, : scoring.identical].astype(np.int64)
+    diagonal = np.diagonal(scores)
+    better = 2 * scores < diagonal[:, None] + diagonal[None, :]
+    np.fill_diagonal(better, diagonal > 0)
+    if not better.all():
+        return np.zeros(distinct, bool)
+    ambiguous = (np.arange(len(scoring)) >= scoring.identical).astype(np.int64)
+    offsets = sequences.offsets[: distinct + 1]
+    known: NDArray[np.bool_] = _native.sums_of_symbols(sequences.codes, offsets, ambiguous) == 0
+    return known & (sequences.lengths[:distinct] > 0)

@@ -1,0 +1,20 @@
+"""What the work of `cluster` costs a core."""
+
+from __future__ import annotations
+
+from gpualign.engine.work import Kernels, Work
+from gpualign.pairwise.tuning import VARIANTS
+
+#: a core's rate is of symbols; how near sequences are to each other changes it by an order of magnitude
+KERNELS = Kernels("pairwise", core_rate=1e6, compile_s=2.5, variants=VARIANTS)
+#: sequences of the first batch; each has twice as many as the one before it, up to the batch size
+FIRST_BATCH = 64
+#: pairs of queries and targets that are looked at before pairs are aligned, and pairs that are aligned at a time
+LOOKED_AT, BLOCK_PAIRS, GPU_BLOCK_PAIRS = 1 << 26, 1 << 13, 1 << 20
+#: a GPU wants more sequences at once than a core
+GPU_FACTOR = 8
+
+
+def work_of(symbols: float | None) -> Work:
+    """Of so many symbols."""
+    return Work.of(KERNELS, symbols)

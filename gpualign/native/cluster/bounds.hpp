@@ -1,0 +1,58 @@
+// What an identity and a coverage allow a pair of sequences, from their lengths alone: every pair beyond these bounds
+// misses the identity in any alignment (docs/cluster.md; IdentityBound.max_edits has the same for the edit filter).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace gpualign {
+namespace cluster {
+
+struct Bounds {
+    double identity, coverage;
+    int definition;
+
+    static constexpr int32_t unbounded = 1 << 30;
+
+    // The most edits, each of which ends at most one word of the query. Definitions 1 and 4: of C columns M >= id C
+    // match. Columns that do not match are at most M (1 - id) / id with M <= min(n, m). As n + m = 2 M + 2 X + G, they
+    // are also at most (n + m) (1 - id) / (1 + id), which X = 0 reaches. Definition 0: all symbols but M >= id min(n, m).
+    // Definition 2 looks at inner columns; what is outside them is not counted here (`outside`).
+    int32_t edits(int32_t n, int32_t m) const {
+        const double shorter = std::min(n, m), total = double(n) + m;
+        if (identity <= 0 || definition == 3) return unbounded;
+        const double of_matches = shorter * (1 - identity) / identity + slack;
+        if (definition == 0) return int32_t(std::min<double>(unbounded, total - 2 * least(identity * shorter)));
+        if (definition == 2) return coverage > 0 ? int32_t(std::min<double>(unbounded, of_matches)) : unbounded;
+        return int32_t(std::min({double(unbounded), of_matches, total * (1 - identity) / (1 + identity) + slack}));
+    }
+
+    // Whether lengths alone rule a pair out: gaps are edits, and what is aligned is no longer than the shorter one.
+    bool possible(int32_t n, int32_t m) const {
+        const int32_t shorter = std::min(n, m), longer = std::max(n, m);
+        if (shorter < least(coverage * longer)) return false;
+        return definition == 2 || longer - shorter <= edits(n, m);
+    }
+
+    // Symbols of the query that may lie in gaps at the ends without being edits.
+    int32_t outside(int32_t n, int32_t m) const {
+        return definition == 2 ? std::max(0, n - least(coverage * std::max(n, m))) : 0;
+    }
+
+    // How many of the query's words, one after the other, a target must have.
+    int32_t words_needed(int32_t n, int32_t m, int word) const {
+        const int32_t lost = outside(n, m), most = edits(n, m);
+        return n / word - most - (lost ? lost / word + 2 : 0);
+    }
+
+private:
+    static constexpr double slack = 1e-6;
+
+    static int32_t least(double value) {
+        const double rounded = value - slack;
+        const int32_t whole = int32_t(rounded);
+        return rounded <= 0 ? 0 : whole + (rounded > whole);
+    }
+};
+
+}  // namespace cluster
+}  // namespace gpualign

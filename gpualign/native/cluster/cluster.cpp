@@ -1,0 +1,153 @@
+// Bindings of `cluster`: the index of words, and equal sequences.
+#include <string_view>
+#include <unordered_map>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "cluster/word_index.hpp"
+#include "index/builder.hpp"
+
+namespace gpualign {
+namespace cluster {
+namespace {
+
+constexpr size_t queries_a_task = 64;
+
+class Index {
+public:
+    Index(Input<uint8_t> codes, Input<int64_t> offsets, int identical, int word, double identity, int definition,
+        double coverage)
+        : codes_(codes), offsets_(offsets), words_({codes.data(), offsets.data(), identical}, word,
+                                                {identity, coverage, definition}) {
+        if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] > int64_t(codes.size()))
+            throw nb::value_error("the symbols end before their sequences");
+    }
+
+    Index(const Index&) = delete;
+    Index& operator=(const Index&) = delete;
+
+    int64_t size() const { return words_.size(); }
+    int64_t bytes() const { return words_.bytes(); }
+
+    void add(Input<int32_t> sequences) {
+        check(sequences);
+        nb::gil_scoped_release release;
+        words_.add(sequences.data(), sequences.size());
+    }
+
+    auto candidates(Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, int threads) {
+        check(queries);
+        if (from.size() != queries.size() || to.size() != queries.size())
+            throw nb::value_error("arrays of unequal length");
+        for (size_t i = 0; i < queries.size(); i++)
+            if (from.data()[i] < 0 || to.data()[i] > words_.size()) throw nb::value_error("there is no such target");
+        std::vector<int32_t> query, target;
+        {
+            nb::gil_scoped_release release;
+            find(queries.data(), from.data(), to.data(), queries.size(), threads, query, target);
+        }
+        return tuple_of(to_numpy(std::move(query)), to_numpy(std::move(target)));
+    }
+
+private:
+    struct Found {
+        std::vector<int32_t> query, target;
+    };
+
+    void check(const Input<int32_t>& sequences) const {
+        for (size_t i = 0; i < sequences.size(); i++)
+            if (sequences.data()[i] < 0 || size_t(sequences.data()[i]) + 1 >= offsets_.size())
+                throw nb::value_error("there is no such sequence");
+    }
+
+    void find(const int32_t* queries, const int32_t* from, const int32_t* to, size_t count, int threads,
+        std::vector<int32_t>& query, std::vector<int32_t>& target) const {
+        std::vector<Found> found((count + queries_a_task - 1) / queries_a_task);
+        std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
+        parallel_for(threads, found.size(), [&](size_t task, int thread) {
+            for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++)
+                words_.candidates(queries[i], from[i], to[i], scratch[size_t(thread)], [&](int32_t hit) {
+                    found[task].query.push_back(int32_t(i));
+                    found[task].target.push_back(hit);
+                });
+        });
+        for (const Found& part : found) {
+            query.insert(query.end(), part.query.begin(), part.query.end());
+            target.insert(target.end(), part.target.begin(), part.target.end());
+        }
+    }
+
+    Input<uint8_t> codes_;
+    Input<int64_t> offsets_;
+    WordIndex words_;
+};
+
+// For each sequence the first that is equal.
+auto first_equal(Input<uint8_t> symbols, Input<int64_t> offsets) {
+    const size_t count = offsets.size() - 1;
+    std::vector<int64_t> first(count);
+    {
+        nb::gil_scoped_release release;
+        std::unordered_map<std::string_view, int64_t> seen;
+        seen.reserve(count);
+        for (size_t i = 0; i < count; i++) {
+            const char* begin = reinterpret_cast<const char*>(symbols.data()) + offsets.data()[i];
+            const std::string_view text(begin, size_t(offsets.data()[i + 1] - offsets.data()[i]));
+            first[i] = seen.emplace(text, int64_t(i)).first->second;
+        }
+    }
+    return to_numpy(std::move(first));
+}
+
+// Some of the sequences one after the other.
+auto taken(Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> chosen) {
+    size_t total = 0;
+    for (size_t i = 0; i < chosen.size(); i++) {
+        const int64_t at = chosen.data()[i];
+        if (at < 0 || size_t(at) + 1 >= offsets.size()) throw nb::value_error("there is no such sequence");
+        total += size_t(offsets.data()[at + 1] - offsets.data()[at]);
+    }
+    std::vector<uint8_t> result;
+    result.reserve(total);
+    for (size_t i = 0; i < chosen.size(); i++) {
+        const int64_t* offset = offsets.data() + chosen.data()[i];
+        result.insert(result.end(), symbols.data() + offset[0], symbols.data() + offset[1]);
+    }
+    return to_numpy(std::move(result));
+}
+
+// Of each sequence the sum of its symbols' values.
+auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
+    std::vector<int64_t> result(offsets.size() - 1);
+    for (size_t i = 0; i + 1 < offsets.size(); i++)
+        for (int64_t at = offsets.data()[i]; at < offsets.data()[i + 1]; at++)
+            if (codes.data()[at] < values.size()) result[i] += values.data()[codes.data()[at]];
+    return to_numpy(std::move(result));
+}
+
+}  // namespace
+}  // namespace cluster
+
+void bind_cluster(nb::module_& m) {
+    using cluster::Index;
+    nb::class_<Index>(m, "ClusterIndex")
+        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, int, double, int, double>(), nb::kw_only(),
+            nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("word"), nb::arg("identity"),
+            nb::arg("definition"), nb::arg("coverage"),
+            "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at.")
+        .def("__len__", &Index::size)
+        .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
+        .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")
+        .def("candidates", &Index::candidates, nb::arg("queries"), nb::arg("first"), nb::arg("last"),
+            nb::arg("threads"),
+            "For each query the targets first ... last - 1 that are not proved to miss the identity: (rows of the "
+            "queries, targets), int32 each.");
+    m.def("first_equal", &cluster::first_equal, nb::arg("symbols"), nb::arg("offsets"),
+        "int64 (n,): for each sequence the first one that is equal.");
+    m.def("sums_of_symbols", &cluster::sums, nb::arg("codes"), nb::arg("offsets"), nb::arg("values"),
+        "int64 (n,): of each sequence the sum of its symbols' values.");
+    m.def("taken_sequences", &cluster::taken, nb::arg("symbols"), nb::arg("offsets"), nb::arg("chosen"),
+        "uint8: the symbols of the sequences with these numbers.");
+}
+
+}  // namespace gpualign

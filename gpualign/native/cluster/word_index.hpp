@@ -1,0 +1,221 @@
+// An index of the words of sequences, the targets, that grows by batches of them. It finds the targets that have enough
+// of a query's words to reach an identity; what it leaves out cannot.
+//
+// A query of n symbols is cut into p words side by side. An edit changes one of them at most, so of p words at least
+// p - k stand unchanged in a target that k edits lead to. To count them, words of all positions of the targets are
+// hashed into buckets of target numbers; words that share a bucket only make counts too high.
+#pragma once
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "cluster/bounds.hpp"
+
+namespace gpualign {
+namespace cluster {
+
+struct SequenceSet {
+    const uint8_t* codes;
+    const int64_t* offsets;
+    int identical;  // codes below this equal themselves
+
+    const uint8_t* begin(int32_t i) const { return codes + offsets[i]; }
+    int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
+};
+
+// Calls found(value) for each word of `step` positions that has only symbols that equal themselves; skipped() for others.
+template <class Found, class Skipped>
+void each_word(
+    const SequenceSet& set, int32_t sequence, int word, int step, const Found& found, const Skipped& skipped) {
+    const uint8_t* symbols = set.begin(sequence);
+    const int32_t n = set.length(sequence);
+    uint64_t value = 0, highest = 1;
+    for (int i = 1; i < word; i++) highest *= uint64_t(set.identical);
+    int32_t known = 0, next = word - 1;
+    for (int32_t i = 0; i < n; i++) {
+        if (i >= word) value -= highest * (symbols[i - word] < set.identical ? symbols[i - word] : 0);
+        value *= uint64_t(set.identical);
+        if (symbols[i] < set.identical) value += symbols[i], known++;
+        else known = 0;
+        if (i != next) continue;
+        next += step;
+        if (known >= word) found(value);
+        else skipped();
+    }
+}
+
+// Lists of targets by word, of the targets first ... last - 1.
+struct Lists {
+    int32_t first, last;
+    int bits;
+    bool direct;  // the word's value is its bucket
+    std::vector<uint32_t> starts;
+    std::vector<int32_t> targets;
+
+    size_t bucket(uint64_t value) const { return size_t(direct ? value : (value * 0x9E3779B97F4A7C15u) >> (64 - bits)); }
+
+    void build(const SequenceSet& set, const std::vector<int32_t>& sequences, int word) {
+        int64_t symbols = 0;
+        for (int32_t t = first; t < last; t++) symbols += set.length(sequences[size_t(t)]);
+        for (bits = 8; bits < 28 && (int64_t(1) << bits) < symbols; bits++) {
+        }
+        double words = 1;
+        for (int i = 0; i < word; i++) words *= set.identical;
+        direct = words <= double(int64_t(1) << bits);
+        const size_t buckets = direct ? size_t(words) : size_t(1) << bits;
+        starts.assign(buckets + 1, 0);
+        each(set, sequences, word, [&](size_t at, int32_t) { starts[at + 1]++; });
+        std::partial_sum(starts.begin(), starts.end(), starts.begin());
+        targets.resize(starts.back());
+        std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
+        each(set, sequences, word, [&](size_t at, int32_t target) { targets[next[at]++] = target; });
+    }
+
+    int64_t bytes() const { return int64_t(starts.size() + targets.size()) * 4; }
+
+private:
+    // put(bucket, target) for each word of each target, in order.
+    template <class Put>
+    void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, const Put& put) const {
+        for (int32_t target = first; target < last; target++)
+            each_word(
+                set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); }, [] {});
+    }
+};
+
+class WordIndex {
+public:
+    WordIndex(const SequenceSet& set, int word, const Bounds& bounds) : set_(set), word_(word), bounds_(bounds) {}
+
+    int32_t size() const { return int32_t(sequences_.size()); }
+    int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
+
+    void add(const int32_t* sequences, size_t count) {
+        if (!count) return;
+        int32_t first = size();
+        sequences_.insert(sequences_.end(), sequences, sequences + count);
+        for (size_t i = 0; i < count; i++) {
+            lengths_.push_back(set_.length(sequences[i]));
+            longest_ = std::max(longest_, lengths_.back());
+            shortest_ = std::min(shortest_, lengths_.back());
+        }
+        if (!word_) return;
+        // few lists, and each target in few builds of them
+        while (!lists_.empty() && lists_.back()->last - lists_.back()->first <= 3 * (size() - first)) {
+            first = lists_.back()->first;
+            lists_.pop_back();
+        }
+        lists_.push_back(std::make_unique<Lists>());
+        lists_.back()->first = first, lists_.back()->last = size();
+        lists_.back()->build(set_, sequences_, word_);
+    }
+
+    int64_t bytes() const {
+        int64_t sum = int64_t(sequences_.size()) * 8;
+        for (const auto& lists : lists_) sum += lists->bytes();
+        return sum;
+    }
+
+    // What one thread needs to look queries up.
+    struct Scratch {
+        struct Span {
+            const int32_t *begin, *end;
+        };
+        struct Word {
+            int64_t total;
+            size_t first;  // of its spans
+        };
+        std::vector<uint16_t> counts;
+        std::vector<Span> spans;
+        std::vector<Word> words;
+    };
+
+    // found(target) for those of the targets from ... to - 1 that a query may reach the identity with, ascending.
+    template <class Found>
+    void candidates(int32_t query, int32_t from, int32_t to, Scratch& scratch, const Found& found) const {
+        const int32_t n = set_.length(query);
+        if (from >= to) return;
+        if (!counts_words(n)) {
+            for (int32_t target = from; target < to; target++)
+                if (bounds_.possible(n, lengths_[size_t(target)])) found(target);
+            return;
+        }
+        const int32_t fewest = fewest_needed(n);
+        look_up(query, from, to, scratch);
+        std::vector<typename Scratch::Word>& words = scratch.words;
+        if (int32_t(words.size()) < fewest) return;
+        // the longest lists cost most and say least: they are only searched for what the others leave
+        std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.total < b.total; });
+        const int32_t searched = std::max(0, fewest - counted_least);
+        const size_t counted = words.size() - size_t(searched);
+        std::vector<uint16_t>& counts = scratch.counts;
+        counts.assign(size_t(to - from), 0);
+        for (size_t w = 0; w < counted; w++)
+            for (size_t s = 0; s < lists_.size(); s++) {
+                const auto& span = scratch.spans[words[w].first + s];
+                int32_t before = -1;  // a target that has a word twice counts once
+                for (const int32_t* at = span.begin; at < span.end; before = *at++)
+                    counts[size_t(*at - from)] += *at != before;
+            }
+        const uint16_t least = uint16_t(std::max(0, fewest - searched));
+        for (int32_t target = from; target < to; target++) {
+            if (counts[size_t(target - from)] < least) continue;
+            const int32_t m = lengths_[size_t(target)];
+            if (!bounds_.possible(n, m)) continue;
+            int32_t count = counts[size_t(target - from)], left = searched;
+            const int32_t needed = bounds_.words_needed(n, m, word_);
+            for (size_t w = counted; w < words.size() && count < needed && count + left >= needed; w++, left--)
+                for (size_t s = 0; s < lists_.size(); s++) {
+                    const auto& span = scratch.spans[words[w].first + s];
+                    if (std::binary_search(span.begin, span.end, target)) {
+                        count++;
+                        break;
+                    }
+                }
+            if (count >= needed) found(target);
+        }
+    }
+
+private:
+    static constexpr int32_t counted_least = 3;
+
+    // Whether some targets need words; there may be too many to count.
+    bool counts_words(int32_t n) const {
+        return word_ && n / word_ <= UINT16_MAX && bounds_.words_needed(n, n, word_) > 0;
+    }
+
+    // Of all targets: what is needed is least for the shortest or the longest, and may be none.
+    int32_t fewest_needed(int32_t n) const {
+        return std::min(bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_));
+    }
+
+    void look_up(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
+        scratch.words.clear();
+        scratch.spans.clear();
+        const auto found = [&](uint64_t value) {
+            const size_t first = scratch.spans.size();
+            int64_t total = 0;
+            for (const auto& lists : lists_) {
+                const size_t at = lists->bucket(value);
+                const int32_t *begin = lists->targets.data() + lists->starts[at],
+                              *end = lists->targets.data() + lists->starts[at + 1];
+                if (lists->first < from) begin = std::lower_bound(begin, end, from);
+                if (lists->last > to) end = std::lower_bound(begin, end, to);
+                total += end - begin;
+                scratch.spans.push_back({begin, end});
+            }
+            scratch.words.push_back({total, first});
+        };
+        each_word(set_, query, word_, word_, found, [] {});
+    }
+
+    SequenceSet set_;
+    int word_;
+    Bounds bounds_;
+    int32_t longest_ = 0, shortest_ = INT32_MAX;
+    std::vector<int32_t> sequences_, lengths_;
+    std::vector<std::unique_ptr<Lists>> lists_;
+};
+
+}  // namespace cluster
+}  // namespace gpualign

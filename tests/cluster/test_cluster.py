@@ -1,0 +1,270 @@
+"""`gpualign.cluster` against the naive greedy program and vsearch: identities, filters, orders, strands, batches."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpualign
+from gpualign.cluster import tuning
+from gpualign.cluster.cpu import highest_identity
+from gpualign.errors import InputError, UsageError
+from gpualign.sequences.identity import IdentityBound
+from tests.helpers.files import write_fasta
+from tests.helpers.paths import AMPLICONS
+from tests.helpers.sequences import mutate, reverse_complement
+from tests.reference.cluster import components, greedy
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that sequences meet centroids of earlier batches, of the same one, and of several lists of words."""
+    monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
+    monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
+    monkeypatch.setattr(tuning, "LOOKED_AT", 50)
+
+
+def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
+    texts = ["".join(rng.choices(symbols, k=length)) for _ in range(count)]
+    return [mutate(rng, rng.choice(texts), rng.random() * rate, symbols) for _ in range(count * size)]
+
+
+def hamming(least: float):
+    """Where all alignments are without gaps."""
+
+    def near(a: str, b: str) -> float | None:
+        identity = sum(x == y for x, y in zip(a, b, strict=True)) / len(a)
+        return identity if identity >= least - 1e-9 else None
+
+    return near
+
+
+def substituted(rng: random.Random, text: str, most: int) -> str:
+    symbols = list(text)
+    for at in rng.sample(range(len(text)), rng.randint(0, most)):
+        symbols[at] = rng.choice("ACGT")
+    return "".join(symbols)
+
+
+@pytest.mark.parametrize("least", [0.98, 0.95, 0.9])
+@pytest.mark.parametrize("first", [False, True])
+def test_substitutions_alone(least: float, first: bool) -> None:
+    """Identities are counted here; gaps cost more than any substitutions."""
+    rng = random.Random(int(least * 100))
+    texts = ["".join(rng.choices("ACGT", k=120)) for _ in range(6)]
+    sequences = [substituted(rng, rng.choice(texts), 14) for _ in range(150)]
+    sequences += sequences[:20]
+    clusters, identities = greedy(sequences, hamming(least), first)
+    result = gpualign.cluster(
+        sequences, least, order="input", first=first, gap_open=1000, gap_extend=1000, end_gap_open=1000,
+        end_gap_extend=1000, threads=2, device="cpu",
+    )  # fmt: skip
+    assert result.labels.tolist() == clusters
+    assert result.table["identity"].tolist() == pytest.approx(identities)
+    assert len(set(clusters)) > 20
+
+
+def test_single_linkage_of_substitutions() -> None:
+    rng = random.Random(5)
+    texts = ["".join(rng.choices("ACGT", k=120)) for _ in range(6)]
+    sequences = [substituted(rng, rng.choice(texts), 16) for _ in range(200)]
+    expected = components(sequences, hamming(0.9))
+    gaps = dict.fromkeys(("gap_open", "gap_extend", "end_gap_open", "end_gap_extend"), 1000)
+    result = gpualign.cluster(sequences, 0.9, order="input", linkage="single", **gaps, device="cpu")
+    assert result.labels.tolist() == expected
+    assert 6 < len(set(expected)) < 100
+    assert result.table.names == ("sequence", "cluster", "centroid")
+
+
+def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, **alignment):
+    """Identities of all pairs from `pairwise`, whose alignments have tests of their own, without any filter."""
+    scores = {"match": 2, "mismatch": -4, "gap_open": 20, "gap_extend": 2, "end_gap_open": 2, "end_gap_extend": 1}
+    scores = {} if "matrix" in alignment else scores
+    names = sorted(set(sequences))
+    number = {name: i for i, name in enumerate(names)}
+    rows = gpualign.pairwise(names, names, **scores, **alignment, device="cpu")
+    aligned = (rows["matches"] + rows["mismatches"]).reshape(len(names), -1)
+    identities = rows["identity"].reshape(len(names), -1)
+
+    def near(a: str, b: str) -> float | None:
+        i, j = number[a], number[b]
+        if aligned[i, j] < coverage * max(len(a), len(b)) - 1e-6 or identities[i, j] < least - 1e-9:
+            return None
+        return float(identities[i, j])
+
+    return near
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 20),
+    length=st.sampled_from([8, 21, 40, 90]),
+    rate=st.sampled_from([0.05, 0.2, 0.6]),
+    least=st.sampled_from([1.0, 0.99, 0.97, 0.9, 0.8, 0.6, 0.3]),
+    definition=st.integers(0, 4),
+    coverage=st.sampled_from([0.0, 0.0, 0.5, 0.9]),
+    first=st.booleans(),
+)
+def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, first) -> None:
+    rng = random.Random(seed)
+    sequences = families(rng, 4, 6, length, rate)
+    sequences += [text[: rng.randint(1, length)] for text in sequences[:5]] + sequences[:4]
+    sequences = [text or "A" for text in sequences]
+    sequences[3] = sequences[3][:-1] + "N"
+    near = all_pairs(sequences, least, coverage, identity_definition=definition)
+    clusters, identities = greedy(sequences, near, first)
+    result = gpualign.cluster(
+        sequences, least, order="input", identity_definition=definition, min_coverage=coverage, first=first,
+        device="cpu",
+    )  # fmt: skip
+    assert result.labels.tolist() == clusters
+    assert result.table["identity"].tolist() == pytest.approx(identities)
+
+
+@pytest.mark.parametrize("least", [0.95, 0.8, 0.5])
+def test_proteins(least: float) -> None:
+    rng = random.Random(8)
+    sequences = families(rng, 5, 8, 70, 0.4, "ARNDCQEGHILKMFPSTWYV")
+    gaps = {"matrix": "BLOSUM62", "gap_open": 12, "gap_extend": 1}
+    clusters, _ = greedy(sequences, all_pairs(sequences, least, **gaps))
+    result = gpualign.cluster(sequences, least, order="input", **gaps, device="cpu")
+    assert result.labels.tolist() == clusters
+    assert gpualign.cluster(sequences, least, order="input", matrix="BLOSUM62").labels.tolist() == clusters
+    with pytest.raises(InputError, match="proteins need matrix, such as BLOSUM62"):
+        gpualign.cluster(["MKVLAE"], least)
+
+
+def test_the_other_strand() -> None:
+    """The reverse complement of a member is one, and rows say so; by hand."""
+    text = "ACGTTGCATTAGGCATCCGATAGGAC"
+    sequences = [text, reverse_complement(text), "T" + text[1:], reverse_complement("T" + text[1:]), "A" * 26]
+    plus = gpualign.cluster(sequences, 0.9, order="input")
+    assert plus.labels.tolist() == [0, 1, 0, 1, 2]
+    both = gpualign.cluster(sequences, 0.9, order="input", strand="both")
+    assert both.labels.tolist() == [0, 0, 0, 0, 1]
+    assert both.table["strand"].tolist() == ["+", "-", "+", "-", "+"]
+    single = gpualign.cluster(sequences, 0.9, order="input", strand="both", linkage="single")
+    assert single.labels.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_the_nearest_the_first_of_equal_ones_or_the_first() -> None:
+    """Two centroids at 16 of 20; then a sequence that is nearer to the second, and one as near to both."""
+    one = "ACGTTGCATTAGGCATCCGA"
+    two = "ACGTTGCATTAGGCATAATC"  # the last four differ
+    nearer, between = "ACGTTGCATTAGGCATAATA", "ACGTTGCATTAGGCATACTA"
+    sequences = [one, two, nearer, between]
+    assert gpualign.cluster(sequences, 0.85, order="input").labels.tolist() == [0, 1, 1, 0]
+    assert gpualign.cluster(sequences, 0.8, order="input", first=True).labels.tolist() == [0, 0, 0, 0]
+
+
+def test_a_copy_joins_a_nearer_centroid_that_was_founded_later() -> None:
+    """What is known of a sequence is not enough for its copy: a centroid came in between."""
+    one = "ACGTTGCATTAGGCATCCGA"
+    member, later = "ACGTTGCATTAGGCATCCTC", "ACGTTGCATTAGGCATTATC"  # 18 of 20 with one; 16 with one, 18 with member
+    later = "ACGTTGCATTAGGCATACTC"  # 17 with one, 19 with member
+    sequences = [one, member, later, member]
+    result = gpualign.cluster(sequences, 0.88, order="input")
+    assert result.labels.tolist() == [0, 0, 1, 1]
+    assert result.table["identity"].tolist() == [1.0, 0.9, 1.0, 0.95]
+
+
+def test_orders_and_lengths() -> None:
+    names = ["a;size=2", "b;size=9", "c", "d;size=2"]
+    texts = ["ACGTACGTTT", "GGCCATTAGA", "TTTTTCAGACATAA", "CGC"]
+    from gpualign.sequences.batch import SequenceBatch
+
+    sequences = SequenceBatch.from_records(list(zip(names, texts, strict=True)))
+    taken = lambda **given: gpualign.cluster(sequences, 0.9, **given).table["sequence"].tolist()  # noqa: E731
+    assert taken() == [2, 1, 0, 3]
+    assert taken(order="size") == [1, 0, 3, 2]
+    assert taken(order="input") == [0, 1, 2, 3]
+    result = gpualign.cluster(sequences, 0.9, min_length=5, max_length=10)
+    assert result.table["sequence"].tolist() == [1, 0]
+    assert result.labels.tolist() == [1, 0, -1, -1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    a=st.text("AC", min_size=1, max_size=9),
+    b=st.text("AC", min_size=1, max_size=9),
+    definition=st.sampled_from([0, 1, 4]),
+)
+def test_no_alignment_beats_the_bound_of_its_edits(a: str, b: str, definition: int) -> None:
+    """All alignments of two short texts, column by column."""
+    best: dict[tuple[int, int], set[tuple[int, int]]] = {(0, 0): {(0, 0)}}  # (matches, columns)
+    for i in range(len(a) + 1):
+        for j in range(len(b) + 1):
+            states = best.setdefault((i, j), set())
+            if i and j:
+                equal = a[i - 1] == b[j - 1]
+                states |= {(matches + equal, columns + 1) for matches, columns in best[i - 1, j - 1]}
+            if i:
+                states |= {(matches, columns + 1) for matches, columns in best[i - 1, j]}
+            if j:
+                states |= {(matches, columns + 1) for matches, columns in best[i, j - 1]}
+    ends = best[len(a), len(b)]
+    edits = min(columns - matches for matches, columns in ends)
+    below = (lambda columns: min(len(a), len(b))) if definition == 0 else (lambda columns: columns)
+    identity = max(matches / below(columns) for matches, columns in ends)
+    sizes = np.array([len(a)], np.int32), np.array([len(b)], np.int32)
+    assert identity <= highest_identity(definition, np.array([edits], np.int32), *sizes)[0] + 1e-12
+    if identity:
+        (limit,) = IdentityBound(identity, definition).max_edits(*(size.astype(np.int64) for size in sizes))
+        assert edits <= limit
+
+
+VSEARCH = ["--maxaccepts", "0", "--maxrejects", "0", "--minwordmatches", "0", "--minseqlength", "1", "--qmask", "none"]
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+@pytest.mark.parametrize("definition", ["0", "1", "2", "3"])
+@pytest.mark.parametrize(("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both")])
+def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: str, least: str, strand: str) -> None:
+    """The whole .uc, if vsearch compares all pairs; names, numbers, order, strands, CIGARs."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    records = gpualign.read_sequences(AMPLICONS)
+    texts = [records.sequence(i).decode() for i in range(min(70, len(records)))]
+    texts += [reverse_complement(text[3:]) for text in texts[:9]]
+    sizes = random.Random(3)
+    fasta = write_fasta(tmp_path / "a.fa", [(f"s{i};size={sizes.randint(1, 5)}", text) for i, text in enumerate(texts)])
+    command = "--cluster_size" if order == "size" else "--cluster_fast"
+    common = ["--id", least, "--iddef", definition, "--strand", strand]
+    subprocess.run(
+        ["vsearch", command, fasta, *common, *VSEARCH, "--uc", theirs, "--quiet", "--threads", "1"],
+        check=True, capture_output=True, timeout=100,
+    )  # fmt: skip
+    status, _, errors = cli("cluster", fasta, *common, "--order", order, "--uc", ours, "-o", tmp_path / "table")
+    assert status == 0, errors
+    assert ours.read_text() == theirs.read_text()
+    assert ours.read_text().count("\nH") > 5
+
+
+def test_parameters_that_cannot_be() -> None:
+    for wrong in (
+        {"identity": -0.1},
+        {"identity": 97},
+        {"order": "name"},
+        {"linkage": "complete"},
+        {"linkage": "single", "first": True},
+        {"min_coverage": 1.5},
+        {"min_length": -1},
+        {"min_length": 9, "max_length": 8},
+        {"mode": "local"},
+        {"score_only": True},
+    ):
+        with pytest.raises(UsageError):
+            gpualign.cluster(["ACGT"], **{"identity": 0.9, **wrong})
+
+
+def test_nothing_and_sequences_of_no_symbols() -> None:
+    assert gpualign.cluster([], 0.9).labels.tolist() == []
+    assert len(gpualign.cluster([], 0.9).table) == 0
+    assert gpualign.cluster(["", "ACGT", ""], 0.9, min_length=0).labels.tolist() == [1, 0, 2]
+    assert gpualign.cluster(["ACGT", "GGGG", "C"], 0.0).labels.tolist() == [0, 0, 0]

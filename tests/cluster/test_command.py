@@ -1,0 +1,177 @@
+"""`gpualign cluster`: the table, .uc, centroids, members, counts by sample, pictures, resumed runs and messages."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from gpualign.cluster import tuning
+from gpualign.cluster.output import sample_of
+from gpualign.cluster.sequences import abundance
+from tests.helpers.files import read_fasta, rows_of, write_fasta
+from tests.helpers.sequences import mutate
+
+A = "ACGTACGTACGTTTGACCATGACCATTAGGACAT"
+RECORDS = [
+    ("a;size=5", A),
+    ("b;size=3;x=1", A[:-1] + "A"),
+    ("c;sample=s2;size=9", "TTTTTTTCCCTTGACCCTGACCAACCGAGGACATGG"),
+    ("d;sample=s2;size=2", A + "GG"),
+    ("a2", A),
+]
+
+
+@pytest.fixture
+def genes(tmp_path: Path) -> Path:
+    return write_fasta(tmp_path / "in.fa", RECORDS)
+
+
+def test_a_table(cli, genes: Path) -> None:
+    """Two columns without an equal of 36: 94.4 %; by size c comes first."""
+    status, out, errors = cli("cluster", genes, "--id", "0.9", "--order", "size", "-p")
+    assert status == 0
+    assert [list(row.values()) for row in rows_of(out)] == [
+        ["c;sample=s2;size=9", "0", "c;sample=s2;size=9", "100.00", "+", "*"],
+        ["a;size=5", "1", "a;size=5", "100.00", "+", "*"],
+        ["b;size=3;x=1", "1", "a;size=5", "97.06", "+", "34M"],
+        ["d;sample=s2;size=2", "1", "a;size=5", "94.44", "+", "34M2I"],
+        ["a2", "1", "a;size=5", "100.00", "+", "34M"],
+    ]
+    assert "5 sequences, 2 clusters, on cpu" in errors
+
+
+def test_all_outputs(cli, genes: Path, tmp_path: Path) -> None:
+    """By hand, as vsearch 2.22 writes them but for lines of 80 bases."""
+    paths = {name: tmp_path / name for name in ("uc", "centroids", "members", "counts", "plot.png", "json", "table")}
+    status, _, errors = cli(
+        "cluster", genes, "--id", "0.9", "--order", "size", "--sizein", "--sizeout", "--relabel", "OTU", "--uc",
+        paths["uc"], "--centroids", paths["centroids"], "--members", paths["members"], "--biom-tsv", paths["counts"],
+        "--plot", paths["plot.png"], "--json", paths["json"], "-o", paths["table"],
+    )  # fmt: skip
+    assert status == 0, errors
+    assert paths["uc"].read_text().splitlines() == [
+        "S\t0\t36\t*\t*\t*\t*\t*\tc;sample=s2;size=9\t*",
+        "S\t1\t34\t*\t*\t*\t*\t*\ta;size=5\t*",
+        "H\t1\t34\t97.1\t+\t0\t0\t34M\tb;size=3;x=1\ta;size=5",
+        "H\t1\t36\t94.4\t+\t0\t0\t34M2D\td;sample=s2;size=2\ta;size=5",
+        "H\t1\t34\t100.0\t+\t0\t0\t=\ta2\ta;size=5",
+        "C\t0\t9\t*\t*\t*\t*\t*\tc;sample=s2;size=9\t*",
+        "C\t1\t11\t*\t*\t*\t*\t*\ta;size=5\t*",
+    ]
+    assert read_fasta(paths["centroids"]) == {"OTU1;size=9": RECORDS[2][1], "OTU2;size=11": A}
+    assert read_fasta(paths["members"] / "1.fasta") == {RECORDS[i][0]: RECORDS[i][1] for i in (0, 1, 3, 4)}
+    assert paths["counts"].read_text() == "#OTU ID\ta\ta2\tb\ts2\nOTU1\t0\t0\t0\t9\nOTU2\t5\t1\t3\t2\n"
+    assert paths["plot.png"].read_bytes().startswith(b"\x89PNG")
+    report = json.loads(paths["json"].read_text())
+    assert (report["sequences"], report["clusters"], report["distinct"], report["singletons"]) == (5, 2, 4, 1)
+    assert report["peak_rss_mb"] > 0
+
+
+def test_names_of_centroids(cli, genes: Path, tmp_path: Path) -> None:
+    """The size takes the place of the old one, and is left alone without --sizeout."""
+    centroids = tmp_path / "centroids.fa"
+    for options, expected in (
+        ([], ["c;sample=s2;size=9", "a;size=5"]),
+        (["--sizeout"], ["c;sample=s2;size=1", "a;size=4"]),
+    ):
+        assert cli("cluster", genes, "--id", "0.9", "--order", "size", "--centroids", centroids, *options)[0] == 0
+        assert list(read_fasta(centroids)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "sample"),
+    [
+        ("a;size=12", 12, "a"),
+        ("a;size=12;", 12, "a"),
+        ("size=4", 4, "size"),
+        ("a;upsize=4", 1, "a"),
+        ("S1.17;sample=x y", 1, "x y"),
+        ("S1_a-17;barcodelabel=b7;size=2", 2, "b7"),
+        ("S1_a-17", 1, "S1_a"),
+        ("", 1, ""),
+    ],
+)
+def test_what_names_say(name: str, size: int, sample: str) -> None:
+    assert (abundance(name), sample_of(name)) == (size, sample)
+
+
+def test_single_linkage(cli, genes: Path) -> None:
+    status, out, _ = cli("cluster", genes, "--id", "0.94", "--linkage", "single", "--order", "input")
+    assert status == 0
+    assert [(row["cluster"], row["centroid"], row["identity"]) for row in rows_of(out)] == [
+        ("0", "a;size=5", "*"),
+        ("0", "a;size=5", "*"),
+        ("1", "c;sample=s2;size=9", "*"),
+        ("0", "a;size=5", "*"),
+        ("0", "a;size=5", "*"),
+    ]
+
+
+@pytest.mark.parametrize("linkage", ["centroid", "single"])
+def test_a_run_goes_on_where_it_ended(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linkage: str) -> None:
+    monkeypatch.setattr(tuning, "FIRST_BATCH", 4)
+    rng = random.Random(2)
+    texts = ["".join(rng.choices("ACGT", k=80)) for _ in range(8)]
+    fasta = write_fasta(tmp_path / "a.fa", [mutate(rng, rng.choice(texts), 0.1) for _ in range(100)])
+    command = ("cluster", fasta, "--id", "0.93", "--linkage", linkage)
+    expected = cli(*command)[1]
+    folder = tmp_path / "kept"
+    assert cli(*command, "--resume", folder)[1] == expected
+    tiles = sorted(folder.glob("*.tile"))
+    assert len(tiles) == 5
+    untouched = [tile.stat().st_mtime_ns for tile in tiles]
+    assert cli(*command, "--resume", folder)[1] == expected
+    assert [tile.stat().st_mtime_ns for tile in tiles] == untouched
+    tiles[1].write_bytes(b"damaged")
+    tiles[4].unlink()
+    status, out, errors = cli(*command, "--resume", folder)
+    assert (status, out) == (0, expected)
+    assert "is damaged: computing it again" in errors
+    assert cli(*command, "--resume", folder)[1] == expected
+    status, _, errors = cli("cluster", fasta, "--id", "0.9", "--linkage", linkage, "--resume", folder)
+    assert status == 2
+    assert "tiles of another run" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--id 97", "id must be between 0 and 1, not 97 (did you mean 0.97?)"),
+        ("--id -0.1", "id must be between 0 and 1, not -0.1"),
+        ("--id 0.9 --sizeout", "--sizeout is of --centroids"),
+        ("--id 0.9 --relabel x", "--relabel is of --centroids and --biom-tsv"),
+        ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc and -p"),
+        ("--id 0.9 --linkage single --first", "it does not go with --linkage single"),
+        ("--id 0.9 --matrix BLOSUM62 --match 3", "leave out --match and --mismatch"),
+        ("--id 0.9 --matrix BLOSUM62 --strand both", "--strand both needs nucleotides"),
+        ("--id 0.9 --members {tmp}/in.fa", "needs a folder"),
+        ("--id 0.9 --plot {tmp}/plot.txt", "plot.txt"),
+        ("--id 0.9 --centroids {tmp}/in.fa", "is also an input"),
+        ("--id 0.9 --min-coverage 2", "min coverage must be from 0 to 1"),
+        ("--id 0.9 --gapopen 20X", "is not a gap penalty"),
+    ],
+)
+def test_options_that_do_not_go(cli, genes: Path, tmp_path: Path, options: str, reason: str) -> None:
+    status, out, errors = cli("cluster", genes, *options.format(tmp=tmp_path).split())
+    assert (status, out) == (2, b"")
+    assert reason in errors
+
+
+def test_gap_penalties_as_vsearch_has_them(cli, tmp_path: Path) -> None:
+    """What is not named stays: 15I leaves 2 at the ends, 2E leaves 20 inside; 20 is everywhere."""
+    fasta = write_fasta(tmp_path / "a.fa", ["ACGTACGTAC", "GTACGTAC"])
+
+    def cigar(*options: str) -> str:
+        return rows_of(cli("cluster", fasta, "--id", "0.1", "-p", *options)[1])[1]["cigar"]
+
+    assert [cigar(), cigar("--gapopen", "15I"), cigar("--gapopen", "2E"), cigar("--gapext", "1E")] == ["2D8M"] * 4
+    assert cigar("--gapopen", "20", "--mismatch", "0") in ("8M2D", "2D8M")
+
+
+def test_all_left_out(cli, genes: Path) -> None:
+    status, out, errors = cli("cluster", genes, "--id", "0.9", "--min-length", "100")
+    assert (status, out.count(b"\n")) == (0, 1)
+    assert "all sequences are left out by their lengths" in errors
