@@ -15,8 +15,8 @@ struct Bounds {
 
     // The most edits, each of which ends at most one word of the query. Definitions 1 and 4: of C columns M >= id C
     // match. Columns that do not match are at most M (1 - id) / id with M <= min(n, m). As n + m = 2 M + 2 X + G, they
-    // are also at most (n + m) (1 - id) / (1 + id), which X = 0 reaches. Definition 0: all symbols but M >= id min(n, m).
-    // Definition 2 looks at inner columns; what is outside them is not counted here (`outside`).
+    // are also at most (n + m) (1 - id) / (1 + id), which X = 0 reaches. Definition 0: all symbols but M >= id min(n,
+    // m). Definition 2 looks at inner columns; what is outside them is not counted here (`outside`).
     int32_t edits(int32_t n, int32_t m) const {
         const double shorter = std::min(n, m), total = double(n) + m;
         if (identity <= 0 || definition == 3) return unbounded;

@@ -23,7 +23,8 @@ struct SequenceSet {
     int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
 };
 
-// Calls found(value) for each word of `step` positions that has only symbols that equal themselves; skipped() for others.
+// Calls found(value) for each word of `step` positions that has only symbols that equal themselves; skipped() for
+// others.
 template <class Found, class Skipped>
 void each_word(
     const SequenceSet& set, int32_t sequence, int word, int step, const Found& found, const Skipped& skipped) {
@@ -52,7 +53,9 @@ struct Lists {
     std::vector<uint32_t> starts;
     std::vector<int32_t> targets;
 
-    size_t bucket(uint64_t value) const { return size_t(direct ? value : (value * 0x9E3779B97F4A7C15u) >> (64 - bits)); }
+    size_t bucket(uint64_t value) const {
+        return size_t(direct ? value : (value * 0x9E3779B97F4A7C15u) >> (64 - bits));
+    }
 
     void build(const SequenceSet& set, const std::vector<int32_t>& sequences, int word) {
         int64_t symbols = 0;
