@@ -29,7 +29,7 @@ input_options = together(
 def take_layout(values: dict[str, Any], hold: bool = False) -> Callable[[RecordOrder], AlignmentLayout]:
     """Remove the options of the output's form from the command's keyword arguments; that form for an order."""
     form = values.pop("output_format")
-    if values["cluster"] is not None:
+    if values["dask"] is not None or values["cluster"] is not None:
         raise UsageError("records are sorted on this machine alone (leave out --dask)")
     fields = {"format": form, "hold": hold, **take_layout_options(values)}
     return lambda order: AlignmentLayout(order=order, **fields)
