@@ -9,22 +9,15 @@ import click
 from gpualign.cluster.params import LINKAGES, ORDERS, ClusterFiles, ClusterParams, alignment_params
 from gpualign.errors import UsageError
 from gpualign.options import SIZE, option_of, run_options, table_option, take_run_options
+from gpualign.pairwise.alignment_options import PENALTY, identity_definition_option
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
 from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.penalty_option import PENALTY
 
 
 @click.command("cluster", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("sequences", metavar="SEQS")
 @click.option("--id", "identity", type=float, required=True, metavar="FLOAT", help="Least identity, 0 to 1.")
-@option_of(
-    PairwiseParams,
-    "--iddef",
-    "identity_definition",
-    type=click.IntRange(0, 4),
-    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
-    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
-)
+@identity_definition_option
 @option_of(
     ClusterParams,
     "--order",

@@ -15,7 +15,7 @@ from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_with
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.sequences.identity import reaches
-from gpualign.sequences.offsets import join_offsets
+from gpualign.sequences.offsets import join_offsets, offsets_of
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
@@ -125,8 +125,7 @@ class ClusterProblem:
         numbers, at = np.unique(np.concatenate([pairs.queries, pairs.targets]), return_inverse=True)
         sequences = self.pairs.targets
         codes = _native.taken_sequences(sequences.codes, sequences.offsets, numbers.astype(np.int64))
-        lengths = sequences.lengths[numbers]
-        some = replace(sequences, codes=codes, offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        some = replace(sequences, codes=codes, offsets=offsets_of(sequences.lengths[numbers]))
         problem = replace(self, pairs=replace(self.pairs, queries=(some,), targets=some))
         new: NDArray[np.int32] = at.astype(np.int32)
         return problem, PairBlock(new[: len(pairs)], new[len(pairs) :]), numbers.astype(np.int64)

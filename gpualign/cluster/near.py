@@ -50,7 +50,7 @@ class Neighbors:
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
-        looked_at, aligned: pairs so far.
+        candidates: pairs that the words left so far.
     """
 
     def __init__(

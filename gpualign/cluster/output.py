@@ -18,7 +18,6 @@ from gpualign.errors import GpualignError
 from gpualign.io import table
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.table_output import Kind, TableSink
-from gpualign.sequences.matrices import Scoring
 
 _SWAPPED = bytes.maketrans(b"ID", b"DI")
 _ONE = re.compile(rb"(?<!\d)1(?=[MID])")
@@ -46,7 +45,6 @@ class ClusterWriter:
         self,
         params: ClusterParams,
         files: ClusterFiles,
-        scoring: Scoring,
         data: ClusterInput,
         threads: int,
         stack: contextlib.ExitStack,

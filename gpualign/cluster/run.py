@@ -57,7 +57,7 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
             run.warn("there are no sequences" if data.total == 0 else "all sequences are left out by their lengths")
         with contextlib.ExitStack() as stack:
             out = stack.enter_context(run.table(columns_of(files), files.header))
-            writer = ClusterWriter(params, files, scoring, data, options.threads, stack, out)
+            writer = ClusterWriter(params, files, data, options.threads, stack, out)
             clusterer = Clusterer(params, scoring, data, opening.backend(), options, opening.remote)
             with run.progress("sequence", len(data)) as progress:
                 for joined in clusterer.run(progress, files.resume):

@@ -8,7 +8,6 @@ package lacks what is used here.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import io
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 from isal import isal_zlib
 
 from gpualign import _native
-from gpualign.errors import GpualignError
 from gpualign.io import tuning
+from gpualign.io.exported_functions import exported_functions
 
 _FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
 
@@ -29,12 +28,7 @@ def isal() -> Any:
     Raises:
         GpualignError: the package does not export them.
     """
-    try:
-        library = ctypes.CDLL(isal_zlib.__file__)
-        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
-    except (OSError, AttributeError) as error:
-        raise GpualignError(f"this isal package does not show ISA-L (pip install isal): {error}") from error
-    return _native.IsalLibrary(*addresses)
+    return _native.IsalLibrary(*exported_functions(isal_zlib.__file__, _FUNCTIONS, "isal", "ISA-L"))
 
 
 def open_gzip(stream: Any) -> Any:

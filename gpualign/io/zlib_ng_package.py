@@ -3,12 +3,11 @@ package take the GIL for every BGZF block. ``tests/io/test_zlib_ng_package.py`` 
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any
 
 from gpualign import _native
-from gpualign.errors import GpualignError
+from gpualign.io.exported_functions import exported_functions
 
 _FUNCTIONS = ("zng_deflateInit2", "zng_deflateReset", "zng_deflateTune", "zng_deflate", "zng_deflateEnd")
 
@@ -22,9 +21,4 @@ def zlib_ng() -> Any:
     """
     from zlib_ng import zlib_ng  # few outputs need it
 
-    try:
-        library = ctypes.CDLL(zlib_ng.__file__)
-        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
-    except (OSError, AttributeError) as error:
-        raise GpualignError(f"this zlib-ng package does not show zlib-ng (pip install zlib-ng): {error}") from error
-    return _native.ZlibNgLibrary(*addresses)
+    return _native.ZlibNgLibrary(*exported_functions(zlib_ng.__file__, _FUNCTIONS, "zlib-ng", "zlib-ng"))

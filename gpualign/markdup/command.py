@@ -65,8 +65,8 @@ def command(
     assert marking is not None
     files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
     read_group = take_read_group(values)
-    layout = take_layout(values, hold=True)
     options = take_run_options(values)
+    layout = take_layout(values, options, hold=True)
     from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_markdup
 

@@ -50,8 +50,8 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     if by_name or name_order:
         order = name_order or "natural"
     files = RecordFiles(records, values.pop("reference"))
-    layout = take_layout(values)
     options = take_run_options(values)
+    layout = take_layout(values, options)
     from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_sort
 

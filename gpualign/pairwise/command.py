@@ -8,6 +8,7 @@ import click
 
 from gpualign.errors import UsageError
 from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
+from gpualign.pairwise.alignment_options import PENALTY, identity_definition_option
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.gap_penalties import GapPenalty
 from gpualign.pairwise.pair_inputs import PairFiles, PairSelection
@@ -20,7 +21,6 @@ from gpualign.pairwise.params import (
     PairwiseParams,
     take_params,
 )
-from gpualign.pairwise.penalty_option import PENALTY
 from gpualign.pairwise.search.params import SearchParams
 
 
@@ -63,14 +63,7 @@ def _default(name: str) -> Any:
 )
 @click.option("--gap", type=PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
 @click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
-@option_of(
-    PairwiseParams,
-    "--iddef",
-    "identity_definition",
-    type=click.IntRange(0, 4),
-    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
-    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
-)
+@identity_definition_option
 @click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id).")
 @option_of(
     PairwiseParams,

@@ -23,11 +23,9 @@ struct SequenceSet {
     int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
 };
 
-// Calls found(value) for each word of `step` positions that has only symbols that equal themselves; skipped() for
-// others.
-template <class Found, class Skipped>
-void each_word(
-    const SequenceSet& set, int32_t sequence, int word, int step, const Found& found, const Skipped& skipped) {
+// Calls found(value) for each word of `step` positions that has only symbols that equal themselves.
+template <class Found>
+void each_word(const SequenceSet& set, int32_t sequence, int word, int step, const Found& found) {
     const uint8_t* symbols = set.begin(sequence);
     const int32_t n = set.length(sequence);
     uint64_t value = 0, highest = 1;
@@ -41,7 +39,6 @@ void each_word(
         if (i != next) continue;
         next += step;
         if (known >= word) found(value);
-        else skipped();
     }
 }
 
@@ -81,8 +78,7 @@ private:
     template <class Put>
     void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, const Put& put) const {
         for (int32_t target = first; target < last; target++)
-            each_word(
-                set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); }, [] {});
+            each_word(set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); });
     }
 };
 
@@ -91,7 +87,6 @@ public:
     WordIndex(const SequenceSet& set, int word, const Bounds& bounds) : set_(set), word_(word), bounds_(bounds) {}
 
     int32_t size() const { return int32_t(sequences_.size()); }
-    int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
 
     void add(const int32_t* sequences, size_t count) {
         if (!count) return;
@@ -209,7 +204,7 @@ private:
             }
             scratch.words.push_back({total, first});
         };
-        each_word(set_, query, word_, word_, found, [] {});
+        each_word(set_, query, word_, word_, found);
     }
 
     SequenceSet set_;

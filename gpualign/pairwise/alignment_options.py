@@ -1,4 +1,4 @@
-"""The type of options that are gap penalties."""
+"""Options of all commands that align pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from gpualign.options import option_of
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
+from gpualign.pairwise.params import PairwiseParams
 
 
 class _Penalty(click.ParamType):  # type: ignore[type-arg]
@@ -21,4 +23,14 @@ class _Penalty(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
+#: the type of options that are gap penalties
 PENALTY = _Penalty()
+
+identity_definition_option = option_of(
+    PairwiseParams,
+    "--iddef",
+    "identity_definition",
+    type=click.IntRange(0, 4),
+    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
+    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
+)
