@@ -18,7 +18,6 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
-from gpualign.io.text import StoredText
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
@@ -114,31 +113,17 @@ def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
     """
     if isinstance(batch, QueryText):
         return batch
-    if isinstance(batch, Chunk) and (packed := _packed(batch, strands, deferred)) is not None:
-        return packed
+    if isinstance(batch, Chunk):
+        packed = batch.packed(_native.pack_stored_queries, _native.pack_query_text, strands, deferred)
+        if packed is not None:
+            names, name_offsets, text = packed
+            return QueryText(names, name_offsets, text.bases, text)
     records = batch.columns()  # which says what is wrong with it
     longest = int(records.lengths.max(initial=0))
     if longest > _native.LONGEST_MEM_QUERY:
         raise InputError(_too_long(longest))
     text = _native.pack_mem_text(records.bases, records.base_offsets, strands, deferred)
     return QueryText(records.names, records.name_offsets, len(records.bases), text)
-
-
-def _packed(chunk: Chunk, strands: int, deferred: bool) -> QueryText | None:
-    """Its records without flat arrays in between; None where something is wrong with them."""
-    if chunk.wrapped:
-        return None
-    how = chunk.kind == "fastq", strands, deferred
-    if isinstance(chunk.data, StoredText):
-        stored = chunk.data
-        found = _native.pack_stored_queries(stored.file.descriptor, stored.offset, stored.size, *how)
-    else:
-        found = _native.pack_query_text(chunk.text(), *how)
-    if found is None:
-        return None
-    names, name_offsets, text, reading = found
-    STEPS.took("read", reading)
-    return QueryText(names, name_offsets, text.bases, text)
 
 
 def pack_record(record: LongRecord, strands: int, deferred: bool) -> QueryText:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from gpualign.index.file import is_index, load_index
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.in_memory import checked_nucleotides, packed_pieces
 from gpualign.io.reads import ReadSource, Records
-from gpualign.io.text import StoredText
 from gpualign.search.cpu import TargetText
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -221,7 +219,10 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
     """
     if isinstance(item, RecordPart):
         return _of_part(params, item)
-    if not keep and (packed := _packed(params, item)) is not None:
+    packed = None
+    if not keep and isinstance(item, Chunk) and params.alphabet == "dna":
+        packed = item.packed(_native.pack_stored_targets, _native.pack_target_text, params.within or 0)
+    if packed is not None:
         names, name_offsets, lengths, arrays = packed
         target, first, size = _windows(lengths, params.within)
         offsets = offsets_of(size)
@@ -249,25 +250,6 @@ def _whole(
     size = np.diff(offsets)
     searched = TargetText(text, offsets, np.zeros(len(size), np.int64), size + 1, np.zeros(len(size), np.uint8))
     return Targets(names, name_offsets, lengths, searched, target, first, int(lengths.sum()))
-
-
-def _packed(
-    params: SearchParams, item: Records
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], tuple[NDArray[Any], ...]] | None:
-    """Names, lengths and packed bases without flat arrays in between; None where something is wrong with them."""
-    if not isinstance(item, Chunk) or item.wrapped or params.alphabet != "dna":
-        return None
-    how = item.kind == "fastq", params.within or 0
-    if isinstance(item.data, StoredText):
-        stored = item.data
-        found = _native.pack_stored_targets(stored.file.descriptor, stored.offset, stored.size, *how)
-    else:
-        found = _native.pack_target_text(item.text(), *how)
-    if found is None:
-        return None
-    names, name_offsets, lengths, arrays, reading = found
-    STEPS.took("read", reading)
-    return names, name_offsets, lengths, arrays
 
 
 def _windows(
