@@ -16,8 +16,6 @@ from gpualign.cluster.words import word_length
 from gpualign.engine.stage import Backend
 from gpualign.sequences.pairs import PairBlock
 
-_MATCH = 0  # M of a CIGAR
-
 
 class Targets:
     """Distinct sequences that others may be near to, numbered as they are added."""
@@ -77,11 +75,6 @@ class Neighbors:
                 coverage=self._problem.coverage,
             )
         )
-
-    def whole_match(self, distinct: int) -> NDArray[np.uint32]:
-        """The CIGAR of a sequence with itself."""
-        length = int(self._problem.pairs.targets.lengths[distinct])
-        return np.array([length << 4 | _MATCH] if length else [], np.uint32)
 
     def of(
         self,
