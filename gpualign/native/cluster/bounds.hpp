@@ -44,6 +44,17 @@ struct Bounds {
         return n / word - most - (lost ? lost / word + 2 : 0);
     }
 
+    // Whether a longest common subsequence says anything: matches are a common subsequence.
+    bool limits_matches() const { return identity > 0 && definition != 3 && (definition != 2 || coverage > 0); }
+
+    // Whether matches of no more than a longest common subsequence reach the identity. Columns are at least as many as
+    // the longer sequence has symbols; inner columns (definition 2) as many as the coverage demands of these.
+    bool reachable(int32_t n, int32_t m, int32_t common) const {
+        const double longer = std::max(n, m), shorter = std::min(n, m);
+        const double columns = definition == 0 ? shorter : definition == 2 ? coverage * longer : longer;
+        return common >= least(identity * columns);
+    }
+
 private:
     static constexpr double slack = 1e-6;
 

@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
 #include "index/builder.hpp"
@@ -65,17 +66,43 @@ private:
         std::vector<int32_t>& query, std::vector<int32_t>& target) const {
         std::vector<Found> found((count + queries_a_task - 1) / queries_a_task);
         std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
+        std::vector<CommonSymbols> common(static_cast<size_t>(threads));
         parallel_for(threads, found.size(), [&](size_t task, int thread) {
-            for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++)
+            Found& part = found[task];
+            std::vector<Lookup> lookups;
+            for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++) {
+                const int32_t length = words_.set().length(queries[i]);
+                if (from[i] < to[i] && !words_.counts_words(length) && words_.bounds().limits_matches()) {
+                    lookups.push_back({queries[i], from[i], to[i], int32_t(i)});
+                    continue;
+                }
                 words_.candidates(queries[i], from[i], to[i], scratch[size_t(thread)], [&](int32_t hit) {
-                    found[task].query.push_back(int32_t(i));
-                    found[task].target.push_back(hit);
+                    part.query.push_back(int32_t(i));
+                    part.target.push_back(hit);
                 });
+            }
+            if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
         });
         for (const Found& part : found) {
             query.insert(query.end(), part.query.begin(), part.query.end());
             target.insert(target.end(), part.target.begin(), part.target.end());
         }
+    }
+
+    // Queries of about the same length together; the pairs in order again.
+    void find_common(std::vector<Lookup>& lookups, CommonSymbols& common, Found& part) const {
+        std::sort(lookups.begin(), lookups.end(), [&](const Lookup& a, const Lookup& b) {
+            const int32_t n = words_.set().length(a.query), m = words_.set().length(b.query);
+            return n != m ? n < m : a.row < b.row;
+        });
+        std::vector<std::pair<int32_t, int32_t>> pairs;
+        for (size_t i = 0; i < part.query.size(); i++) pairs.emplace_back(part.query[i], part.target[i]);
+        for (size_t i = 0; i < lookups.size(); i += distances::kLanes)
+            common.candidates(words_, &lookups[i], int(std::min<size_t>(distances::kLanes, lookups.size() - i)),
+                [&](int32_t row, int32_t target) { pairs.emplace_back(row, target); });
+        std::sort(pairs.begin(), pairs.end());
+        part.query.clear(), part.target.clear();
+        for (const auto& [row, target] : pairs) part.query.push_back(row), part.target.push_back(target);
     }
 
     Input<uint8_t> codes_;

@@ -187,13 +187,18 @@ public:
         }
     }
 
-private:
-    static constexpr int32_t counted_least = 3;
-
-    // Whether some targets need words; there may be too many to count.
+    // Whether some targets need words of a query of n symbols; there may be too many to count.
     bool counts_words(int32_t n) const {
         return word_ && n / word_ <= UINT16_MAX && bounds_.words_needed(n, n, word_) > 0;
     }
+
+    const SequenceSet& set() const { return set_; }
+    const Bounds& bounds() const { return bounds_; }
+    int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
+    int32_t length(int32_t target) const { return lengths_[size_t(target)]; }
+
+private:
+    static constexpr int32_t counted_least = 3;
 
     // Of all targets: what is needed is least for the shortest or the longest, and may be none.
     int32_t fewest_needed(int32_t n) const {
