@@ -57,6 +57,9 @@ class Neighbors:
         self._problem, self._backend, self._distinct = problem, backend, distinct
         self._both, self._threads, self._remote = both, threads, remote
         self._word = word_length(problem)
+        self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
+        if self._twins is not None:
+            self._word = 0
         self._stage = None if remote else cluster_stage(problem)
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
@@ -92,6 +95,9 @@ class Neighbors:
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
     ) -> Iterator[PairBlock]:
         """Pairs that may reach the identity, those of a query together."""
+        if self._twins is not None:
+            yield self._equal(self._twins, targets.distinct, queries, first, last)
+            return
         if self._both:
             queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
             queries[1::2] += self._distinct
@@ -106,6 +112,22 @@ class Neighbors:
             rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
             self.candidates += len(rows)
             yield from _cut(queries[some][rows], distinct[found], size)
+
+    def _equal(
+        self,
+        twins: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+    ) -> PairBlock:
+        """Reverse complements of the queries that are targets."""
+        at = np.full(self._distinct + 1, -1, np.int32)
+        at[targets] = np.arange(len(targets), dtype=np.int32)
+        found = at[twins[queries]]
+        chosen = np.flatnonzero((found >= first) & (found < last))
+        self.candidates += len(chosen)
+        return PairBlock(queries[chosen] + np.int32(self._distinct), twins[queries[chosen]])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
         """Those of each item, in order."""
@@ -129,6 +151,22 @@ def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> I
             stop = stop + int(same[0]) if len(same) else len(queries)
         yield PairBlock(queries[start:stop], targets[start:stop])
         start = stop
+
+
+def _only_equal(problem: ClusterProblem) -> bool:
+    """Whether all columns must match, so that only equal sequences are near to each other."""
+    pairs = problem.pairs
+    return pairs.identity == 1 and pairs.definition in (1, 3, 4)
+
+
+def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int32]:
+    """int32 (distinct,): which sequence each one's reverse complement is; ``distinct`` where there is none."""
+    twins = np.full(distinct, distinct, np.int32)
+    if both:
+        sequences = problem.pairs.targets
+        equal = _native.first_equal(sequences.codes, sequences.offsets)[distinct:]
+        twins[equal < distinct] = equal[equal < distinct]
+    return twins
 
 
 def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:

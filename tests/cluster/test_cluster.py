@@ -225,13 +225,16 @@ VSEARCH = ["--maxaccepts", "0", "--maxrejects", "0", "--minwordmatches", "0", "-
 
 @pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
 @pytest.mark.parametrize("definition", ["0", "1", "2", "3"])
-@pytest.mark.parametrize(("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both")])
+@pytest.mark.parametrize(
+    ("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both"), ("size", "1.0", "both")]
+)
 def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: str, least: str, strand: str) -> None:
     """The whole .uc, if vsearch compares all pairs; names, numbers, order, strands, CIGARs."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     records = gpualign.read_sequences(AMPLICONS)
     texts = [records.sequence(i).decode() for i in range(min(70, len(records)))]
     texts += [reverse_complement(text[3:]) for text in texts[:9]]
+    texts += [texts[3], texts[5][2:], reverse_complement(texts[4]), texts[-9]] * 2
     sizes = random.Random(3)
     fasta = write_fasta(tmp_path / "a.fa", [(f"s{i};size={sizes.randint(1, 5)}", text) for i, text in enumerate(texts)])
     command = "--cluster_size" if order == "size" else "--cluster_fast"
@@ -244,6 +247,24 @@ def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: st
     assert status == 0, errors
     assert ours.read_text() == theirs.read_text()
     assert ours.read_text().count("\nH") > 5
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_identity_1_is_dereplication(tmp_path: Path, strand: str) -> None:
+    """The clusters of vsearch --derep_fulllength."""
+    rng, out = random.Random(4), tmp_path / "out"
+    texts = ["".join(rng.choices("AC", k=rng.randint(3, 5))) for _ in range(150)]
+    texts += [reverse_complement(text) for text in texts[:50]]
+    fasta = write_fasta(tmp_path / "a.fa", [(f"s{i}", text) for i, text in enumerate(texts)])
+    options = ["--strand", strand, "--minseqlength", "1", "--quiet"]
+    subprocess.run(["vsearch", "--derep_fulllength", fasta, "--uc", out, *options], check=True, timeout=100)
+    rows = [line.split("\t") for line in out.read_text().splitlines()]
+    theirs = {row[8]: row[1] for row in rows if row[0] in "SH"}
+    for linkage in ("centroid", "single"):
+        labels = gpualign.cluster(texts, 1, strand=strand, linkage=linkage).labels.tolist()  # type: ignore[arg-type]
+        pairs = {(ours, theirs[f"s{i}"]) for i, ours in enumerate(labels)}
+        assert len(pairs) == len(set(labels)) == len(set(theirs.values())) > 40
 
 
 def test_parameters_that_cannot_be() -> None:
