@@ -10,6 +10,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.cluster import tuning
+from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
 from tests.helpers.files import read_fasta, rows_of, write_fasta
 from tests.helpers.sequences import mutate
@@ -172,6 +173,18 @@ def test_a_run_goes_on_where_it_ended(cli, tmp_path: Path, monkeypatch: pytest.M
     status, _, errors = cli("cluster", fasta, "--id", "0.9", "--linkage", linkage, "--resume", folder)
     assert status == 2
     assert "tiles of another run" in errors
+
+
+def test_progress_has_the_number_of_clusters(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 2, 4 and the last 3; three of the nine sequences are copies of the first."""
+    shown: list[tuple[int, str]] = []
+    monkeypatch.setattr(Progress, "update", lambda _, count, found="": shown.append((count, found)))
+    monkeypatch.setattr(tuning, "FIRST_BATCH", 2)
+    rng = random.Random(6)
+    texts = ["".join(rng.choices("ACGT", k=60)) for _ in range(6)]
+    fasta = write_fasta(tmp_path / "a.fa", [*texts[:3], texts[0], texts[0], texts[0], *texts[3:]])
+    assert cli("cluster", fasta, "--id", "0.9", "--order", "input")[0] == 0
+    assert shown == [(2, "2 clusters"), (4, "3 clusters"), (3, "6 clusters")]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,11 @@ struct Bounds {
 
     // How many of the query's words, one after the other, a target must have.
     int32_t words_needed(int32_t n, int32_t m, int word) const {
-        const int32_t lost = outside(n, m), most = edits(n, m);
-        return n / word - most - (lost ? lost / word + 2 : 0);
+        const int32_t lost = outside(n, m) / word, all = n / word - edits(n, m);
+        if (!outside(n, m)) return all;
+        // what lies outside has no edits: the fewest words are left where either nothing or as much as may is outside,
+        // besides one at each end that lies outside in part
+        return std::min(all, n / word - lost - edits(n - lost * word, m)) - 2;
     }
 
     // Whether a longest common subsequence says anything: matches are a common subsequence.

@@ -200,9 +200,11 @@ public:
 private:
     static constexpr int32_t counted_least = 3;
 
-    // Of all targets: what is needed is least for the shortest or the longest, and may be none.
+    // Of all targets: what is needed is least for the shortest or the longest, or one of the query's length, and may be
+    // none.
     int32_t fewest_needed(int32_t n) const {
-        return std::min(bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_));
+        return std::min({bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_),
+            bounds_.words_needed(n, std::clamp(n, shortest_, longest_), word_)});
     }
 
     void look_up(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
