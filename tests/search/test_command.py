@@ -174,6 +174,9 @@ def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypat
         (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "-o", "x.parquet"], 2, "--bed is text"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--plot", "x.gif"], 2, "png or .svg"),
         (["-P", "MKV", "{genome}", "-k", "0", "--alphabet", "protein", "--pam", "NGG"], 2, "a PAM is of dna"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "--paf"], 2, "two formats of one output"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--margin", "2"], 2, "it needs --best-per-target"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--overhang-cost", "1"], 2, "it needs --ends free"),
     ],
 )
 def test_what_is_wrong(cli, genome: Path, words: list[str], status: int, what: str) -> None:
