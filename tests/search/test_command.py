@@ -122,6 +122,12 @@ def test_counts_of_each_pattern(cli, tmp_path: Path) -> None:
     assert json.loads(report.read_text())["hits_by_distance"] == {"b": [2, 2]}
 
 
+def test_no_header_where_a_file_is_missing(cli, genome: Path) -> None:
+    status, out, errors = cli("search", "-P", "ACGT", genome, "missing.fa", "-k", "1")
+    assert (status, out) == (3, b"")
+    assert "missing.fa: No such file or directory" in errors
+
+
 @pytest.mark.parametrize("size", ["200", "1M"])
 def test_a_target_in_parts_counts_once(cli, tmp_path: Path, size: str) -> None:
     report, text = tmp_path / "report.json", "".join(RNG.choices("ACGT", k=100_000))
