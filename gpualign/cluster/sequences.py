@@ -97,10 +97,13 @@ def read_input(
         raise InputError(f"the size of sequence {name} is too large", path)
     order = _order(params, encoded.lengths, sizes, *all_names)
     text = np.concatenate(texts) if texts else None
+    texts.clear()
     # where they are written, ambiguity codes count as well
     compared = encoded.codes if text is None else text
-    distinct, chosen_first = _distinct(_native.first_equal(compared, encoded.offsets), order)
-    sequences = _taken(encoded.codes, encoded.offsets, chosen_first)
+    offsets = encoded.offsets
+    distinct, chosen_first = _distinct(_native.first_equal(compared, offsets), order)
+    sequences = _taken(encoded.codes, offsets, chosen_first)
+    del encoded, compared  # as large as all that is kept
     if params.both_strands:
         other = sequences.reverse_complement(scoring)
         both = joined([(sequences.codes, sequences.offsets), (other.codes, other.offsets)])
@@ -112,7 +115,7 @@ def read_input(
         sizes=sizes[order],
         distinct=distinct,
         sequences=sequences,
-        text=None if text is None else _native.taken_sequences(text, encoded.offsets, chosen_first),
+        text=None if text is None else _native.taken_sequences(text, offsets, chosen_first),
         left_out=total - len(number),
         total=total,
     )
