@@ -109,7 +109,7 @@ def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, **align
     rate=st.sampled_from([0.05, 0.2, 0.6]),
     least=st.sampled_from([1.0, 0.99, 0.97, 0.9, 0.8, 0.6, 0.3]),
     definition=st.integers(0, 4),
-    coverage=st.sampled_from([0.0, 0.0, 0.5, 0.9]),
+    coverage=st.sampled_from([0.0, 0.0, 0.5, 0.8, 0.9]),
     first=st.booleans(),
 )
 def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, first) -> None:
@@ -126,6 +126,21 @@ def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, f
     )  # fmt: skip
     assert result.labels.tolist() == clusters
     assert result.table["identity"].tolist() == pytest.approx(identities)
+
+
+def test_centroids_of_all_lengths_and_ends_that_do_not_count() -> None:
+    """The pair has few words in common, as few as only centroids of the sequence's own length may have; by hand: 8 of
+    160 inner columns differ, 160 of 200 symbols are covered.
+    """
+    rng = random.Random(1)
+    longer, shorter, centroid, end = ("".join(rng.choices("ACGT", k=k)) for k in (400, 100, 200, 40))
+    other = dict(zip("ACGT", "CGTA", strict=True))
+    inner = "".join(other[c] if i % 20 == 5 else c for i, c in enumerate(centroid[:160]))
+    result = gpualign.cluster(
+        [longer, shorter, centroid, end + inner], 0.95, order="input", identity_definition=2, min_coverage=0.8
+    )
+    assert result.labels.tolist() == [0, 1, 2, 2]
+    assert result.table["identity"].tolist() == [1, 1, 1, 0.95]
 
 
 @pytest.mark.parametrize("least", [0.95, 0.8, 0.5])
