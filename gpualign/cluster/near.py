@@ -105,7 +105,7 @@ class Neighbors:
         distinct = targets.distinct
         size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
-        part = work // tuning.LOOKED_AT
+        part = work // (tuning.LOOKED_AT if self._word else tuning.LOOKED_AT_WITHOUT_WORDS)
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
         for start, stop in pairwise(borders):
             some = slice(start, stop)

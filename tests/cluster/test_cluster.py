@@ -29,6 +29,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
     monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
     monkeypatch.setattr(tuning, "LOOKED_AT", 50)
+    monkeypatch.setattr(tuning, "LOOKED_AT_WITHOUT_WORDS", 40)
 
 
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:

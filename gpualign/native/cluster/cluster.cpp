@@ -13,7 +13,7 @@ namespace gpualign {
 namespace cluster {
 namespace {
 
-constexpr size_t queries_a_task = 64;
+constexpr size_t queries_a_task = 16;
 
 class Index {
 public:
