@@ -105,9 +105,9 @@ template <class Window>
 GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
     int32_t score = 0, best = 0;
     for (int32_t from = 0; from < length && score + (length - from) * s.match > best; from += kBasesPerWord) {
-        const uint64_t differ = window(from);
-        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++) {
-            score += differ >> 2 * i & 1 ? -s.mismatch : s.match;
+        uint64_t differ = window(from);
+        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++, differ >>= 2) {
+            score += s.match - ((s.match + s.mismatch) & -int32_t(differ & 1));  // branch-free, as it is unpredictable
             best = max(best, score);
         }
     }
