@@ -2,8 +2,9 @@
 // both ends are pinned, else as 16-bit scores. Tasks that would leave lanes empty, or are too large, are aligned one
 // by one.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "map/affine_wave.hpp"
@@ -19,16 +20,16 @@ public:
     void run(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results) {
         results.resize(tasks.size());
         order_.resize(tasks.size());
-        std::iota(order_.begin(), order_.end(), 0u);
         const auto pins = [&](uint32_t i) {
             return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0);
         };
         const auto kind = [&](uint32_t i) {
             return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].band) << 32;
         };
-        const auto key = [&](uint32_t i) { return kind(i) | uint32_t(tasks[i].length); };
-        std::sort(order_.begin(), order_.end(),
-            [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
+        keys_.resize(tasks.size());
+        for (uint32_t i = 0; i < tasks.size(); i++) keys_[i] = {kind(i) | uint32_t(tasks[i].length), i};
+        std::sort(keys_.begin(), keys_.end());
+        for (size_t i = 0; i < tasks.size(); i++) order_[i] = keys_[i].second;
         for (size_t at = 0; at < order_.size();) {
             const size_t lanes = width(tasks[order_[at]]) == Width::bits8 ? 2 * kLanes : kLanes;
             size_t stop = at + 1;
@@ -304,6 +305,7 @@ private:
     AffineWaves<int16_t> waves16_;
     AffineWaves<int32_t> waves32_;
     std::vector<uint32_t> order_;
+    std::vector<std::pair<uint64_t, uint32_t>> keys_;  // of the tasks, and their numbers
     std::vector<uint8_t> traceback_;
     std::vector<int8_t> codes8_, cells8_;
     std::vector<int16_t> codes16_, cells16_;

@@ -12,6 +12,7 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
+#include "map/sort_keys.hpp"
 #include "map/read_variants.hpp"
 
 namespace gpualign {
@@ -164,6 +165,7 @@ private:
         if (!n) return;
         const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
+        sort_keys(nodes.anchors, nodes.anchors + n, sorted_);
         candidates_.used = 0;  // of one read at a time
         reserve(candidates_, batch_.candidates, n);
         reserve(chains_, batch_.chains, n);
@@ -268,7 +270,7 @@ private:
     ChainBatch batch_{};
     std::vector<ChainRequest> reads_;  // forward: the strand that is mapped
     std::vector<int64_t> offsets_;
-    std::vector<uint64_t> words_, keys_;
+    std::vector<uint64_t> words_, keys_, sorted_;
     std::vector<uint32_t> not_acgt_;
     std::vector<ChainRead> state_;
     std::vector<Minimizer> minimizers_;

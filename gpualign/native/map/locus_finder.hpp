@@ -146,9 +146,7 @@ private:
         whole_.clear();
         for (const size_t r : clipped_) {
             Read& read = block_.read(r);
-            const uint8_t* codes = block_.codes(r, false);
-            const auto code = [&](int32_t i) { return codes[i]; };
-            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, read.bases, code, text_)) continue;
+            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, packed(r), text_)) continue;
             set_length(r, read.bases);
             block_.loci(r).clear();
             read.failed = read.near_hits = 0;
@@ -156,6 +154,15 @@ private:
             whole_.push_back(r);
         }
         find_end_to_end(whole_, mates);
+    }
+
+    // A whole read.
+    ChainQuery packed(size_t r) {
+        const int32_t length = block_.read(r).bases;
+        words_.assign(size_t(length) / kBasesPerWord + 2, 0);
+        not_acgt_.assign(words_.size(), ~0u);
+        const bool clean = pack_codes(block_.codes(r, false), length, words_.data(), not_acgt_.data());
+        return {{words_.data(), not_acgt_.data(), length, 0, 0, clean, 0}, false};
     }
 
     void set_length(size_t r, int32_t length) {
@@ -210,6 +217,8 @@ private:
     std::vector<int32_t> read_lengths_;
     std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
     std::vector<Candidate> candidates_;
+    std::vector<uint64_t> words_;
+    std::vector<uint32_t> not_acgt_;  // of a packed read
 };
 
 }  // namespace gpualign

@@ -89,6 +89,31 @@ GPUALIGN_HOST_DEVICE int32_t count_mismatches(
     return int32_t(n);
 }
 
+// The 32 bases of the other strand before position `at`, and their ACGT mask; those beyond the text are undefined.
+template <class Text> GPUALIGN_HD uint64_t bases_before(const Text& text, int64_t at) {
+    const int64_t first = at - kBasesPerWord;
+    return first >= 0 ? reverse_complement(text.bases(first)) : reverse_complement(text.bases(0)) >> (-2 * first);
+}
+template <class Text> GPUALIGN_HD uint32_t acgt_before(const Text& text, int64_t at) {
+    const int64_t first = at - kBasesPerWord;
+    return first >= 0 ? reverse_bits(text.acgt(first)) : reverse_bits(text.acgt(0)) >> -first;
+}
+
+// Maximum score that `length` bases next to an alignment add without a gap; window(i) marks the mismatches among the
+// 32 bases from the i-th on, in every second bit.
+template <class Window>
+GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
+    int32_t score = 0, best = 0;
+    for (int32_t from = 0; from < length && score + (length - from) * s.match > best; from += kBasesPerWord) {
+        uint64_t differ = window(from);
+        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++, differ >>= 2) {
+            score += s.match - ((s.match + s.mismatch) & -int32_t(differ & 1));  // branch-free, as it is unpredictable
+            best = max(best, score);
+        }
+    }
+    return best;
+}
+
 // Takes n items of an arena; returns the first, or kNoItem if they do not fit. Called by one lane.
 template <class Item> GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #if defined(__CUDA_ARCH__)
