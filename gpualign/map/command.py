@@ -47,6 +47,14 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     show_default=True,
     help="Kind of reads: sets the options that 'Presets' above lists; explicit options win.",
 )
+@click.option(
+    "--meth",
+    is_flag=True,
+    help="Bisulfite or EM-seq reads: a T of a read over a C of the reference is no edit on the strand where conversion "
+    "makes it. R1 has C as T, R2 G as A. On the CPU.",
+)
+@click.option("--pbat", is_flag=True, help="With --meth: R1 has G as A, R2 C as T.")
+@click.option("--non-directional", is_flag=True, help="With --meth: each template is of either kind, the better one.")
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
 @click.option(
     "-I",
@@ -184,6 +192,7 @@ def command(
     values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
+    values["meth"] = _take_library(values)
     values |= {"command_line": command_line, "check_names": not no_check_names}
     sheet, resume = values.pop("sheet"), values.pop("resume")
     files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
@@ -214,6 +223,16 @@ def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
+
+
+def _take_library(values: dict[str, Any]) -> str | None:
+    """The kind of bisulfite library; None: the reads are no bisulfite reads."""
+    meth, pbat, both = (values.pop(name) for name in ("meth", "pbat", "non_directional"))
+    if not meth and (pbat or both):
+        raise click.UsageError(f"--{'pbat' if pbat else 'non-directional'} needs --meth")
+    if pbat and both:
+        raise click.UsageError("--pbat and --non-directional are mutually exclusive")
+    return ("pbat" if pbat else "non-directional" if both else "directional") if meth else None
 
 
 def _take_orientation(values: dict[str, Any]) -> str | None:

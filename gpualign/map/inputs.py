@@ -102,7 +102,9 @@ def _paths(given: str | tuple[str, ...]) -> tuple[str, ...]:
 #: forms of cs, in the order of native code
 CS_FORMS = ("none", "short", "long")
 #: optional tags
-EXTRA_TAGS = ("XS", "HN", "ms")
+EXTRA_TAGS = ("XS", "HN", "ms", "XM", "XR", "XG")
+#: those of bisulfite reads, in the order of native code's bits; YD and YC are the first bit
+METH_TAGS = ("XM", "XR", "XG")
 #: secondary alignments to find for XS and HN
 _COMPETING = 6
 
@@ -118,7 +120,7 @@ class TagOptions:
         xa_share: their minimum score for XA, as a share of the primary score.
         scored: write XB, with score and quality, instead of XA.
         extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of competing alignments with the
-            primary one; sum of the mate's base qualities of at least 15.
+            primary one; sum of the mate's base qualities of at least 15; Bismark's tags of bisulfite reads.
         cs: one of :data:`CS_FORMS`.
     """
 
@@ -158,6 +160,7 @@ class TagOptions:
             "suboptimal_score": "XS" in self.extra,
             "hits": "HN" in self.extra,
             "mate_qualities": "ms" in self.extra,
+            "bisulfite": sum(2 << bit for bit, tag in enumerate(METH_TAGS) if tag in self.extra),
             "cs": CS_FORMS.index(self.cs),
         }
 

@@ -223,14 +223,14 @@ GPUALIGN_HOST_DEVICE bool is_promising(
     int32_t score = (end - begin) * rules.scores.match;  // upper bound
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
-        return differing_bases(query.bases(end + i, chain.reverse), text.bases(diagonal + end + i));
+        return query.differing(end + i, chain.reverse, text.bases(diagonal + end + i));
     });
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
         const int64_t at = diagonal + begin - i - kBasesPerWord;  // on the other strand
         const uint64_t bases =
             at >= 0 ? reverse_complement(text.bases(at)) : reverse_complement(text.bases(0)) >> (-2 * at);
-        return differing_bases(query.bases(query.length() - begin + i, !chain.reverse), bases);
+        return query.differing(query.length() - begin + i, !chain.reverse, bases);
     });
     return score >= enough;
 }
