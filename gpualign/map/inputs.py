@@ -13,6 +13,7 @@ from gpualign.io.alignment import parse_read_group
 from gpualign.io.paths import are_same
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
+from gpualign.records.methylation import MethylationRules, methylation_paths
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class MapFiles:
         report_page: path of the HTML report, or None.
         duplicate_metrics: path of Picard's duplicate metrics, or None.
         coverage: path of the coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
+        methylation: path of the counts of cytosines (:func:`methylation_paths`), or None.
     """
 
     reference: str
@@ -50,6 +52,7 @@ class MapFiles:
     report_page: str | None = None
     duplicate_metrics: str | None = None
     coverage: str | None = None
+    methylation: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -58,6 +61,8 @@ class MapFiles:
         if self.mate_files and len(self.mate_files) != len(self.read_files):
             files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
+        if self.methylation == "-":
+            raise UsageError("methylation goes to files: give a name that ends in .bedgraph or .cov, or a prefix")
         if self.coverage == "-":
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         pairs = product(filter(None, self.read_files), filter(None, self.mate_files))
@@ -87,7 +92,8 @@ class MapFiles:
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
         coverage = () if self.coverage is None else coverage_paths(self.coverage)
-        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
+        methylation = () if self.methylation is None else methylation_paths(self.methylation)
+        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage, *methylation)
 
     @property
     def write_reads(self) -> bool:
@@ -183,6 +189,7 @@ class RecordOptions:
         read_group: an @RG line with ID, or None.
         lane_groups: an @RG line for each lane, in place of ``read_group``.
         duplicates: parameters of marking; None: do not mark.
+        methylation: which bases of bisulfite reads count.
         command_line: for the header's @PG.
     """
 
@@ -199,6 +206,7 @@ class RecordOptions:
     read_group: str | None = None
     lane_groups: tuple[str, ...] = ()
     duplicates: DuplicateMarking | None = None
+    methylation: MethylationRules = field(default_factory=MethylationRules)
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:
