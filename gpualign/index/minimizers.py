@@ -108,9 +108,7 @@ def build_index(
     """
     done = np.zeros(1, np.uint64) if done is None else done
     try:
-        offsets, entries, bits = _native.build_index(
-            reference.native, params.k, params.w, params.meth, threads, done
-        )
+        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, params.meth, threads, done)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return MinimizerIndex(reference, params, offsets, entries, bits)

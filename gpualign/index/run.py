@@ -16,7 +16,6 @@ from gpualign.io.references import read_reference
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report
 
-
 #: whether an index is for bisulfite reads -> what is wrong if the reads are not as it is
 _OTHER_READS = {
     False: "the index is not for bisulfite reads (build it with gpualign index --meth)",

@@ -240,7 +240,11 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse options that --samples sets for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage, "--methylation": files.methylation}
+    given |= {
+        "--duplicate-metrics": files.duplicate_metrics,
+        "--coverage": files.coverage,
+        "--methylation": files.methylation,
+    }
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")

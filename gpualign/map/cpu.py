@@ -18,7 +18,6 @@ from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
-
 #: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
 _SECOND_MATE, _C_TO_T = 2, np.uint8(1)
 
@@ -39,14 +38,16 @@ def map_batch(
     if params.meth is None:
         return Alignments(*_native.map_reads(*reads, **settings))
     second = np.zeros(len(batch), np.uint8) if batch.mates is None else (batch.mates == _SECOND_MATE).astype(np.uint8)
-    directional, pbat = (
-        None if params.meth == other else _native.map_reads(*reads, **settings, conversions=conversions)
-        for other, conversions in (("pbat", _C_TO_T + second), ("directional", _C_TO_T + 1 - second))
-    )
-    if directional is None or pbat is None:
-        return Alignments(*(directional or pbat))
+    ways = {"directional": _C_TO_T + second, "pbat": _C_TO_T + 1 - second}
+    found = [
+        _native.map_reads(*reads, **settings, conversions=conversions)
+        for library, conversions in ways.items()
+        if params.meth in (library, "non-directional")
+    ]
+    if len(found) == 1:
+        return Alignments(*found[0])
     edit_cost = params.scoring.match + params.scoring.mismatch
-    return Alignments(*_native.better_templates(directional, pbat, batch.mates, edit_cost))
+    return Alignments(*_native.better_templates(found[0], found[1], batch.mates, edit_cost))
 
 
 def pairs_of(

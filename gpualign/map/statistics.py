@@ -58,8 +58,8 @@ class MapStatistics:
         mapqs: mapped reads by mapping quality of the primary record.
         distances: reads aligned end to end by edit distance; edits and edited_bases are sums over these.
         error_rates: these reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
-        conversions_by_position: of bisulfite reads: methylated and converted bases of CpG, CHG and CHH, six numbers for R1 and six
-            for R2 at each position; conversions_by_contig: six for each contig.
+        conversions_by_position: of bisulfite reads: methylated and converted bases of CpG, CHG and CHH, six numbers
+            for R1 and six for R2 at each position; conversions_by_contig: six for each contig.
         unconverted: reads that failed as they are unconverted.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
@@ -136,9 +136,7 @@ class MapStatistics:
                 **_of_contexts(total),
                 "rate_outside_cpg": round(converted, 6),
                 "unconverted_reads": self.unconverted,
-                "contigs": {
-                    name: _of_contexts(row) for name, row in zip(names, contigs, strict=True) if row.any()
-                },
+                "contigs": {name: _of_contexts(row) for name, row in zip(names, contigs, strict=True) if row.any()},
                 "by_position": by_position,
             }
         }

@@ -131,6 +131,7 @@ public:
             if (op == kCigarI || (op == kCigarS && clips)) out.fill(n, [](int64_t) { return '.'; });
             if (op != kCigarM) return;
             out.fill(n, [&](int64_t i) {
+                if (bases_.reference(reference + i) != (g_to_a ? 'G' : 'C')) return '.';
                 const auto met = [&](int64_t at) { return bases_.context(reference + i + at); };
                 return methylation_call(g_to_a, bases_.read(query + i), met);
             });

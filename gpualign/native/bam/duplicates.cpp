@@ -155,9 +155,9 @@ int64_t without_barcode(DuplicateFinder& finder) {
 
 void bind_duplicates(nb::module_& m) {
     m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"),
-        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("by_strand"), nb::arg("barcode_tags"),
-        nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"), nb::arg("by_record"),
-        nb::arg("first_is_best"),
+        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("by_strand"),
+        nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"),
+        nb::arg("by_record"), nb::arg("first_is_best"),
         "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, "
         "counts, templates). by_record: "
         "templates are anywhere in the input, and each record is numbered. "

@@ -16,8 +16,7 @@ MethylationCalls calls(const MethylationCounter& counter, Input<uint8_t> records
 }
 
 auto lines_of(MethylationCounter& counter) {
-    return tuple_of(
-        to_numpy(counter.take_lines(0)), to_numpy(counter.take_lines(1)), to_numpy(counter.take_lines(2)));
+    return tuple_of(to_numpy(counter.take_lines(0)), to_numpy(counter.take_lines(1)), to_numpy(counter.take_lines(2)));
 }
 
 auto add(MethylationCounter& counter, const MethylationCalls& batch) {
@@ -60,8 +59,7 @@ void bind_methylation(nb::module_& m) {
             "Takes those of the next records; returns lines of CpG, CHG and CHH, uint8. Raises ValueError where they "
             "are not sorted.")
         .def("finish", &finish, "The last lines.")
-        .def("totals", &MethylationCounter::totals,
-            "Methylated and converted bases of CpG, then of CHG and CHH.");
+        .def("totals", &MethylationCounter::totals, "Methylated and converted bases of CpG, then of CHG and CHH.");
 }
 
 }  // namespace gpualign

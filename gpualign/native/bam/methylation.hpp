@@ -18,8 +18,8 @@
 
 namespace gpualign {
 
-// Reads of a clean-up after MspI: an end of the fragment is CCGG, of which the last two bases were filled in. Bases of a
-// read, whose aligned columns are [begin, end) of the contig, that tell nothing are left out of what is returned.
+// Reads of a clean-up after MspI: an end of the fragment is CCGG, of which the last two bases were filled in. Bases of
+// a read, whose aligned columns are [begin, end) of the contig, that tell nothing are left out of what is returned.
 template <class Met> std::pair<int64_t, int64_t> without_filled_in(bool g_to_a, int64_t begin, int64_t end, Met&& met) {
     const auto site = [&](int64_t at) {
         return met(at) == 'C' && met(at + 1) == 'C' && met(at + 2) == 'G' && met(at + 3) == 'G';
@@ -217,8 +217,8 @@ private:
                 ++two;
             } else {
                 const CytosineCall& best = one->quality > two->quality ? *one : *two;
-                const int quality = one->base != two->base ? std::abs(one->quality - two->quality)
-                                                           : best.quality + best.quality / 5;
+                const int quality =
+                    one->base != two->base ? std::abs(one->quality - two->quality) : best.quality + best.quality / 5;
                 count(a, best.position, best.base, uint8_t(std::min(255, quality)));
                 ++one, ++two;
             }
@@ -253,8 +253,9 @@ private:
     void flush(Locus end) {
         if (contig_ < 0 || counts_.empty()) return;
         const auto contig = int32_t(end >> 32);
-        const uint64_t stop =
-            contig > contig_ ? counts_.size() : std::min<uint64_t>(counts_.size(), std::max<int64_t>(0, int64_t(end & UINT32_MAX) - int64_t(first_)));
+        const uint64_t stop = contig > contig_ ? counts_.size()
+                                               : std::min<uint64_t>(counts_.size(),
+                                                     std::max<int64_t>(0, int64_t(end & UINT32_MAX) - int64_t(first_)));
         for (; done_ < stop; done_++)
             if (counts_[done_].methylated + counts_[done_].converted) line(first_ + done_, counts_[done_]);
         if (done_ == counts_.size()) {
@@ -278,7 +279,9 @@ private:
         const auto at = int64_t(position);
         const bool reverse = base(at) == 'G';
         const char guanine = reverse ? 'C' : 'G';
-        const int step = reverse ? -1 : 1, context = base(at + step) == guanine ? 0 : base(at + 2 * step) == guanine ? 1 : 2;
+        const int step = reverse ? -1 : 1, context = base(at + step) == guanine       ? 0
+                                                     : base(at + 2 * step) == guanine ? 1
+                                                                                      : 2;
         totals_[size_t(2 * context)] += count.methylated;
         totals_[size_t(2 * context + 1)] += count.converted;
         std::vector<uint8_t>& out = lines_[context];
@@ -286,10 +289,11 @@ private:
         out.insert(out.end(), name.begin(), name.end());
         const double percent = 100.0 * count.methylated / (count.methylated + count.converted);
         char text[160];
-        const int size = bismark_ ? std::snprintf(text, sizeof text, "\t%lld\t%lld\t%.6g\t%u\t%u\n", (long long)(at + 1),
-                                        (long long)(at + 1), percent, count.methylated, count.converted)
-                                  : std::snprintf(text, sizeof text, "\t%lld\t%lld\t%d\t%u\t%u\n", (long long)at,
-                                        (long long)(at + 1), int(percent), count.methylated, count.converted);
+        const int size = bismark_
+                             ? std::snprintf(text, sizeof text, "\t%lld\t%lld\t%.6g\t%u\t%u\n", (long long)(at + 1),
+                                   (long long)(at + 1), percent, count.methylated, count.converted)
+                             : std::snprintf(text, sizeof text, "\t%lld\t%lld\t%d\t%u\t%u\n", (long long)at,
+                                   (long long)(at + 1), int(percent), count.methylated, count.converted);
         out.insert(out.end(), text, text + size);
     }
 

@@ -26,8 +26,7 @@ auto build_index_of(const ReferenceView& reference, int k, int w, bool bisulfite
         builder.bucket_bits());
 }
 
-auto build_index(
-    const ReferenceArrays& reference, int k, int w, bool bisulfite, int threads, Mutable<uint64_t> done) {
+auto build_index(const ReferenceArrays& reference, int k, int w, bool bisulfite, int threads, Mutable<uint64_t> done) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) throw nb::value_error("k must be odd and between 1 and 31");
     if (w < 1) throw nb::value_error("w must be at least 1");
     if (done.size() != 1) throw nb::value_error("done must hold one number");

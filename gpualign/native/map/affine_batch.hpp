@@ -250,7 +250,8 @@ private:
             const int32_t n = int32_t(operation >> 4);
             if ((operation & 15) == kCigarM) {
                 int32_t mismatches = 0;
-                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes) mismatches += *query != *text && query[other] != *text;
+                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes)
+                    mismatches += *query != *text && query[other] != *text;
                 score += ungapped_score(scores_, n, mismatches);
             } else {
                 score -= gap_cost(scores_, n);

@@ -155,8 +155,8 @@ private:
             set_length(r, read.bases);
             block_.loci(r).clear();
             read.failed = read.near_hits = 0;
-            read.seeds = uint32_t(seeder_.look_up_part(
-                block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
+            read.seeds =
+                uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
             whole_.push_back(r);
         }
         find_end_to_end(whole_, mates);

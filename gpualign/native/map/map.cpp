@@ -17,8 +17,8 @@ namespace {
 auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
     int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
     Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
-    std::optional<Input<uint8_t>> conversions,
-    const Settings& params, const Settings& chaining, const Settings& pairs) {
+    std::optional<Input<uint8_t>> conversions, const Settings& params, const Settings& chaining,
+    const Settings& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);
@@ -34,8 +34,7 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
         records.reserve(reads);
         Mapper mapper(index, view, map_params);
         mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr,
-            {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, conversion, reads,
-            records);
+            {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, conversion, reads, records);
         for (size_t r = 0; conversion && r < reads; r++)
             if (conversion[r] == Conversion::g_to_a) records.add_flags(r, kFlagGToA);
         if (mates) records.set_pair_flags(mates->data());
@@ -49,8 +48,8 @@ void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
         nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(),
-        nb::arg("conversions").none() = nb::none(), nb::arg("params"),
-        nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
+        nb::arg("conversions").none() = nb::none(), nb::arg("params"), nb::arg("chaining"), nb::arg("pairs"),
+        "The records of each read: the fields of records.Alignments.");
     m.attr("LONGEST_WHOLE") = kLongestEndToEnd;
 }
 

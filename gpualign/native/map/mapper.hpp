@@ -102,7 +102,9 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const auto one_substitution = [&] { return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1; };
+        const auto one_substitution = [&] {
+            return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1;
+        };
         const auto is_best = [&] { return ungapped_is_best(codes, conversion, read.length, locus, contig_begin); };
         if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best) ||
             is_ungapped(codes, conversion, read, locus, contig_begin, contig_end)) {

@@ -222,9 +222,8 @@ GPUALIGN_HOST_DEVICE bool is_promising(
     const int32_t enough = rules.min_score - gap_cost(rules.scores, 1);
     int32_t score = (end - begin) * rules.scores.match;  // upper bound
     if (score >= enough) return true;
-    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
-        return query.differing(end + i, chain.reverse, text.bases(diagonal + end + i));
-    });
+    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end),
+        [&](int32_t i) { return query.differing(end + i, chain.reverse, text.bases(diagonal + end + i)); });
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
         const int64_t at = diagonal + begin - i - kBasesPerWord;  // on the other strand
