@@ -4,10 +4,10 @@ where reads are placed, and the error of the methylation of each CpG.
     python benchmarks/methylation.py [--pairs 500000] [--slice 1000000] [--depth 30] [--rounds 1] [--threads 2]
         [--bwameth bwameth.py] [--methyldackel MethylDackel]
 
-Pairs of 100 bases with sequencing errors and variants, of chr20 for speed and placement, and of a slice of it at --depth
-for methylation. CpG are methylated in blocks of 200 bases (5, 50 or 90 %), other C to 1 %. The same fragments without
-conversion tell what plain reads take. Result: benchmarks/results/methylation-<machine>.json. Needs bwa-meth (github
-brentp/bwa-meth, over Debian's bwa), MethylDackel (github dpryan79/MethylDackel, with Debian's libhts-dev and
+Pairs of 100 bases with sequencing errors and variants, of chr20 for speed and placement, and of a slice of it at
+--depth for methylation. CpG are methylated in blocks of 200 bases (5, 50 or 90 %), other C to 1 %. The same fragments
+without conversion tell what plain reads take. Result: benchmarks/results/methylation-<machine>.json. Needs bwa-meth
+(github brentp/bwa-meth, over Debian's bwa), MethylDackel (github dpryan79/MethylDackel, with Debian's libhts-dev and
 libbigwig-dev) and samtools; what is missing is left out.
 """
 

@@ -205,7 +205,8 @@ def test_reads_lie_where_they_come_from(
     assert right >= 0.97 * len(primary)
 
 
-def test_edits_are_the_least_in_four_letters(mapped: Callable[..., list[list[str]]]) -> None:
+@pytest.mark.parametrize("options", [(), ("--sensitivity", "full")])
+def test_edits_are_the_least_in_four_letters(mapped: Callable[..., list[list[str]]], options: tuple[str, ...]) -> None:
     text = random_genome(17, 3000)
     rng = random.Random(4)
     reads = []
@@ -215,7 +216,7 @@ def test_edits_are_the_least_in_four_letters(mapped: Callable[..., list[list[str
         strand = bisulfite(reverse_complement(strand) if i % 2 else strand, "CpG")
         reads.append((f"r{i}", edited(rng, strand, rng.randrange(6)), ""))
     reads = [(name, read, "I" * len(read)) for name, read, _ in reads]
-    found = mapped(reads, "--end-to-end", text=text)
+    found = mapped(reads, "--end-to-end", *options, text=text)
     assert sum(record[1] != "4" for record in found) >= 55
     for record, (_, read, _) in zip(found, reads, strict=True):
         ways = (least_edits(read, text, "f"), least_edits(reverse_complement(read), text, "r"))
@@ -282,6 +283,11 @@ def test_duplicates_are_of_one_strand(tmp_path: Path, cli: Cli, genome: str) -> 
     fasta = write_fasta(tmp_path / "g.fa", g=genome)
     _, out, _ = cli("map", "--meth", fasta, *files, "--mark-duplicates", "-I", "250,30")
     assert {r[0] for r in records(out) if int(r[1]) & 1024} == {"t2"}
+    (tmp_path / "o.sam").write_bytes(cli("map", "--meth", fasta, *files, "-I", "250,30")[1])
+    for options, names in (((), {"b1", "t2"}), (("--by-strand",), {"t2"})):
+        code, out, err = cli("markdup", tmp_path / "o.sam", *options, "--output-format", "sam")
+        assert code == 0, err
+        assert {r[0] for r in records(out) if int(r[1]) & 1024} == names
 
 
 def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:

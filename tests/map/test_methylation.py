@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+import shutil
+import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -119,6 +122,37 @@ def test_counts_are_those_of_the_records(tmp_path: Path, cli: Cli, files: tuple[
     assert all(float(r[3]) == pytest.approx(100 * int(r[4]) / (int(r[4]) + int(r[5])), rel=1e-5) for r in rows)
     totals = {"methylated": sum(m for m, _ in cpg.values()), "converted": sum(u for _, u in cpg.values())}
     assert json.loads((tmp_path / "j").read_text())["methylation"] == {"CpG": totals}
+
+
+@pytest.mark.skipif(shutil.which("MethylDackel") is None, reason="MethylDackel is not installed")
+def test_lines_are_those_of_methyldackel(tmp_path: Path, cli: Cli, files: tuple[Path, ...]) -> None:
+    bam, prefix = tmp_path / "o.bam", tmp_path / "m"
+    words = ("map", "--meth", *files, "-o", bam, "--sort", "--write-index", "--mark-duplicates", "-I", "150,40")
+    assert cli(*words, "--methylation", prefix)[0] == 0
+    command = ["MethylDackel", "extract", "--CHG", "--CHH", files[0], bam, "-o", tmp_path / "theirs"]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    for context in CONTEXTS:
+        ours, theirs = (Path(f"{name}_{context}.bedGraph").read_text() for name in (prefix, tmp_path / "theirs"))
+        assert ours.splitlines()[1:] == theirs.splitlines()[1:]
+
+
+@pytest.mark.skipif(shutil.which("bismark_methylation_extractor") is None, reason="Bismark is not installed")
+def test_bismarks_extractor_reads_the_tags(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Single reads, each base of which counts."""
+    reads = [first for first, _ in library(genome, 200)]
+    words = ("map", "--meth", write_fasta(tmp_path / "g.fa", g=genome), write_fastq(tmp_path / "r.fq", *reads))
+    assert cli(*words, "--tags", "XM,XR,XG", "-U", "-o", tmp_path / "r.bam")[0] == 0
+    counts = (*words, "--sort", "--min-mapq", 0, "--min-quality", 0, "-o", tmp_path / "s.bam")
+    assert cli(*counts, "--methylation", tmp_path / "r.cov")[0] == 0
+    command = ["bismark_methylation_extractor", "-s", "--bedGraph", "--gzip", "-o", str(tmp_path), "r.bam"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    theirs = gzip.open(tmp_path / "r.bismark.cov.gz", "rt").read().splitlines()
+    columns = [0, 1, 4, 5]
+    found, expected = (
+        [[line.split("\t")[i] for i in columns] for line in lines]
+        for lines in ((tmp_path / "r.cov").read_text().splitlines(), theirs)
+    )
+    assert found == expected
 
 
 def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
