@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
+import gpualign
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -314,3 +316,32 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
     code, _, err = cli("mems", meth, fasta)
     assert code in (2, 3)
     assert "bisulfite" in err
+
+
+def test_forms_of_output(tmp_path: Path, cli: Cli, genome: str) -> None:
+    fasta = write_fasta(tmp_path / "g.fa", g=genome)
+    files = [tmp_path / "1.fq", tmp_path / "2.fq"]
+    for file, mates in zip(files, zip(*reads_of(genome, 60, 80, 7, 2), strict=True), strict=True):
+        write_fastq(file, *mates)
+    words = ("map", "--meth", fasta, *files, "--tags", "XM,XR,XG")
+    expected = [sorted(record) for record in records(cli(*words)[1])]
+    for kind in ("bam", "cram"):
+        assert cli(*words, "-o", tmp_path / f"o.{kind}")[0] == 0
+        with pysam.AlignmentFile(str(tmp_path / f"o.{kind}"), reference_filename=str(fasta)) as file:
+            found = [sorted(record.to_string().split("\t")) for record in file]
+        assert found == expected
+    lines = [line.split("\t") for line in cli(*words[:-2], "--paf")[1].decode().splitlines()]
+    mapped = [record for record in records(cli(*words)[1]) if not int(record[1]) & 4]
+    assert [(line[4], line[7]) for line in lines] == [
+        ("-" if int(record[1]) & 16 else "+", str(int(record[3]) - 1)) for record in mapped
+    ]
+
+
+def test_a_mapper_of_bisulfite_reads(genome: str) -> None:
+    pairs = reads_of(genome, 40, 80, 9, 1)
+    with gpualign.Mapper([genome], meth="directional") as mapper:
+        rows = mapper.map([first for first, _ in pairs], [second for _, second in pairs])
+        assert len(rows) == 80
+        assert all(abs(row.position - int(pairs[row.read // 2][0][0].split(":")[1])) < 250 for row in rows)
+        (alone,) = mapper.map(bisulfite(genome[700:800]))
+        assert (alone.position, alone.strand, alone.distance) == (700, 1, 0)
