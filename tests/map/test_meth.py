@@ -254,6 +254,16 @@ def test_threads_batches_and_a_saved_index_change_nothing(tmp_path: Path, cli: C
     assert len(records(outputs[0])) >= 400
 
 
+def test_a_gpu_leaves_them_to_the_cpu(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Whether there is one or not."""
+    fasta = write_fasta(tmp_path / "g.fa", g=genome)
+    reads = write_fastq(tmp_path / "r.fq", *(first for first, _ in reads_of(genome, 20, 80, 5)))
+    code, out, err = cli("map", "--meth", fasta, reads, "--device", "cuda")
+    assert code == 0
+    assert "bisulfite reads are mapped on the CPU" in err
+    assert records(out) == records(cli("map", "--meth", fasta, reads)[1])
+
+
 def test_mem_and_samples(tmp_path: Path, cli: Cli, genome: str) -> None:
     fasta = write_fasta(tmp_path / "g.fa", g=genome)
     files = [tmp_path / "1.fq", tmp_path / "2.fq"]
