@@ -352,6 +352,7 @@ def test_a_mapper_of_bisulfite_reads(genome: str) -> None:
     with gpualign.Mapper([genome], meth="directional") as mapper:
         rows = mapper.map([first for first, _ in pairs], [second for _, second in pairs])
         assert len(rows) == 80
+        assert all(row.flag < 4096 for row in rows)
         assert all(abs(row.position - int(pairs[row.read // 2][0][0].split(":")[1])) < 250 for row in rows)
         (alone,) = mapper.map(bisulfite(genome[700:800]))
         assert (alone.position, alone.strand, alone.distance) == (700, 1, 0)
