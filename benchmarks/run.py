@@ -66,6 +66,7 @@ BENCHMARKS = {
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-markdup": Benchmark("sort_markdup.py", quick="--rounds 1 --pairs 20000 --molecules 2000"),
     "record-truth": Benchmark("record_truth.py", quick="--molecules 500"),
+    "methylation": Benchmark("methylation.py", quick="--pairs 2000 --slice 100000 --depth 5", genomes=("chr20",)),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
         "sort_devices.py",

@@ -45,6 +45,7 @@ class DuplicateMarking:
         barcode_tags: tags of the reads that duplicates share, of two characters each.
         barcode_in_name: duplicates share the UMI at the end of their names (docs/formats.md has the rule).
         by_read_group: duplicates are of one read group, not of one library.
+        by_strand: duplicates are of one strand of the original, which the tag YD names.
         umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
             barcodes are compared as they are.
         duplex: a UMI has two parts, in another order on the second strand of a molecule.
@@ -59,6 +60,7 @@ class DuplicateMarking:
     barcode_tags: tuple[str, ...] = ()
     barcode_in_name: bool = False
     by_read_group: bool = False
+    by_strand: bool = False
     umi_distance: int = 0
     duplex: bool = False
     group: bool = False
@@ -110,6 +112,7 @@ class DuplicateMarking:
             libraries.default,
             self.optical_distance > 0,
             self.by_read_group,
+            self.by_strand,
             "".join(self.barcode_tags),
             self.barcode_in_name,
             self.with_umis,

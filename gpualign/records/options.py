@@ -89,6 +89,12 @@ marking_options = together(
         help="Find duplicates within a read group (RG), not within a library.",
     ),
     click.option(
+        "--by-strand",
+        is_flag=True,
+        help="Bisulfite reads: find duplicates within a strand of the original, which YD names (as of bwa-meth and of "
+        "map --meth, where this is always so).",
+    ),
+    click.option(
         "--umi-distance",
         type=int,
         metavar="INT",
@@ -140,6 +146,7 @@ _ONLY_MARKING = {
     "barcode_tag": None,
     "barcode_name": False,
     "use_read_groups": False,
+    "by_strand": False,
     "umi_distance": None,
     "duplex": False,
     "group": False,
@@ -168,6 +175,7 @@ def take_marking(values: dict[str, Any], mark: bool, tag_kind: bool = True) -> D
             barcode_tags=() if tags is None else tuple(tags.split(",")),
             barcode_in_name=given["barcode_name"],
             by_read_group=given["use_read_groups"],
+            by_strand=given["by_strand"],
             duplex=given["duplex"],
             group=given["group"],
             count=given["duplicate_count"],

@@ -60,7 +60,7 @@ GPUALIGN_HOST_DEVICE bool goes_on(
             const uint64_t met = locus.reverse ? bases_before(text, edge - i) : text.bases(edge + i);
             const uint32_t acgt = locus.reverse ? acgt_before(text, edge - i) : text.acgt(edge + i);
             const uint32_t both = acgt & query.acgt(insert + i, false);
-            const uint64_t differ = differing_bases(query.bases(insert + i, false), met);
+            const uint64_t differ = query.differing(insert + i, false, met);
             return both == ~0u ? differ : differ | every_second_bit(~both);
         };
         const int32_t length = int32_t(within < behind ? within : behind);

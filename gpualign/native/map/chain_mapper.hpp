@@ -61,6 +61,7 @@ struct ChainRequest {
     int32_t length;
     int32_t max_hits, max_suboptimal;    // as in ChainRules
     uint32_t tie_break;                       // tie-break hash
+    Conversion conversion = Conversion::none;
 };
 
 class ChainMapper {
@@ -114,7 +115,8 @@ private:
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
             const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r),
                 not_acgt_.data() + first_word(batch_, r));
-            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
+            reads_[r].conversion = on_strand(read.conversion, flipped);
+            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1 | uint32_t(reads_[r].conversion) << 2;
             state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
@@ -187,6 +189,7 @@ private:
     // Three passes, so that the memory accesses of many look-ups overlap.
     void find_seeds(const ChainRequest& read) {
         minimizers_.clear();
+        scanner_.set_strand(kmer_strand(read.conversion));
         scanner_.scan(read.forward, read.length, [&](const Minimizer& m) {
             look_up_.prefetch_bucket(m.hash);
             minimizers_.push_back(m);
@@ -245,10 +248,12 @@ private:
     AffineTask affine_task(const BandTask& task) const {
         const ChainRequest& read = reads_[task.read];
         const uint8_t* codes = task.reverse ? read.reverse : read.forward;
+        const Conversion conversion = on_strand(read.conversion, task.reverse);
         if (task.swapped)
-            return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row};
+            return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row,
+                conversion};
         return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
-            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin};
+            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin, -1, conversion};
     }
 
     void write(size_t r, std::vector<ChainRecord>& out) const {

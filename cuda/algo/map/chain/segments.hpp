@@ -207,13 +207,11 @@ GPUALIGN_HOST_DEVICE bool is_promising(
     const int32_t enough = rules.min_score - gap_cost(rules.scores, 1);
     int32_t score = (end - begin) * rules.scores.match;  // upper bound
     if (score >= enough) return true;
-    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
-        return differing_bases(query.bases(end + i, chain.reverse), text.bases(diagonal + end + i));
-    });
+    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end),
+        [&](int32_t i) { return query.differing(end + i, chain.reverse, text.bases(diagonal + end + i)); });
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
-        return differing_bases(
-            query.bases(query.length() - begin + i, !chain.reverse), bases_before(text, diagonal + begin - i));
+        return query.differing(query.length() - begin + i, !chain.reverse, bases_before(text, diagonal + begin - i));
     });
     return score >= enough;
 }
