@@ -122,6 +122,7 @@ def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
     with run.opening(work_of(source.path)) as opening:
         codec = opening.backend().codec
+        run.report.stage("device")
         pages = small_pages() if codec is CPU_CODEC else nullcontext()  # a GPU's pinned memory has huge pages
         with pages, codec.alone():
             source.inflate_by(codec)
