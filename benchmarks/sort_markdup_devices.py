@@ -3,10 +3,11 @@
     python benchmarks/sort_markdup_devices.py [--pairs 20000000] [--devices cuda,cpu] [--threads 16] [--rounds 3]
         [--genome GENOME.fa | --bases 200000000] [--memory 64G] [--folder DIR] [--only CASE ...]
 
-The records are those of many_pairs.py's pairs, 15 % of them copies, as `gpualign map` writes them of a synthetic genome
-(synthetic_genome.py), in the order of the reads; 40 M of them take less than 90 s to make on 16 cores. Each command runs
-on a few records first, so that kernels are compiled; rounds are interleaved. Records/s are by the clocks of the reports:
-of the whole command, and without its start (the stages reading and writing). All devices must write the same records.
+The records are those of many_pairs.py's pairs, 15 % of them copies, as `gpualign map` writes them of a synthetic
+genome (synthetic_genome.py), in the order of the reads; 40 M of them take less than 90 s to make on 16 cores. Each
+command runs on a few records first, so that kernels are compiled; rounds are interleaved. Records/s are by the clocks
+of the reports: of the whole command, and without its start (the stages reading and writing). All devices must write the
+same records.
 Result: benchmarks/results/sort-markdup-devices-<machine>.json.
 """
 

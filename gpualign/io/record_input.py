@@ -114,7 +114,8 @@ class RecordInput:
                 self._stream = self._stack.enter_context(contextlib.closing(CramInput(self._file, fasta, threads)))
             self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
             self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
-            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta)
+            named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
+            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise

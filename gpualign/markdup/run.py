@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
@@ -18,7 +19,7 @@ from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
-from gpualign.markdup.tuning import work_of
+from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
@@ -44,6 +45,8 @@ def run_sort(
     count = 0
     with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
         header = record_header(source.header, source.contigs, layout.order, command_line)
+        if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
+            layout = replace(layout, compression_level=LEVEL_OF_SORT)
         first, chunks = peeked(source.chunks(chunk_bytes(options, layout), templates=False))
         prefix = b"" if first is None else _native.shared_name_prefix(first.records())
 

@@ -10,7 +10,7 @@ from gpualign.options import SIZE, default_of, together
 from gpualign.records.duplicates import DuplicateMarking
 
 
-class UmiDistance(click.ParamType):
+class UmiDistance(click.ParamType):  # type: ignore[type-arg]
     """A whole number, or "auto"."""
 
     name = "distance"
@@ -41,7 +41,7 @@ layout_options = together(
         type=int,
         metavar="INT",
         help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM, htslib's for CRAM]",
+        "[default: 1 for BAM, but 5 for that of sort without a GPU; htslib's for CRAM]",
     ),
 )
 

@@ -135,6 +135,27 @@ def test_cram_with_its_reference(cli: Cli, tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in records_of(tmp_path / "b.sam")] == ["r0", "r1", "r2"]
 
 
+def test_cram_of_few_reads_without_a_reference(cli: Cli, tmp_path: Path) -> None:
+    """htslib would make a reference of all bases in between, and store it."""
+    lines = [f"r{i}\t0\tc0\t{at}\t60\t8M\t*\t0\t0\tACGTTGCA\tIIIIIIII" for i, at in enumerate((1, 90_000))]
+    path = write_sam(tmp_path / "in.sam", lines, ["@SQ\tSN:c0\tLN:100000"])
+    assert cli("sort", path, "-o", tmp_path / "a.cram")[0] == 0
+    with pytest.raises(pysam.SamtoolsError):
+        pysam.samtools.reference("-e", "-q", str(tmp_path / "a.cram"))
+    assert cli("sort", tmp_path / "a.cram", "-o", tmp_path / "b.sam")[0] == 0
+    assert [line.split("\t")[:10] for line in records_of(tmp_path / "b.sam")] == [
+        line.split("\t")[:10] for line in lines
+    ]
+
+
+def test_the_default_level_of_bam_is_5(tmp_path: Path, shuffled: Path) -> None:
+    for level in (None, 1, 5):
+        gpualign.sort(shuffled, tmp_path / f"{level}.bam", device="cpu", compression_level=level)
+    default, fast, small = ((tmp_path / f"{level}.bam").read_bytes() for level in (None, 1, 5))
+    assert default == small
+    assert len(small) < len(fast)
+
+
 def test_an_index_finds_the_records(cli: Cli, tmp_path: Path, shuffled: Path) -> None:
     assert cli("sort", shuffled, "-o", tmp_path / "out.bam", "--write-index", "--compression-level", "5")[0] == 0
     region = "c1:1000-50000"

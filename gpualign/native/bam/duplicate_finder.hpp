@@ -150,6 +150,7 @@ private:
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
+    static uint64_t hash_of_single(const TemplateEnds& single) { return single_hash(single.first, single.group); }
     static uint64_t pair_hash(const TemplateEnds& pair) {
         return mix(single_hash(pair.first, pair.group) ^ pair.second);
     }
@@ -174,14 +175,12 @@ private:
         return {at / 64, uint64_t(1) << at % 64};
     }
 
-    // Templates of a list sorted by key, the best of equal ones first.
-    static std::vector<TemplateEnds> sorted(EndsList& list) {
-        std::vector<TemplateEnds> all = list.take();
-        std::sort(all.begin(), all.end(), [](const TemplateEnds& a, const TemplateEnds& b) {
+    // Templates of a list, equal ones next to each other, the best first.
+    template <class Hash> static std::vector<TemplateEnds> sorted(EndsList& list, Hash&& hash) {
+        return sorted_in_buckets(list.take(), kPartBits, hash, [](const TemplateEnds& a, const TemplateEnds& b) {
             return std::tie(a.first, a.group, a.second, b.score, a.number) <
                    std::tie(b.first, b.group, b.second, a.score, b.number);
         });
-        return all;
     }
 
     static bool equal_pairs(const TemplateEnds& a, const TemplateEnds& b) {
@@ -256,15 +255,15 @@ private:
     void measure_far_errors(size_t part) {
         FarErrors errors;
         MoleculeSplitter split(UmiClusters(umi_distance_, &far_errors_));
-        const auto measure = [&](EndsList& list, auto&& equal) {
-            std::vector<TemplateEnds> all = sorted(list);
+        const auto measure = [&](EndsList& list, auto&& hash, auto&& equal) {
+            std::vector<TemplateEnds> all = sorted(list, hash);
             each_place(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
                 if (end > begin + 1) split.measure(begin, end, umis_, errors);
             });
             for (const TemplateEnds& ends : all) list.push(ends);
         };
-        measure(pairs_[part], equal_pairs);
-        measure(singles_[part], equal_singles);
+        measure(pairs_[part], pair_hash, equal_pairs);
+        measure(singles_[part], hash_of_single, equal_singles);
         const std::lock_guard lock(totals_lock_);
         far_errors_.add(errors);
     }
@@ -278,7 +277,7 @@ private:
     }
 
     void find_pairs(size_t part) {
-        std::vector<TemplateEnds> all = sorted(pairs_[part]);
+        std::vector<TemplateEnds> all = sorted(pairs_[part], pair_hash);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         std::map<int64_t, int64_t> sizes[3];
@@ -328,7 +327,7 @@ private:
     }
 
     void find_singles(size_t part) {
-        std::vector<TemplateEnds> all = sorted(singles_[part]);
+        std::vector<TemplateEnds> all = sorted(singles_[part], hash_of_single);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         each_set(all, equal_singles, [&](const TemplateEnds* begin, const TemplateEnds* end) {
