@@ -2,6 +2,7 @@
 
     python benchmarks/libraries.py [--sets plain,adapter,…] [--seeds 1,3] [--pairs 20000] [--rounds 3]
                                    [--tools gpualign,minibwa,minimap2,bwa] [--gpualign PROGRAM …] [--keep FOLDER]
+    python benchmarks/libraries.py --device cuda [--pairs 300000] …     a GPU next to all cores, reads a second
 
 Pairs of 150 bases of chr20: plain ones; fragments of 40 to 145 bases, with adapters behind them; transcripts of exons
 of about 150 bases; both mates within an Alu; R1 that ends in a microsatellite of up to 150 bases; fragments joined of
@@ -14,6 +15,7 @@ than 10 bases off its diagonal. `pieces` are the split reads of which each piece
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import shutil
 import statistics
@@ -22,9 +24,12 @@ import tempfile
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product, repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import data
 import harness
@@ -37,6 +42,8 @@ LENGTH = 150
 CONTIG = "chr20"
 LEVELS = (1, 10, 20, 30, 50)
 ERRORS = 0.005
+#: pairs that a process makes, for a device
+PART = 10_000
 # 23 bases near the begin of most young Alus, after which their other 260 follow (Jurka & Smith 1988)
 _ALU = b"GGCTCACGCCTGTAATCCCAGCA"
 _MAP = {
@@ -283,6 +290,44 @@ def run_set(label: str, seed: int, tools: Sequence[tuple[str, str]], pairs: int,
     return rows
 
 
+def on_device(label: str, seed: int, device: str, pairs: int, rounds: int, folder: Path) -> dict[str, Any]:
+    """Reads a second of a device and of all cores, by the reports' clocks: of the last three quarters of four copies.
+
+    So the start counts nowhere. The bytes are compared, but for the line that has the command.
+    """
+    seeds = range(1000 * seed, 1000 * seed + -(-pairs // PART))
+    with ProcessPoolExecutor() as pool:
+        parts = list(pool.map(write_set, repeat(label), seeds, repeat(PART), repeat(folder)))
+    sizes = {1: [folder / f"once_{mate}.fq" for mate in (1, 2)], 4: [folder / f"four_{mate}.fq" for mate in (1, 2)]}
+    for times, files in sizes.items():
+        for file, of_mate in zip(files, zip(*parts, strict=True), strict=True):
+            file.write_bytes(b"".join(part.read_bytes() for part in of_mate) * times)
+    index, report = _index("gpualign", sys.executable + " -m gpualign"), folder / "report.json"
+    lines = {}
+
+    def case(which: str, times: int) -> dict[str, Any]:
+        command = [sys.executable, "-m", "gpualign", "map", f"{index}.gpi", *sizes[times], *SETS[label].options.split()]
+        sam = folder / "out.sam"
+        harness.run_timed([*command, "--device", which, "-q", "-o", sam, "--json", report])
+        if times == 1:
+            lines[which] = zlib.crc32(b"\n".join(x for x in sam.read_bytes().split(b"\n") if not x.startswith(b"@PG")))
+        return json.loads(report.read_text())
+
+    keys = [(which, times) for which in (device, "cpu") for times in sizes]
+    case(device, 1)  # compiles the kernels
+    runs = harness.interleave({key: partial(case, *key) for key in keys}, rounds)
+    took = {key: statistics.median(run["wall_s"] for run in some) for key, some in runs.items()}
+    reads = 2 * PART * len(parts)
+    rate = {which: 3 * reads / (took[which, 4] - took[which, 1]) for which in (device, "cpu")}
+    row = {"set": label, "seed": seed, "reads": reads, "gpu_reads_per_s": round(rate[device])}
+    row |= {"cpu_reads_per_s": round(rate["cpu"]), "times": round(rate[device] / rate["cpu"], 2)}
+    row |= {f"{which}_wall_s": took[which, 1] for which in (device, "cpu")} | {
+        "same_bytes": len(set(lines.values())) == 1
+    }
+    print(row, flush=True)
+    return row
+
+
 def _index(tool: str, program: str) -> Path:
     path = data.folder() / "index" / tool / CONTIG
     if not list(path.parent.glob(f"{path.name}.*")):
@@ -290,6 +335,16 @@ def _index(tool: str, program: str) -> Path:
         make = INDEX[tool] or "minimap2 -x sr -d {index}.mmi {fasta}"
         harness.run_timed(make.format(gpualign=program, index=path, fasta=data.genome(CONTIG)).split())
     return path
+
+
+def compare_device(arguments: argparse.Namespace) -> None:
+    rows = []
+    for seed, label in product(map(int, arguments.seeds.split(",")), arguments.sets.split(",")):
+        with tempfile.TemporaryDirectory(dir=arguments.keep) as scratch:
+            rows.append(on_device(label, seed, arguments.device, arguments.pairs, arguments.rounds, Path(scratch)))
+    gpus = harness.gpu_names()
+    name = harness.slug(gpus[0].split(",")[0]) if gpus else None
+    harness.save("libraries-device", harness.machine((), ("pycuda",), gpus), {"rows": rows}, name)
 
 
 def main() -> None:
@@ -302,7 +357,10 @@ def main() -> None:
     own = str(Path(sys.executable).with_name("gpualign"))
     parser.add_argument("--gpualign", nargs="+", default=[own], help="programs, the first one compared with all others")
     parser.add_argument("--keep", type=Path, help="folder for reads and SAM")
+    parser.add_argument("--device", help="compare this GPU with all cores")
     arguments = parser.parse_args()
+    if arguments.device:
+        return compare_device(arguments)
     tools = [("gpualign", program) for program in arguments.gpualign]
     tools += [(tool, tool) for tool in arguments.tools.split(",") if tool != "gpualign" and shutil.which(tool)]
     print(f"{'':29}   CPU s  times  mapped   right pieces  wrong/kept at MAPQ {LEVELS}")

@@ -1,6 +1,7 @@
 """`gpualign search` beside sassy-rs and edlib, and on a GPU.
 
-    python benchmarks/search.py cpu [--rounds 3] [--quick]      one thread each, chr20; pip install sassy-rs edlib
+    python benchmarks/search.py cpu [--rounds 3] [--patterns 1,10] [--jobs 12]
+                                                                one thread each, chr20; pip install sassy-rs edlib
     python benchmarks/search.py long [--rounds 3]               patterns of 1,000 and 10,000 bases, edlib's HW mode
     python benchmarks/search.py barcodes [--reads 20000]        96 barcodes of 24 bases in reads like nanopore's
     python benchmarks/search.py qcat                            real reads of Debian's qcat-examples
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import re
 import statistics
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,10 +38,9 @@ from synthetic_genome import make
 
 import gpualign
 
-LENGTHS, LIMITS, COUNTS = (20, 32, 64, 150), (1, 3, 5), (1, 10, 100, 312)
-#: patterns that are searched for in the whole chromosome; for more a part of it, to which the peer's time is
-#: proportional
-WHOLE, MANY_PART = 10, 4_000_000
+LENGTHS, LIMITS, COUNTS = (20, 32, 64, 150), (1, 3, 5), "1,10,100,312"
+#: reads that a process makes at a time
+PART = 5000
 #: of Oxford Nanopore's kits, as qcat has them
 RAPID_BARCODES = tuple(
     b"AAGAAAGTTGTCGGTGTCTTTGTG TCGATTCCGTTTGTAGTCGTCTGT GAGTCTTGTGTCCCAGTTACCAGG TTCGGATTCTATCGTGTTTCCCTA "
@@ -112,22 +114,26 @@ def both(patterns: list[bytes], texts: list[bytes], k: int) -> dict[str, Callabl
     return {"gpualign": partial(ours, patterns, texts, k), "sassy": partial(sassys, patterns, texts, k)}
 
 
-def beside_sassy(rounds: int, quick: bool) -> list[dict[str, Any]]:
+def beside_sassy(rounds: int, counts: list[int], jobs: int) -> list[dict[str, Any]]:
+    """All cells, `jobs` of them at a time, each in a process of its own."""
+    cells = [(rounds, *cell) for cell in itertools.product(counts, LENGTHS, LIMITS)]
+    with ProcessPoolExecutor(jobs) as pool:
+        rows = []
+        for row in pool.map(cell_beside_sassy, *zip(*cells, strict=True)):
+            rows.append(row)
+            show(row)
+    return rows
+
+
+def cell_beside_sassy(rounds: int, count: int, length: int, k: int) -> dict[str, Any]:
     # sassy's search for many patterns takes N for any base
     text = max(read_fasta(genome("chr20")).values(), key=len).replace(b"N", b"")
-    part = text[30_000_000 : 30_000_000 + MANY_PART]
-    rng, rows = np.random.default_rng(1), []
-    for count in COUNTS[:2] if quick else COUNTS:
-        for length in LENGTHS:
-            for k in LIMITS:
-                where = text if count <= WHOLE else part
-                patterns = drawn(where, count, length, rng)
-                runs = interleave(both(patterns, [where], k), rounds)
-                row = {"patterns": count, "length": length, "k": k, "Mbp": len(where) / 1e6} | compared(runs)
-                row |= {"hits": len(runs["gpualign"][0][1]), "same_hits": runs["gpualign"][0][1] == runs["sassy"][0][1]}
-                rows.append(row)
-                show(row)
-    return rows
+    patterns = drawn(text, count, length, np.random.default_rng((count, length, k)))
+    gpualign.search(patterns[:1], [text[:1000]], k, device="cpu")  # loads what it needs
+    runs = interleave(both(patterns, [text], k), rounds)
+    row = {"patterns": count, "length": length, "k": k, "Mbp": len(text) / 1e6} | compared(runs)
+    hits = {name: [found for _, found in some] for name, some in runs.items()}
+    return row | {"hits": len(hits["gpualign"][0]), "same_hits": hits["gpualign"][0] == hits["sassy"][0]}
 
 
 def beside_edlib(rounds: int) -> list[dict[str, Any]]:
@@ -154,10 +160,14 @@ def beside_edlib(rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def barcoded(count: int, seed: int = 5) -> tuple[list[bytes], list[bytes], list[int]]:
-    """96 barcodes of 24 bases, reads of about 5,000 bases with one after 20 to 60 of them, and which; 5 % errors."""
-    rng = np.random.default_rng(seed)
-    barcodes = [BASES[rng.integers(0, 4, 24)].tobytes() for _ in range(96)]
+def drawn_barcodes() -> list[bytes]:
+    rng = np.random.default_rng(5)
+    return [BASES[rng.integers(0, 4, 24)].tobytes() for _ in range(96)]
+
+
+def barcoded(count: int, seed: int = 5) -> tuple[list[bytes], list[int]]:
+    """Reads of about 5,000 bases with one of the barcodes after 20 to 60 of them, and which; 5 % errors."""
+    rng, barcodes = np.random.default_rng((5, seed)), drawn_barcodes()
     reads, truth = [], []
     for _ in range(count):
         number = int(rng.integers(-1, 96))
@@ -169,11 +179,18 @@ def barcoded(count: int, seed: int = 5) -> tuple[list[bytes], list[bytes], list[
         whole = np.repeat(whole, np.where(kind > 0.985, 0, np.where(kind > 0.97, 2, 1)))
         reads.append(whole.tobytes())
         truth.append(number)
-    return barcodes, reads, truth
+    return reads, truth
+
+
+def barcoded_fastq(part: int, count: int) -> tuple[bytes, int]:
+    """One part of a FASTQ file, and its bases."""
+    reads, _ = barcoded(count, part)
+    records = [b"@r%d.%d\n%s\n+\n%s\n" % (part, i, read, b"I" * len(read)) for i, read in enumerate(reads)]
+    return b"".join(records), sum(map(len, reads))
 
 
 def barcodes_on_cpu(rounds: int, count: int) -> list[dict[str, Any]]:
-    barcodes, reads, truth = barcoded(count)
+    barcodes, (reads, truth) = drawn_barcodes(), barcoded(count)
     ends = [read[:150] for read in reads]
     rows = []
     for name, texts in (("first 150 bases", ends), ("whole reads, a twentieth of them", reads[: count // 20])):
@@ -284,13 +301,15 @@ def row_of_run(name: str, runs: list[dict[str, Any]], bases: int) -> dict[str, A
 
 
 def barcodes_on_gpu(rounds: int, count: int, device: str) -> list[dict[str, Any]]:
-    barcodes, reads, _ = barcoded(count)
     where = folder() / "ref"
     where.mkdir(parents=True, exist_ok=True)
     fastq, codes = where / f"barcoded{count}.fq", where / "barcodes.fa"
-    codes.write_bytes(b"".join(b">b%d\n%s\n" % (i, code) for i, code in enumerate(barcodes)))
-    fastq.write_bytes(b"".join(b"@r%d\n%s\n+\n%s\n" % (i, read, b"I" * len(read)) for i, read in enumerate(reads)))
-    bases = sum(map(len, reads))
+    codes.write_bytes(b"".join(b">b%d\n%s\n" % (i, code) for i, code in enumerate(drawn_barcodes())))
+    bases = 0
+    with fastq.open("wb") as file, ProcessPoolExecutor() as pool:
+        for text, part_bases in pool.map(barcoded_fastq, range(-(-count // PART)), itertools.repeat(min(count, PART))):
+            file.write(text)
+            bases += part_bases
     cases = {
         "--within 150 --best-per-target": ("--within", 150, "--best-per-target"),
         "whole reads, --best-per-target": ("--best-per-target",),
@@ -314,14 +333,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cpu", "long", "barcodes", "qcat", "gpu", "gpu-barcodes"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="only 1 and 10 patterns")
+    parser.add_argument("--patterns", default=COUNTS, help="how many there are in a search")
+    parser.add_argument("--jobs", type=int, default=1, help="searches at a time, of the CPU's cells")
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--reads", type=int, default=20_000)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--save", action="store_true", help="write the figures to benchmarks/results")
     given = parser.parse_args()
     cases = {
-        "cpu": lambda: beside_sassy(given.rounds, given.quick),
+        "cpu": lambda: beside_sassy(given.rounds, [int(n) for n in given.patterns.split(",")], given.jobs),
         "long": lambda: beside_edlib(given.rounds),
         "barcodes": lambda: barcodes_on_cpu(given.rounds, given.reads),
         "qcat": qcat_reads,

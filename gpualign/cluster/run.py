@@ -23,6 +23,7 @@ from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted, proteins_want
 from gpualign.io.chunks import read_batches
+from gpualign.io.paths import file_of
 from gpualign.io.sizes import symbols_in_files
 from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.pair_inputs import PairInputs
@@ -46,7 +47,7 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
     files.check(params)
     if files.plot is not None:
         check_plot(files.plot)
-    run = RunContext("cluster", options, (files.sequences, params.alignment.matrix), files.outputs)
+    run = RunContext("cluster", options, (files.sequences, file_of(params.alignment.matrix)), files.outputs)
     scoring = params.alignment.load_scoring()
     with run.opening(tuning.work_of(symbols_in_files(files.sequences))) as opening:
         with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():

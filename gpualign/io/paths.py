@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Sequence
 
-from gpualign.errors import GpualignError, UsageError
+from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.io.files import os_reason
 from gpualign.io.output_file import is_special, may_replace
 
@@ -22,10 +22,15 @@ def listed_files(text: str) -> tuple[str, ...]:
     return (text,) if os.path.exists(text) else tuple(text.split(","))
 
 
+def file_of(name: str | None) -> str | None:
+    """The path that a name is; None if there is no such file, as the name then means something built in."""
+    return name if name is not None and (name == "-" or os.path.exists(name)) else None
+
+
 def check_paths(
     inputs: Sequence[str | None], outputs: Sequence[str | None], output: str | None = None, formats: Sequence[str] = ()
 ) -> None:
-    """Refuse outputs that cannot be written, that are inputs, or that are the same file.
+    """Refuse inputs that do not exist, and outputs that cannot be written, that are inputs, or that are the same file.
 
     Args:
         inputs, outputs: None and "-" are not files.
@@ -35,6 +40,7 @@ def check_paths(
     Raises:
         UsageError: an output is an input or another output, or a name is empty or contradicts the format.
         GpualignError: an output cannot be created.
+        InputError: an input does not exist.
     """
     if "" in (*inputs, output, *outputs):
         raise UsageError("a file's name is empty (is a variable of the shell unset?)")
@@ -54,6 +60,11 @@ def check_paths(
             raise UsageError(f"{path} would not be what its name says (give it another extension)")
         _check_folder(path)
         written.append(path)
+    for path in map(str, read):
+        try:
+            os.stat(path)
+        except OSError as error:  # now, as the header of an output is written before some inputs are opened
+            raise InputError(os_reason(error), path) from error
 
 
 def _check_folder(path: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpualign.errors import InputError, UsageError, counted, proteins_want, shown_input
 from gpualign.io.chunks import read_batches
+from gpualign.io.paths import file_of
 from gpualign.io.sizes import cells_of_pairs
 from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.pair_lists import read_pairs
@@ -80,7 +81,7 @@ class PairFiles:
         Raises:
             UsageError: several of them are standard input.
         """
-        paths = (self.queries, self.targets, self.selection.listed, matrix)
+        paths = (self.queries, self.targets, self.selection.listed, file_of(matrix))
         if paths.count("-") > 1:
             raise UsageError("only one input can be standard input")
         return paths

@@ -70,8 +70,8 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     is_flag=True,
     help="Also write the alignment (= X I D; I consumes the pattern) and the matched text.",
 )
-@click.option("--bed", "form", flag_value="bed", help="Write BED: its score is the distance.")
-@click.option("--paf", "form", flag_value="paf", help="Write PAF.")
+@click.option("--bed", is_flag=True, help="Write BED: its score is the distance.")
+@click.option("--paf", is_flag=True, help="Write PAF.")
 @click.option(
     "--split",
     metavar="DIR",
@@ -102,6 +102,9 @@ def command(**values: Any) -> None:
     from gpualign.search.run import run_search
 
     names, given = values.pop("files"), values.pop("pattern")
+    bed, paf = values.pop("bed"), values.pop("paf")
+    if bed and paf:
+        raise UsageError("--bed and --paf are two formats of one output: give one of them")
     if given is None and len(names) < 2:
         raise UsageError("name a file of patterns (or give them with -P) and at least one of targets")
     patterns, targets = (None, names) if given is not None else (names[0], names[1:])
@@ -110,7 +113,7 @@ def command(**values: Any) -> None:
         targets=tuple(file for text in targets for file in listed_files(text)),
         given=() if given is None else tuple(text.strip() for text in given.split(",")),
         header=not values.pop("no_header"),
-        form=values.pop("form") or "table",
+        form="bed" if bed else "paf" if paf else "table",
         split=values.pop("split"),
         counts=values.pop("counts"),
         plot=values.pop("plot"),

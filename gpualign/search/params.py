@@ -92,6 +92,10 @@ class SearchParams:
             raise UsageError("a part that must match exactly cannot hang over an end: --ends free does not go with it")
         if self.best_per_target and self.hits != "local":
             raise UsageError(f"--best-per-target keeps one hit a target: it does not go with --hits {self.hits}")
+        if self.margin != SearchParams.margin and not self.best_per_target:
+            raise UsageError("--margin compares the best patterns of a target: it needs --best-per-target")
+        if self.overhang_cost != SearchParams.overhang_cost and self.ends != "free":
+            raise UsageError("--overhang-cost is for patterns that hang over an end: it needs --ends free")
 
     def _check_other_alphabet(self) -> None:
         if self.strand not in (None, "plus"):

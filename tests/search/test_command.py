@@ -122,6 +122,12 @@ def test_counts_of_each_pattern(cli, tmp_path: Path) -> None:
     assert json.loads(report.read_text())["hits_by_distance"] == {"b": [2, 2]}
 
 
+def test_no_header_where_a_file_is_missing(cli, genome: Path) -> None:
+    status, out, errors = cli("search", "-P", "ACGT", genome, "missing.fa", "-k", "1")
+    assert (status, out) == (3, b"")
+    assert "missing.fa: No such file or directory" in errors
+
+
 @pytest.mark.parametrize("size", ["200", "1M"])
 def test_a_target_in_parts_counts_once(cli, tmp_path: Path, size: str) -> None:
     report, text = tmp_path / "report.json", "".join(RNG.choices("ACGT", k=100_000))
@@ -174,6 +180,9 @@ def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypat
         (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "-o", "x.parquet"], 2, "--bed is text"),
         (["-P", "ACGT", "{genome}", "-k", "1", "--plot", "x.gif"], 2, "png or .svg"),
         (["-P", "MKV", "{genome}", "-k", "0", "--alphabet", "protein", "--pam", "NGG"], 2, "a PAM is of dna"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--bed", "--paf"], 2, "two formats of one output"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--margin", "2"], 2, "it needs --best-per-target"),
+        (["-P", "ACGT", "{genome}", "-k", "1", "--overhang-cost", "1"], 2, "it needs --ends free"),
     ],
 )
 def test_what_is_wrong(cli, genome: Path, words: list[str], status: int, what: str) -> None:
