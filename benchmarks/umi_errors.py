@@ -4,8 +4,8 @@
 
 Single reads of molecules, several of which begin at the same base; each base of a UMI is wrong with a small
 probability. Of every case: by how much the number of molecules that are found is off, and the share of molecules all of
-whose reads were joined to those of another one (which the same UMI by chance does, too). The rule of `auto` was made with
-other seeds and another program, before these were looked at. Result: benchmarks/results/umi-errors-<machine>.json.
+whose reads were joined to those of another one (as equal UMIs are, too). The rule of `auto` was made with other seeds
+and another program, before these were looked at. Result: benchmarks/results/umi-errors-<machine>.json.
 """
 
 from __future__ import annotations

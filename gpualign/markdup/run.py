@@ -10,7 +10,7 @@ from typing import Any
 from gpualign import _native
 from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
-from gpualign.errors import UsageError, counted
+from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
@@ -43,7 +43,11 @@ def run_sort(
     layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
     count = 0
-    with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
+    with (
+        _damage_of(files.records),
+        RecordInput(files.records, files.reference, options.threads) as source,
+        opened(run, source) as codec,
+    ):
         header = record_header(source.header, source.contigs, layout.order, command_line)
         if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
             layout = replace(layout, compression_level=LEVEL_OF_SORT)
@@ -85,7 +89,7 @@ def run_markdup(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    with RecordInput(files.records, files.reference, options.threads) as source:
+    with _damage_of(files.records), RecordInput(files.records, files.reference, options.threads) as source:
         if order == "input" and said_order(source.header) == "coordinate":
             order = "coordinate"
         layout = layout_of(order).of(options.output)
@@ -118,6 +122,21 @@ def run_markdup(
     warn_of_barcodes(observer.report, run.warn)
     run.report |= observer.report
     return run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
+
+
+@contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Says which file has a record that native code cannot read.
+
+    Raises:
+        InputError: there is one.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("a BAM record"):
+            raise
+        raise InputError(f"is damaged: {error}", path) from error
 
 
 @contextmanager

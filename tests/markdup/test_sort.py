@@ -15,6 +15,7 @@ import pytest
 import gpualign
 from tests.helpers.bam import random_templates
 from tests.helpers.commands import program
+from tests.helpers.files import write_bgzf
 from tests.helpers.record_files import CONTIG_LINES, header_of, records_of, write_sam
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -248,6 +249,20 @@ def test_python_function(tmp_path: Path, shuffled: Path) -> None:
     assert "SS:queryname:natural" in header_of(tmp_path / "out.bam")[0]
     with pytest.raises(gpualign.UsageError, match="order must be one of"):
         gpualign.sort(shuffled, tmp_path / "out.bam", order="nonsense")
+
+
+@pytest.mark.parametrize("words", [("sort",), ("sort", "--template"), ("markdup",), ("markdup", "--mate-tags")])
+def test_damaged_tags(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A text without its end."""
+    path = write_sam(tmp_path / "in.sam", ["r\t0\tc0\t1\t60\t1M\t*\t0\t0\tA\tI\tXX:Z:text"], ["@SQ\tSN:c0\tLN:160"])
+    assert cli("sort", path, "-o", tmp_path / "in.bam")[0] == 0
+    content = gzip.decompress((tmp_path / "in.bam").read_bytes())
+    assert content.endswith(b"XXZtext\0")
+    write_bgzf(tmp_path / "damaged.bam", content[:-1] + b"!", 1000)
+    code, _, error = cli(*words, tmp_path / "damaged.bam", "-o", tmp_path / "out.sam")
+    assert code == 3
+    assert error.startswith(f"gpualign {words[0]}: error: {tmp_path / 'damaged.bam'}: is damaged: a BAM record's tags")
+    assert not (tmp_path / "out.sam").exists()
 
 
 @pytest.mark.gpu

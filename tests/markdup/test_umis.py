@@ -197,7 +197,15 @@ def test_a_distance_that_is_none(cli: Cli, tmp_path: Path) -> None:
     assert "UMIs must be found to be compared" in error
 
 
-@pytest.mark.parametrize("options", [["--umi-distance", "1"], ["--duplex"], ["--umi-distance", "1", "--duplex"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--umi-distance", "1"],
+        ["--duplex"],
+        ["--umi-distance", "1", "--duplex"],
+        ["--umi-distance", "auto", "--duplex"],
+    ],
+)
 def test_molecules_do_not_depend_on_the_order_of_the_input(
     cli: Cli, tmp_path: Path, seed: int, options: list[str]
 ) -> None:
