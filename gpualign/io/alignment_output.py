@@ -44,7 +44,8 @@ class AlignmentLayout:
         sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
             :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
-        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM, htslib's default for CRAM.
+        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM (`sort` asks for 5 then,
+            without a GPU), htslib's default for CRAM.
         hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
 
