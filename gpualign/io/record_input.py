@@ -111,10 +111,13 @@ class RecordInput:
             if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
-                self._stream = self._stack.enter_context(contextlib.closing(CramInput(self._file, fasta, threads)))
+                self._stream = self._stack.enter_context(
+                    contextlib.closing(CramInput(self._file, fasta, threads, all_tags=True))
+                )
             self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
             self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
-            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta)
+            named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
+            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise

@@ -9,6 +9,21 @@ import click
 from gpualign.options import SIZE, default_of, together
 from gpualign.records.duplicates import DuplicateMarking
 
+
+class UmiDistance(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, or "auto"."""
+
+    name = "distance"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto" or isinstance(value, int):
+            return value  # type: ignore[no-any-return]
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
+
+
 #: add those of :class:`AlignmentLayout` that all of them have; collect them with :func:`take_layout_options`
 layout_options = together(
     click.option(
@@ -26,7 +41,7 @@ layout_options = together(
         type=int,
         metavar="INT",
         help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM, htslib's for CRAM]",
+        "[default: 1 for BAM, but 5 for that of sort without a GPU; htslib's for CRAM]",
     ),
 )
 
@@ -96,10 +111,11 @@ marking_options = together(
     ),
     click.option(
         "--umi-distance",
-        type=int,
-        metavar="INT",
+        type=UmiDistance(),
+        metavar="INT|auto",
         help="Correct UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
-        "at least 2 n - 1 times (UMI-tools' directional method). Of several tags the last is the UMI.  "
+        "at least 2 n - 1 times (UMI-tools' directional method). auto: in one base; and one seen once is an error of "
+        "one two or three bases away where that is likelier than chance. Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(

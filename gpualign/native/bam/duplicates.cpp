@@ -170,8 +170,8 @@ void bind_duplicates(nb::module_& m) {
         "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms. added: tags "
         "that all records get, as BAM.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
-        .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
-            nb::arg("umi_distance"), nb::arg("sets"))
+        .def(nb::init<size_t, uint32_t, int, bool, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
+            nb::arg("umi_distance"), nb::arg("far_errors"), nb::arg("sets"))
         .def("add", &add, nb::arg("batch"), nb::arg("by_record"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
             "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical "
