@@ -3,28 +3,35 @@
     python benchmarks/cluster_sequences.py amplicons [--rounds 3]   BioMarKs (18S) of Debian's vsearch-examples, 97 %
     python benchmarks/cluster_sequences.py proteins [--rounds 1] [--identities 0.9 0.5]   of Debian's mmseqs2-examples
     python benchmarks/cluster_sequences.py truth [--reads 20000]    reads of known templates; 16S genes of known genera
+    python benchmarks/cluster_sequences.py scale [--reads 1000000] [--lengths 250 1450] [--devices cuda cpu]
+                                                                    simulated reads at 97 %, seconds by stage
 
 Programs have two threads each and run one after the other, each round in another order; ratios are of processor time
 within a round, which other work on the machine changes least. vsearch runs at its defaults, which are a heuristic.
 `truth` gives adjusted Rand indices: 1 where the clusters are the templates or genera, 0 where they are no better than
-chance.
+chance. `scale` needs no peers: reads of 250 bases are of 5,000 unrelated templates, those of 1,450 of 30,000 that
+descend from one another as 16S genes do, both with 0.5 % errors.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
+import json
 import random
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from functools import partial
 from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from data import packaged, read_fasta
 from harness import Timing, interleave, machine, ratio, run_timed, save, summary
 
@@ -184,17 +191,72 @@ def beside_vsearch(
     return compared(cases, rounds, known)
 
 
+def scale(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    rows = {}
+    for length in arguments.lengths:
+        templates = (30_000 if length > 1000 else 5_000) * arguments.reads // 1_000_000
+        fasta = folder / f"{length}.fa"
+        simulate(fasta, arguments.reads, length, max(templates, 10), related=length > 1000)
+        for device in arguments.devices:
+            report, uc, table = folder / "report.json", folder / "out.uc", folder / "table"
+            words = ["cluster", fasta, "--id", "0.97", "--device", device, "--uc", uc, "-o", table, "--json", report]
+            words += ["--centroids", folder / "centroids"]
+            words += ["-t", str(arguments.threads)] if arguments.threads else []
+            timing = run_timed([*GPUALIGN, *words])
+            fields = json.loads(report.read_text())
+            names = ("device", "threads", "sequences", "distinct", "clusters", "pairs_after_words", "seconds")
+            row = {name: fields[name] for name in (*names, "wall_s", "peak_rss_mb", "index_mb")}
+            digest = hashlib.sha256(uc.read_bytes() + table.read_bytes()).hexdigest()[:16]
+            rows[f"{length} {device}"] = {**row, **asdict(timing), "outputs": digest}
+            print(f"{arguments.reads:,} reads of {length} bases:", rows[f"{length} {device}"], flush=True)
+        fasta.unlink()
+    return rows
+
+
+def simulate(path: Path, reads: int, length: int, templates: int, related: bool) -> None:
+    """Reads of random templates with 0.5 % errors, of which 80 % are substitutions, 10 % insertions and 10 % deletions.
+    Related templates differ from an earlier one by up to 6 %.
+    """
+    rng, bases = np.random.default_rng(1), np.frombuffer(b"ACGT", np.uint8)
+    known = rng.integers(0, 4, (templates, length), np.uint8)
+    for i in range(1, templates if related else 0):
+        known[i] = known[rng.integers(0, i)]
+        changed = rng.integers(0, length, rng.integers(1, length * 6 // 100))
+        known[i, changed] = rng.integers(0, 4, len(changed), np.uint8)
+    with path.open("wb") as out:
+        for first in range(0, reads, 20_000):
+            symbols = known[rng.integers(0, templates, min(20_000, reads - first))]
+            flat, copies = symbols.ravel(), np.ones(symbols.size, np.uint8)
+            at, kind = rng.integers(0, len(flat), len(flat) // 200), rng.random(len(flat) // 200)
+            changed = at[kind < 0.8]
+            flat[changed] = (flat[changed] + rng.integers(1, 4, len(changed), np.uint8)) & 3
+            copies[at[kind >= 0.8]] = 0
+            copies[at[kind >= 0.9]] = 2
+            text = np.repeat(bases[flat], copies).tobytes()
+            ends = np.cumsum(copies.reshape(symbols.shape).sum(axis=1, dtype=np.int64)).tolist()
+            starts = [0, *ends[:-1]]
+            records = (
+                b">r%d\n%s\n" % (first + i, text[a:b]) for i, (a, b) in enumerate(zip(starts, ends, strict=True))
+            )
+            out.write(b"".join(records))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["amplicons", "proteins", "truth"])
+    parser.add_argument("what", choices=["amplicons", "proteins", "truth", "scale"])
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--reads", type=int, default=20_000)
+    parser.add_argument("--reads", type=int, help="default: 20,000; of scale 1,000,000")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[250, 1450])
+    parser.add_argument("--devices", nargs="+", default=["cpu"])
+    parser.add_argument("--threads", type=int, help="of scale; by default all")
     parser.add_argument("--identities", nargs="+", default=["0.9", "0.5"])
     arguments = parser.parse_args()
-    run = {"amplicons": amplicons, "proteins": proteins, "truth": truth}[arguments.what]
+    arguments.reads = arguments.reads or (1_000_000 if arguments.what == "scale" else 20_000)
+    run = {"amplicons": amplicons, "proteins": proteins, "truth": truth, "scale": scale}[arguments.what]
     with tempfile.TemporaryDirectory() as folder:
         results = run(arguments, Path(folder))
-    save(f"clustering-{arguments.what}", machine(("vsearch", "mmseqs")), {"results": results})
+    programs = () if arguments.what == "scale" else ("vsearch", "mmseqs")
+    save(f"clustering-{arguments.what}", machine(programs), {"results": results})
 
 
 if __name__ == "__main__":

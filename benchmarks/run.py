@@ -162,7 +162,10 @@ BENCHMARKS = {
     "pairwise-modes": Benchmark("pairwise.py", cuda=("modes",), quick="--rounds 1"),
     "pairwise-regimes": Benchmark("pairwise.py", cuda=("regimes", "long-regimes")),
     "cluster-sequences": Benchmark(
-        "cluster_sequences.py", cpu=("amplicons", "truth", "proteins --identities 0.9"), quick="--rounds 1"
+        "cluster_sequences.py",
+        cpu=("amplicons", "truth", "proteins --identities 0.9 0.5", "scale"),
+        cuda=("scale --devices {device} cpu",),
+        quick="--rounds 1 --reads 20000",
     ),
     "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
     "search": Benchmark(

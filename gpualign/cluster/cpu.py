@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,10 @@ class Hits:
     def __len__(self) -> int:
         return len(self.query)
 
-    def cigar(self, i: int) -> NDArray[np.uint32]:
-        return self.operations[self.operation_offsets[i] : self.operation_offsets[i + 1]]
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All arrays, in the order in which native functions take them."""
+        return tuple(getattr(self, entry.name) for entry in fields(self))
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Hits:
         """With the sequences' numbers in another set."""

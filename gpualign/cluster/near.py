@@ -16,8 +16,6 @@ from gpualign.cluster.words import word_length
 from gpualign.engine.stage import Backend
 from gpualign.sequences.pairs import PairBlock
 
-_MATCH = 0  # M of a CIGAR
-
 
 class Targets:
     """Distinct sequences that others may be near to, numbered as they are added."""
@@ -59,6 +57,9 @@ class Neighbors:
         self._problem, self._backend, self._distinct = problem, backend, distinct
         self._both, self._threads, self._remote = both, threads, remote
         self._word = word_length(problem)
+        self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
+        if self._twins is not None:
+            self._word = 0
         self._stage = None if remote else cluster_stage(problem)
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
@@ -78,11 +79,6 @@ class Neighbors:
             )
         )
 
-    def whole_match(self, distinct: int) -> NDArray[np.uint32]:
-        """The CIGAR of a sequence with itself."""
-        length = int(self._problem.pairs.targets.lengths[distinct])
-        return np.array([length << 4 | _MATCH] if length else [], np.uint32)
-
     def of(
         self,
         targets: Targets,
@@ -99,6 +95,9 @@ class Neighbors:
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
     ) -> Iterator[PairBlock]:
         """Pairs that may reach the identity, those of a query together."""
+        if self._twins is not None:
+            yield self._equal(self._twins, targets.distinct, queries, first, last)
+            return
         if self._both:
             queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
             queries[1::2] += self._distinct
@@ -106,13 +105,29 @@ class Neighbors:
         distinct = targets.distinct
         size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
-        part = work // tuning.LOOKED_AT
+        part = work // (tuning.LOOKED_AT if self._word else tuning.LOOKED_AT_WITHOUT_WORDS)
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
         for start, stop in pairwise(borders):
             some = slice(start, stop)
             rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
             self.candidates += len(rows)
             yield from _cut(queries[some][rows], distinct[found], size)
+
+    def _equal(
+        self,
+        twins: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+    ) -> PairBlock:
+        """Reverse complements of the queries that are targets."""
+        at = np.full(self._distinct + 1, -1, np.int32)
+        at[targets] = np.arange(len(targets), dtype=np.int32)
+        found = at[twins[queries]]
+        chosen = np.flatnonzero((found >= first) & (found < last))
+        self.candidates += len(chosen)
+        return PairBlock(queries[chosen] + np.int32(self._distinct), twins[queries[chosen]])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
         """Those of each item, in order."""
@@ -136,6 +151,22 @@ def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> I
             stop = stop + int(same[0]) if len(same) else len(queries)
         yield PairBlock(queries[start:stop], targets[start:stop])
         start = stop
+
+
+def _only_equal(problem: ClusterProblem) -> bool:
+    """Whether all columns must match, so that only equal sequences are near to each other."""
+    pairs = problem.pairs
+    return pairs.identity == 1 and pairs.definition in (1, 3, 4)
+
+
+def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int32]:
+    """int32 (distinct,): which sequence each one's reverse complement is; ``distinct`` where there is none."""
+    twins = np.full(distinct, distinct, np.int32)
+    if both:
+        sequences = problem.pairs.targets
+        equal = _native.first_equal(sequences.codes, sequences.offsets)[distinct:]
+        twins[equal < distinct] = equal[equal < distinct]
+    return twins
 
 
 def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.cluster.cpu import ALL_MATCH, INNER_MATCH
 from gpualign.cluster.greedy import Joined
 from gpualign.cluster.params import ClusterFiles, ClusterParams
@@ -18,13 +18,9 @@ from gpualign.errors import GpualignError
 from gpualign.io import table
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.table_output import Kind, TableSink
+from gpualign.sequences.batch import join_bytes
 
-_SWAPPED = bytes.maketrans(b"ID", b"DI")
-_ONE = re.compile(rb"(?<!\d)1(?=[MID])")
-_SIZE = re.compile(r"(^|;)size=\d+;?")
-#: a sample is named by an attribute, else by the begin of the name (as in vsearch)
-_SAMPLE = re.compile(r"(?:^|;)(?:sample|barcodelabel)=([^;]*)")
-_NAME_BEGIN = re.compile(r"[A-Za-z0-9_]*")
+_SIZE = re.compile(rb"(^|;)size=\d+;?")
 
 
 def columns_of(files: ClusterFiles) -> dict[str, Kind]:
@@ -53,10 +49,9 @@ class ClusterWriter:
         self._params, self._files, self._data, self._threads = params, files, data, threads
         self._out = out
         self._uc = None if files.uc is None else stack.enter_context(open_output(files.uc, threads))
-        self._names = table.Names(data.names)
         self._lengths = data.lengths
         self._cluster = np.full(len(data), -1, np.int32)
-        self._centroids: list[int] = []
+        self._centroids = np.zeros(0, np.int64)
         self.members = np.zeros(0, np.int64)
 
     def add(self, joined: Joined) -> None:
@@ -64,10 +59,10 @@ class ClusterWriter:
         first = int(joined.first[0])
         here = np.arange(first, first + len(joined))
         self._cluster[first : first + len(joined)] = joined.cluster
-        self._centroids += here[joined.founds == 1].tolist()
-        centroid = np.array(self._centroids, np.int64)[joined.cluster]
+        self._centroids = np.concatenate([self._centroids, here[joined.founds == 1]])
+        centroid = self._centroids[joined.cluster]
         known = not np.isnan(joined.identity).any()
-        columns = [self._names.column(here), table.integers(joined.cluster), self._names.column(centroid)]
+        columns = [self._name_column(here), table.integers(joined.cluster), self._name_column(centroid)]
         columns.append(table.fixed(100 * joined.identity, 2) if known else table.constant("*", len(joined)))
         columns.append(table.signs(joined.minus == 1) if known else table.constant("*", len(joined)))
         if self._files.path:
@@ -82,10 +77,10 @@ class ClusterWriter:
         weights = self._data.sizes if self._params.size_in else np.ones(len(self._data), np.int64)
         sizes = np.bincount(self._cluster, weights, len(self._centroids)).astype(np.int64)
         if self._uc is not None:
-            names = (self._data.names[i] for i in self._centroids)
-            known = enumerate(zip(sizes.tolist(), names, strict=True))
-            lines = (f"C\t{i}\t{size}\t*\t*\t*\t*\t*\t{name}\t*\n" for i, (size, name) in known)
-            self._uc.write("".join(lines).encode("latin-1"))
+            none = table.constant("*", len(sizes))
+            kind, number = table.constant("C", len(sizes)), table.integers(np.arange(len(sizes)))
+            columns = [kind, number, table.integers(sizes), *[none] * 5, self._name_column(self._centroids), none]
+            self._uc.write(table.format_rows(columns, len(sizes)))
         if self._files.centroids is not None:
             with open_output(self._files.centroids, self._threads) as out:
                 self._write_centroids(out, sizes)
@@ -99,36 +94,38 @@ class ClusterWriter:
 
             draw(sizes, self._files.plot)
 
-    def _uc_lines(self, joined: Joined, here: NDArray[np.int64], centroid: NDArray[np.int64]) -> bytes:
-        """As vsearch: its I and D are ours the other way round, = is a whole match (of the longest first that between
-        the gaps at the ends), and a 1 is left out.
-        """
-        text = table.format_rows([table.cigars(joined.operations, joined.operation_offsets)], len(joined))
-        cigars = _ONE.sub(b"", text.translate(_SWAPPED)).decode().split("\n")
-        whole = joined.exact & (INNER_MATCH if self._params.order == "length" else ALL_MATCH)
-        names, lengths = self._data.names, self._lengths
-        lines = []
-        rows = zip(here.tolist(), centroid.tolist(), joined.cluster.tolist(), strict=True)
-        for i, (at, of, cluster) in enumerate(rows):
-            if joined.founds[i]:
-                lines.append(f"S\t{cluster}\t{lengths[at]}\t*\t*\t*\t*\t*\t{names[at]}\t*\n")
-                continue
-            sign, cigar = "-" if joined.minus[i] else "+", "=" if whole[i] else cigars[i]
-            identity = f"{100 * joined.identity[i]:.1f}"
-            lines.append(f"H\t{cluster}\t{lengths[at]}\t{identity}\t{sign}\t0\t0\t{cigar}\t{names[at]}\t{names[of]}\n")
-        return "".join(lines).encode("latin-1")
+    def _name_column(self, numbers: NDArray[np.int64]) -> table.Column:
+        return table.texts(self._data.names, self._data.name_offsets, numbers)
 
-    def _centroid_name(self, cluster: int) -> str:
+    def _uc_lines(self, joined: Joined, here: NDArray[np.int64], centroid: NDArray[np.int64]) -> bytes:
+        """As vsearch: = is a whole match, of the longest first one between the gaps at the ends."""
+        return _native.uc_rows(
+            names=self._data.names,
+            name_offsets=self._data.name_offsets,
+            members=here,
+            centroids=centroid,
+            lengths=self._lengths[here],
+            clusters=joined.cluster,
+            founds=joined.founds,
+            identity=joined.identity,
+            minus=joined.minus,
+            exact=joined.exact,
+            operations=joined.operations,
+            offsets=joined.operation_offsets,
+            whole=INNER_MATCH if self._params.order == "length" else ALL_MATCH,
+        )
+
+    def _centroid_name(self, cluster: int) -> bytes:
         if self._files.relabel is not None:
-            return f"{self._files.relabel}{cluster + 1}"
-        return self._data.names[self._centroids[cluster]]
+            return f"{self._files.relabel}{cluster + 1}".encode("latin-1")
+        return self._data.name(int(self._centroids[cluster]))
 
     def _write_centroids(self, out: OutputFile, sizes: NDArray[np.int64]) -> None:
-        for cluster, at in enumerate(self._centroids):
+        for cluster, at in enumerate(self._centroids.tolist()):
             name = self._centroid_name(cluster)
             if self._files.size_out:
-                name = _SIZE.sub(r"\1", name).strip(";") + f";size={sizes[cluster]}"
-            out.write(b">%s\n%s\n" % (name.encode("latin-1"), self._data.written(at)))
+                name = _SIZE.sub(rb"\1", name).strip(b";") + b";size=%d" % sizes[cluster]
+            out.write(b">%s\n%s\n" % (name, self._data.written(at)))
 
     def _write_members(self, folder: str) -> None:
         try:
@@ -140,25 +137,29 @@ class ClusterWriter:
         for cluster, members in enumerate(np.split(order, ends[:-1]) if len(ends) else []):
             with open_output(os.path.join(folder, f"{cluster}.fasta")) as out:
                 for at in members.tolist():
-                    out.write(b">%s\n%s\n" % (self._data.names[at].encode("latin-1"), self._data.written(at)))
+                    out.write(b">%s\n%s\n" % (self._data.name(at), self._data.written(at)))
 
     def _counts(self) -> bytes:
         """Abundances of each cluster in each sample, both in the order of their names, as vsearch's --otutabout."""
-        counts: Counter[tuple[str, str]] = Counter()
-        units = [self._centroid_name(cluster).split(";")[0] for cluster in range(len(self._centroids))]
-        rows = zip(self._data.names, self._cluster.tolist(), self._data.sizes.tolist(), strict=True)
-        for name, cluster, size in rows:
-            counts[units[cluster], sample_of(name)] += size
-        samples = sorted({sample for _, sample in counts})
-        lines = ["\t".join(["#OTU ID", *samples])]
-        lines += ["\t".join([unit, *(str(counts[unit, sample]) for sample in samples)]) for unit in sorted(set(units))]
-        return "".join(line + "\n" for line in lines).encode("latin-1")
+        samples, sample = _numbered(*_native.samples_of_names(self._data.names, self._data.name_offsets))
+        units, unit = _numbered(*join_bytes([self._centroid_name(i).split(b";")[0] for i in range(len(self.members))]))
+        cells, which = np.unique(unit[self._cluster] * len(samples) + sample, return_inverse=True)
+        counts = np.bincount(which, self._data.sizes, len(cells)).astype(np.int64)
+        rows = np.searchsorted(cells, np.arange(len(units) + 1) * len(samples))
+        lines = [b"\t".join([b"#OTU ID", *samples])]
+        for number, name in enumerate(units):
+            row = np.zeros(len(samples), np.int64)
+            some = slice(rows[number], rows[number + 1])
+            row[cells[some] - number * len(samples)] = counts[some]
+            lines.append(b"\t".join([name, *(b"%d" % count for count in row.tolist())]))
+        return b"".join(line + b"\n" for line in lines)
 
 
-def sample_of(name: str) -> str:
-    """The sample that a sequence is of."""
-    found = _SAMPLE.search(name)
-    if found is not None:
-        return found[1]
-    begin = _NAME_BEGIN.match(name)
-    return begin[0] if begin else ""
+def _numbered(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """The different ones of some texts, sorted, and int64 (n,) which of them each is."""
+    _, first, which = np.unique(_native.first_equal(text, offsets), return_index=True, return_inverse=True)
+    different = [text[offsets[i] : offsets[i + 1]].tobytes() for i in first.tolist()]
+    order = sorted(range(len(different)), key=different.__getitem__)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return [different[i] for i in order], rank[which]

@@ -133,7 +133,7 @@ class Clusterer:
                 if tiles is not None:
                     tiles.keep(number, joined)
             self.index_bytes = max(self.index_bytes, greedy.index_bytes)
-            progress.update(last - first, f"{counted(len(greedy.centroids), 'cluster')}")
+            progress.update(last - first, f"{counted(len(greedy), 'cluster')}")
             yield joined
 
     def _single(self, progress: Progress, resume: str | None) -> Joined:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.params import ClusterParams
+from gpualign.errors import InputError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
-from gpualign.sequences.offsets import join_offsets, offsets_of
-
-_SIZE = re.compile(r"(?:^|;)size=(\d+)(?=;|$)")
+from gpualign.sequences.offsets import joined, offsets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +22,7 @@ class ClusterInput:
     """Sequences in the order in which they are taken.
 
     Attributes:
-        names: of each.
+        names, name_offsets: uint8 and int64 (n + 1,), the names one after the other.
         number: int64 (n,), in the input, from 0.
         sizes: int64 (n,), abundances by ``;size=N``, else 1.
         distinct: int32 (n,), which of the distinct sequences it is.
@@ -34,7 +32,8 @@ class ClusterInput:
         total: in the input.
     """
 
-    names: list[str]
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
     number: NDArray[np.int64]
     sizes: NDArray[np.int64]
     distinct: NDArray[np.int32]
@@ -44,12 +43,15 @@ class ClusterInput:
     total: int
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.number)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """int64 (n,)."""
         return self.sequences.lengths[self.distinct]
+
+    def name(self, i: int) -> bytes:
+        return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes()
 
     def written(self, i: int) -> bytes:
         """The text of a sequence."""
@@ -65,8 +67,10 @@ def read_input(
 
     Raises:
         UnknownSymbolError: a symbol that the scoring does not know.
+        InputError: a ``;size=N`` that no 64 bits hold.
     """
     texts: list[NDArray[np.uint8]] = []
+    names: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = [(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
     numbers: list[NDArray[np.int64]] = []
     total = 0
 
@@ -78,63 +82,71 @@ def read_input(
             numbers.append(within + total)
             total += len(batch)
             some = batch if len(within) == len(batch) else batch.take(within)
+            names.append((some.names, some.name_offsets))
             if keep_text:
                 texts.append(some.bases)
             yield replace(some, qualities=None)
 
-    encoded = encode(chosen(), scoring, path)
-    sizes = np.array([abundance(name) for name in encoded.names], np.int64)
+    encoded = encode(chosen(), scoring, path, named=False)
     number = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
-    order = _order(params, encoded, sizes)
+    all_names = joined(names)
+    sizes = _native.abundances(*all_names)
+    if len(too_large := np.flatnonzero(sizes < 0)):
+        first, last = all_names[1][too_large[0] : too_large[0] + 2]
+        name = all_names[0][first:last].tobytes().decode("latin-1")
+        raise InputError(f"the size of sequence {name} is too large", path)
+    order = _order(params, encoded.lengths, sizes, *all_names)
     text = np.concatenate(texts) if texts else None
-    return _distinct(encoded, text, order, sizes, number, total, scoring if params.both_strands else None)
+    texts.clear()
+    # where they are written, ambiguity codes count as well
+    compared = encoded.codes if text is None else text
+    offsets = encoded.offsets
+    distinct, chosen_first = _distinct(_native.first_equal(compared, offsets), order)
+    sequences = _taken(encoded.codes, offsets, chosen_first)
+    del encoded, compared  # as large as all that is kept
+    if params.both_strands:
+        other = sequences.reverse_complement(scoring)
+        both = joined([(sequences.codes, sequences.offsets), (other.codes, other.offsets)])
+        sequences = EncodedSequences([], *both)
+    return ClusterInput(
+        names=_native.taken_sequences(*all_names, order),
+        name_offsets=offsets_of(np.diff(all_names[1])[order]),
+        number=number[order],
+        sizes=sizes[order],
+        distinct=distinct,
+        sequences=sequences,
+        text=None if text is None else _native.taken_sequences(text, offsets, chosen_first),
+        left_out=total - len(number),
+        total=total,
+    )
 
 
-def abundance(name: str) -> int:
-    """``;size=N`` of a name, else 1."""
-    found = _SIZE.search(name)
-    return 1 if found is None else int(found[1])
-
-
-def _order(params: ClusterParams, sequences: EncodedSequences, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _order(
+    params: ClusterParams,
+    lengths: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+) -> NDArray[np.int64]:
     """Longest first, or most abundant first; of equal ones the more abundant, then by name, then as in the input."""
     if params.order == "input":
-        return np.arange(len(sequences))
-    lengths = sequences.lengths if params.order == "length" else np.zeros(len(sequences), np.int64)
-    known = np.lexsort((-sizes, -lengths))
-    keys = np.stack([lengths[known], sizes[known]], axis=1)
-    borders = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
-    names = sequences.names
-    parts = np.split(known, borders) if len(known) else []
-    for part in parts:
-        if len(part) > 1:
-            part[:] = sorted(part.tolist(), key=lambda i: (names[i], i))
-    return known
+        return np.arange(len(lengths))
+    order: NDArray[np.int64] = _native.cluster_order(
+        lengths if params.order == "length" else np.zeros(len(lengths), np.int64), sizes, names, name_offsets
+    )
+    return order
 
 
-def _distinct(
-    all_of_them: EncodedSequences,
-    text: NDArray[np.uint8] | None,
-    order: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    number: NDArray[np.int64],
-    total: int,
-    both: Scoring | None,
-) -> ClusterInput:
-    # where they are written, ambiguity codes count as well
-    first = _native.first_equal(all_of_them.codes if text is None else text, all_of_them.offsets)
-    _, leads, kind = np.unique(first[order], return_index=True, return_inverse=True)
-    taken = np.argsort(leads)
+def _distinct(first_equal: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The distinct sequences numbered as they are met in ``order``: int32 (n,) of each, and the number of each one's
+    first in the input.
+    """
+    _, leads, kind = np.unique(first_equal[order], return_index=True, return_inverse=True)
     rank = np.empty(len(leads), np.int32)
-    rank[taken] = np.arange(len(leads), dtype=np.int32)
-    distinct = rank[kind]
-    chosen = order[np.sort(leads)]
-    codes = _native.taken_sequences(all_of_them.codes, all_of_them.offsets, chosen)
-    sequences = EncodedSequences([], codes, offsets_of(all_of_them.lengths[chosen]))
-    written = None if text is None else _native.taken_sequences(text, all_of_them.offsets, chosen)
-    if both is not None:
-        other = sequences.reverse_complement(both)
-        joined = np.concatenate([sequences.codes, other.codes]), join_offsets([sequences.offsets, other.offsets])
-        sequences = EncodedSequences([], *joined)
-    names = [all_of_them.names[i] for i in order.tolist()]
-    return ClusterInput(names, number[order], sizes[order], distinct, sequences, written, total - len(number), total)
+    rank[np.argsort(leads)] = np.arange(len(leads), dtype=np.int32)
+    return rank[kind], order[np.sort(leads)]
+
+
+def _taken(codes: NDArray[np.uint8], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EncodedSequences:
+    lengths = np.diff(offsets)[chosen]
+    return EncodedSequences([], _native.taken_sequences(codes, offsets, chosen), offsets_of(lengths))

@@ -29,6 +29,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
     monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
     monkeypatch.setattr(tuning, "LOOKED_AT", 50)
+    monkeypatch.setattr(tuning, "LOOKED_AT_WITHOUT_WORDS", 40)
 
 
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
@@ -109,7 +110,7 @@ def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, **align
     rate=st.sampled_from([0.05, 0.2, 0.6]),
     least=st.sampled_from([1.0, 0.99, 0.97, 0.9, 0.8, 0.6, 0.3]),
     definition=st.integers(0, 4),
-    coverage=st.sampled_from([0.0, 0.0, 0.5, 0.9]),
+    coverage=st.sampled_from([0.0, 0.0, 0.5, 0.8, 0.9]),
     first=st.booleans(),
 )
 def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, first) -> None:
@@ -126,6 +127,21 @@ def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, f
     )  # fmt: skip
     assert result.labels.tolist() == clusters
     assert result.table["identity"].tolist() == pytest.approx(identities)
+
+
+def test_centroids_of_all_lengths_and_ends_that_do_not_count() -> None:
+    """The pair has few words in common, as few as only centroids of the sequence's own length may have; by hand: 8 of
+    160 inner columns differ, 160 of 200 symbols are covered.
+    """
+    rng = random.Random(1)
+    longer, shorter, centroid, end = ("".join(rng.choices("ACGT", k=k)) for k in (400, 100, 200, 40))
+    other = dict(zip("ACGT", "CGTA", strict=True))
+    inner = "".join(other[c] if i % 20 == 5 else c for i, c in enumerate(centroid[:160]))
+    result = gpualign.cluster(
+        [longer, shorter, centroid, end + inner], 0.95, order="input", identity_definition=2, min_coverage=0.8
+    )
+    assert result.labels.tolist() == [0, 1, 2, 2]
+    assert result.table["identity"].tolist() == [1, 1, 1, 0.95]
 
 
 @pytest.mark.parametrize("least", [0.95, 0.8, 0.5])
@@ -225,13 +241,16 @@ VSEARCH = ["--maxaccepts", "0", "--maxrejects", "0", "--minwordmatches", "0", "-
 
 @pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
 @pytest.mark.parametrize("definition", ["0", "1", "2", "3"])
-@pytest.mark.parametrize(("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both")])
+@pytest.mark.parametrize(
+    ("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both"), ("size", "1.0", "both")]
+)
 def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: str, least: str, strand: str) -> None:
     """The whole .uc, if vsearch compares all pairs; names, numbers, order, strands, CIGARs."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     records = gpualign.read_sequences(AMPLICONS)
     texts = [records.sequence(i).decode() for i in range(min(70, len(records)))]
     texts += [reverse_complement(text[3:]) for text in texts[:9]]
+    texts += [texts[3], texts[5][2:], reverse_complement(texts[4]), texts[-9]] * 2
     sizes = random.Random(3)
     fasta = write_fasta(tmp_path / "a.fa", [(f"s{i};size={sizes.randint(1, 5)}", text) for i, text in enumerate(texts)])
     command = "--cluster_size" if order == "size" else "--cluster_fast"
@@ -244,6 +263,24 @@ def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: st
     assert status == 0, errors
     assert ours.read_text() == theirs.read_text()
     assert ours.read_text().count("\nH") > 5
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_identity_1_is_dereplication(tmp_path: Path, strand: str) -> None:
+    """The clusters of vsearch --derep_fulllength."""
+    rng, out = random.Random(4), tmp_path / "out"
+    texts = ["".join(rng.choices("AC", k=rng.randint(3, 5))) for _ in range(150)]
+    texts += [reverse_complement(text) for text in texts[:50]]
+    fasta = write_fasta(tmp_path / "a.fa", [(f"s{i}", text) for i, text in enumerate(texts)])
+    options = ["--strand", strand, "--minseqlength", "1", "--quiet"]
+    subprocess.run(["vsearch", "--derep_fulllength", fasta, "--uc", out, *options], check=True, timeout=100)
+    rows = [line.split("\t") for line in out.read_text().splitlines()]
+    theirs = {row[8]: row[1] for row in rows if row[0] in "SH"}
+    for linkage in ("centroid", "single"):
+        labels = gpualign.cluster(texts, 1, strand=strand, linkage=linkage).labels.tolist()  # type: ignore[arg-type]
+        pairs = {(ours, theirs[f"s{i}"]) for i, ours in enumerate(labels)}
+        assert len(pairs) == len(set(labels)) == len(set(theirs.values())) > 40
 
 
 def test_parameters_that_cannot_be() -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gpualign import _native
 from gpualign.cluster import tuning
-from gpualign.cluster.output import sample_of
-from gpualign.cluster.sequences import abundance
+from gpualign.report import Progress
+from gpualign.sequences.batch import join_bytes
 from tests.helpers.files import read_fasta, rows_of, write_fasta
 from tests.helpers.sequences import mutate
 
@@ -92,10 +93,48 @@ def test_names_of_centroids(cli, genes: Path, tmp_path: Path) -> None:
         ("S1_a-17;barcodelabel=b7;size=2", 2, "b7"),
         ("S1_a-17", 1, "S1_a"),
         ("", 1, ""),
+        ("a;size=;size=3x;size=7", 7, "a"),
+        ("a;size=9223372036854775807", (1 << 63) - 1, "a"),
+        ("a;size=9223372036854775808", -1, "a"),
+        ("a;sample=;barcodelabel=b", 1, ""),
     ],
 )
 def test_what_names_say(name: str, size: int, sample: str) -> None:
-    assert (abundance(name), sample_of(name)) == (size, sample)
+    names = join_bytes([b"x;size=3", name.encode()])
+    text, offsets = _native.samples_of_names(*names)
+    assert _native.abundances(*names).tolist() == [3, size]
+    assert text[offsets[1] :].tobytes() == sample.encode()
+
+
+def test_a_size_beyond_64_bits(cli, tmp_path: Path) -> None:
+    status, _, errors = cli(
+        "cluster", write_fasta(tmp_path / "a.fa", [("a;size=99999999999999999999", A)]), "--id", "1"
+    )
+    assert status == 3
+    assert "a.fa: the size of sequence a;size=99999999999999999999 is too large" in errors
+
+
+def test_samples_and_units_of_equal_names(cli, tmp_path: Path) -> None:
+    """Two clusters whose names begin alike are one row; by hand."""
+    records = [("u;sample=b;size=2", A), ("u;sample=a;size=3", A[::-1]), ("t;sample=b", A[:-1] + "C")]
+    counts = tmp_path / "counts"
+    fasta = write_fasta(tmp_path / "a.fa", records)
+    assert cli("cluster", fasta, "--id", "0.9", "--order", "size", "--biom-tsv", counts)[0] == 0
+    assert counts.read_text() == "#OTU ID\ta\tb\nu\t3\t3\n"
+
+
+def test_copies_that_do_not_equal_themselves(cli, tmp_path: Path) -> None:
+    """Ns match nothing: each copy founds a cluster, and what is near to both joins the first."""
+    records = [
+        ("a", A[:20] + "N" * 8),
+        ("b", A[:20] + "N" * 8),
+        ("c", A[:20] + "N" * 8),
+        ("d", A[:20] + "N" * 4 + "CCCC"),
+    ]
+    fasta = write_fasta(tmp_path / "a.fa", records)
+    for identity, expected in (("0.9", ["0", "1", "2", "3"]), ("0.7", ["0", "0", "0", "0"])):
+        rows = rows_of(cli("cluster", fasta, "--id", identity, "--order", "input")[1])
+        assert [row["cluster"] for row in rows] == expected
 
 
 def test_single_linkage(cli, genes: Path) -> None:
@@ -134,6 +173,18 @@ def test_a_run_goes_on_where_it_ended(cli, tmp_path: Path, monkeypatch: pytest.M
     status, _, errors = cli("cluster", fasta, "--id", "0.9", "--linkage", linkage, "--resume", folder)
     assert status == 2
     assert "tiles of another run" in errors
+
+
+def test_progress_has_the_number_of_clusters(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 2, 4 and the last 3; three of the nine sequences are copies of the first."""
+    shown: list[tuple[int, str]] = []
+    monkeypatch.setattr(Progress, "update", lambda _, count, found="": shown.append((count, found)))
+    monkeypatch.setattr(tuning, "FIRST_BATCH", 2)
+    rng = random.Random(6)
+    texts = ["".join(rng.choices("ACGT", k=60)) for _ in range(6)]
+    fasta = write_fasta(tmp_path / "a.fa", [*texts[:3], texts[0], texts[0], texts[0], *texts[3:]])
+    assert cli("cluster", fasta, "--id", "0.9", "--order", "input")[0] == 0
+    assert shown == [(2, "2 clusters"), (4, "3 clusters"), (3, "6 clusters")]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,22 @@ struct Bounds {
 
     // How many of the query's words, one after the other, a target must have.
     int32_t words_needed(int32_t n, int32_t m, int word) const {
-        const int32_t lost = outside(n, m), most = edits(n, m);
-        return n / word - most - (lost ? lost / word + 2 : 0);
+        const int32_t lost = outside(n, m) / word, all = n / word - edits(n, m);
+        if (!outside(n, m)) return all;
+        // what lies outside has no edits: the fewest words are left where either nothing or as much as may is outside,
+        // besides one at each end that lies outside in part
+        return std::min(all, n / word - lost - edits(n - lost * word, m)) - 2;
+    }
+
+    // Whether a longest common subsequence says anything: matches are a common subsequence.
+    bool limits_matches() const { return identity > 0 && definition != 3 && (definition != 2 || coverage > 0); }
+
+    // Whether matches of no more than a longest common subsequence reach the identity. Columns are at least as many as
+    // the longer sequence has symbols; inner columns (definition 2) as many as the coverage demands of these.
+    bool reachable(int32_t n, int32_t m, int32_t common) const {
+        const double longer = std::max(n, m), shorter = std::min(n, m);
+        const double columns = definition == 0 ? shorter : definition == 2 ? coverage * longer : longer;
+        return common >= least(identity * columns);
     }
 
 private:

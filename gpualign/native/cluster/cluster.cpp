@@ -1,9 +1,11 @@
-// Bindings of `cluster`: the index of words, and equal sequences.
+// Bindings of `cluster`: the index of words, the greedy step, and equal sequences.
 #include <string_view>
 #include <unordered_map>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "cluster/common_symbols.hpp"
+#include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
 #include "index/builder.hpp"
 
@@ -11,7 +13,7 @@ namespace gpualign {
 namespace cluster {
 namespace {
 
-constexpr size_t queries_a_task = 64;
+constexpr size_t queries_a_task = 16;
 
 class Index {
 public:
@@ -64,12 +66,22 @@ private:
         std::vector<int32_t>& query, std::vector<int32_t>& target) const {
         std::vector<Found> found((count + queries_a_task - 1) / queries_a_task);
         std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
+        std::vector<CommonSymbols> common(static_cast<size_t>(threads));
         parallel_for(threads, found.size(), [&](size_t task, int thread) {
-            for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++)
+            Found& part = found[task];
+            std::vector<Lookup> lookups;
+            for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++) {
+                const int32_t length = words_.set().length(queries[i]);
+                if (from[i] < to[i] && !words_.counts_words(length) && words_.bounds().limits_matches()) {
+                    lookups.push_back({queries[i], from[i], to[i], int32_t(i)});
+                    continue;
+                }
                 words_.candidates(queries[i], from[i], to[i], scratch[size_t(thread)], [&](int32_t hit) {
-                    found[task].query.push_back(int32_t(i));
-                    found[task].target.push_back(hit);
+                    part.query.push_back(int32_t(i));
+                    part.target.push_back(hit);
                 });
+            }
+            if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
         });
         for (const Found& part : found) {
             query.insert(query.end(), part.query.begin(), part.query.end());
@@ -77,9 +89,105 @@ private:
         }
     }
 
+    // Queries of about the same length together; the pairs in order again.
+    void find_common(std::vector<Lookup>& lookups, CommonSymbols& common, Found& part) const {
+        std::sort(lookups.begin(), lookups.end(), [&](const Lookup& a, const Lookup& b) {
+            const int32_t n = words_.set().length(a.query), m = words_.set().length(b.query);
+            return n != m ? n < m : a.row < b.row;
+        });
+        std::vector<std::pair<int32_t, int32_t>> pairs;
+        for (size_t i = 0; i < part.query.size(); i++) pairs.emplace_back(part.query[i], part.target[i]);
+        for (size_t i = 0; i < lookups.size(); i += distances::kLanes)
+            common.candidates(words_, &lookups[i], int(std::min<size_t>(distances::kLanes, lookups.size() - i)),
+                [&](int32_t row, int32_t target) { pairs.emplace_back(row, target); });
+        std::sort(pairs.begin(), pairs.end());
+        part.query.clear(), part.target.clear();
+        for (const auto& [row, target] : pairs) part.query.push_back(row), part.target.push_back(target);
+    }
+
     Input<uint8_t> codes_;
     Input<int64_t> offsets_;
     WordIndex words_;
+};
+
+class GreedyClusters {
+public:
+    GreedyClusters(Input<int64_t> last, Input<uint8_t> equals_itself, Input<int64_t> lengths, bool first)
+        : last_(last), equals_itself_(equals_itself), lengths_(lengths),
+          greedy_(last.data(), equals_itself.data(), lengths.data(), int32_t(last.size()), first) {
+        if (equals_itself.size() != last.size() || lengths.size() < last.size())
+            throw nb::value_error("arrays of unequal length");
+    }
+
+    GreedyClusters(const GreedyClusters&) = delete;
+    GreedyClusters& operator=(const GreedyClusters&) = delete;
+
+    int32_t size() const { return greedy_.clusters(); }
+
+    auto clusters_of(Input<int32_t> sequences) const {
+        check(sequences);
+        std::vector<int32_t> result(sequences.size());
+        for (size_t i = 0; i < result.size(); i++) result[i] = greedy_.cluster_of(sequences.data()[i]);
+        return to_numpy(std::move(result));
+    }
+
+    auto near(Input<int32_t> sequences) const {
+        check(sequences);
+        std::vector<uint8_t> result(sequences.size());
+        for (size_t i = 0; i < result.size(); i++) result[i] = greedy_.is_near(sequences.data()[i]);
+        return to_numpy(std::move(result));
+    }
+
+    void found(Input<int32_t> sequences) {
+        check(sequences);
+        greedy_.found(sequences.data(), sequences.size());
+    }
+
+    void compare(Input<int32_t> query, Input<int32_t> target, Input<double> identity, Input<uint8_t> exact,
+        Input<uint32_t> operations, Input<int64_t> offsets) {
+        const Hits hits = hits_of(query, target, identity, exact, operations, offsets);
+        for (size_t i = 0; i < hits.count; i++)
+            if (greedy_.cluster_of(hits.target[i]) < 0) throw nb::value_error("a target is no centroid");
+        nb::gil_scoped_release release;
+        greedy_.compare(hits);
+    }
+
+    auto join(Input<int32_t> sequences, int64_t position, Input<int32_t> query, Input<int32_t> target,
+        Input<double> identity, Input<uint8_t> exact, Input<uint32_t> operations, Input<int64_t> offsets) {
+        check(sequences);
+        const Hits hits = hits_of(query, target, identity, exact, operations, offsets);
+        Joined joined;
+        {
+            nb::gil_scoped_release release;
+            greedy_.join(sequences.data(), sequences.size(), position, hits, joined);
+        }
+        return tuple_of(to_numpy(std::move(joined.cluster)), to_numpy(std::move(joined.founds)),
+            to_numpy(std::move(joined.identity)), to_numpy(std::move(joined.minus)), to_numpy(std::move(joined.exact)),
+            to_numpy(std::move(joined.operations)), to_numpy(std::move(joined.offsets)));
+    }
+
+private:
+    void check(const Input<int32_t>& sequences, size_t strands = 1) const {
+        for (size_t i = 0; i < sequences.size(); i++)
+            if (sequences.data()[i] < 0 || size_t(sequences.data()[i]) >= strands * last_.size())
+                throw nb::value_error("there is no such sequence");
+    }
+
+    Hits hits_of(const Input<int32_t>& query, const Input<int32_t>& target, const Input<double>& identity,
+        const Input<uint8_t>& exact, const Input<uint32_t>& operations, const Input<int64_t>& offsets) const {
+        check(query, 2);
+        check(target);
+        if (target.size() != query.size() || identity.size() != query.size() || exact.size() != query.size() ||
+            offsets.size() != query.size() + 1)
+            throw nb::value_error("arrays of unequal length");
+        return {query.data(), target.data(), identity.data(), exact.data(), operations.data(), offsets.data(),
+            query.size()};
+    }
+
+    Input<int64_t> last_;
+    Input<uint8_t> equals_itself_;
+    Input<int64_t> lengths_;
+    Greedy greedy_;
 };
 
 // For each sequence the first that is equal.
@@ -142,6 +250,24 @@ void bind_cluster(nb::module_& m) {
             nb::arg("threads"),
             "For each query the targets first ... last - 1 that are not proved to miss the identity: (rows of the "
             "queries, targets), int32 each.");
+    using cluster::GreedyClusters;
+    nb::class_<GreedyClusters>(m, "GreedyClusters")
+        .def(nb::init<Input<int64_t>, Input<uint8_t>, Input<int64_t>, bool>(), nb::kw_only(), nb::arg("last"),
+            nb::arg("equals_itself"), nb::arg("lengths"), nb::arg("first"),
+            "Clusters of distinct sequences. last: where each is met for the last time; equals_itself: where nothing "
+            "is nearer to a sequence than itself; first: the first centroid that is near counts, not the nearest.")
+        .def("__len__", &GreedyClusters::size)
+        .def("clusters_of", &GreedyClusters::clusters_of, nb::arg("sequences"),
+            "int32 (n,): the cluster of which each is the centroid, or -1.")
+        .def("near", &GreedyClusters::near, nb::arg("sequences"),
+            "uint8 (n,): 1 where a hit is known that may be needed again.")
+        .def("found", &GreedyClusters::found, nb::arg("sequences"), "Add centroids.")
+        .def("compare", &GreedyClusters::compare, nb::arg("query"), nb::arg("target"), nb::arg("identity"),
+            nb::arg("exact"), nb::arg("operations"), nb::arg("offsets"), "Hits with centroids.")
+        .def("join", &GreedyClusters::join, nb::arg("sequences"), nb::arg("position"), nb::arg("query"),
+            nb::arg("target"), nb::arg("identity"), nb::arg("exact"), nb::arg("operations"), nb::arg("offsets"),
+            "The next sequences, the first of which has the number `position`, and hits among them: (cluster, founds, "
+            "identity, minus, exact, operations, offsets).");
     m.def("first_equal", &cluster::first_equal, nb::arg("symbols"), nb::arg("offsets"),
         "int64 (n,): for each sequence the first one that is equal.");
     m.def("sums_of_symbols", &cluster::sums, nb::arg("codes"), nb::arg("offsets"), nb::arg("values"),

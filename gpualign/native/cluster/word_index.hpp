@@ -123,7 +123,8 @@ public:
             int64_t total;
             size_t first;  // of its spans
         };
-        std::vector<uint16_t> counts;
+        std::vector<uint16_t> counts;  // of each target, 0 between queries
+        std::vector<int32_t> met;  // those with a count
         std::vector<Span> spans;
         std::vector<Word> words;
     };
@@ -147,20 +148,25 @@ public:
         const int32_t searched = std::max(0, fewest - counted_least);
         const size_t counted = words.size() - size_t(searched);
         std::vector<uint16_t>& counts = scratch.counts;
-        counts.assign(size_t(to - from), 0);
+        if (counts.size() < lengths_.size()) counts.resize(lengths_.size());
+        std::vector<int32_t>& met = scratch.met;
+        met.clear();
         for (size_t w = 0; w < counted; w++)
             for (size_t s = 0; s < lists_.size(); s++) {
                 const auto& span = scratch.spans[words[w].first + s];
                 int32_t before = -1;  // a target that has a word twice counts once
-                for (const int32_t* at = span.begin; at < span.end; before = *at++)
-                    counts[size_t(*at - from)] += *at != before;
+                for (const int32_t* at = span.begin; at < span.end; before = *at++) {
+                    if (*at == before) continue;
+                    if (!counts[size_t(*at)]++) met.push_back(*at);
+                }
             }
         const uint16_t least = uint16_t(std::max(0, fewest - searched));
-        for (int32_t target = from; target < to; target++) {
-            if (counts[size_t(target - from)] < least) continue;
+        const auto consider = [&](int32_t target) {
+            int32_t count = counts[size_t(target)], left = searched;
+            counts[size_t(target)] = 0;
+            if (count < least) return;
             const int32_t m = lengths_[size_t(target)];
-            if (!bounds_.possible(n, m)) continue;
-            int32_t count = counts[size_t(target - from)], left = searched;
+            if (!bounds_.possible(n, m)) return;
             const int32_t needed = bounds_.words_needed(n, m, word_);
             for (size_t w = counted; w < words.size() && count < needed && count + left >= needed; w++, left--)
                 for (size_t s = 0; s < lists_.size(); s++) {
@@ -171,20 +177,34 @@ public:
                     }
                 }
             if (count >= needed) found(target);
+        };
+        // most targets have none of the words
+        if (!least || met.size() > size_t(to - from) / 8) {
+            for (int32_t target = from; target < to; target++) consider(target);
+        } else {
+            std::sort(met.begin(), met.end());
+            for (const int32_t target : met) consider(target);
         }
     }
 
-private:
-    static constexpr int32_t counted_least = 3;
-
-    // Whether some targets need words; there may be too many to count.
+    // Whether some targets need words of a query of n symbols; there may be too many to count.
     bool counts_words(int32_t n) const {
         return word_ && n / word_ <= UINT16_MAX && bounds_.words_needed(n, n, word_) > 0;
     }
 
-    // Of all targets: what is needed is least for the shortest or the longest, and may be none.
+    const SequenceSet& set() const { return set_; }
+    const Bounds& bounds() const { return bounds_; }
+    int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
+    int32_t length(int32_t target) const { return lengths_[size_t(target)]; }
+
+private:
+    static constexpr int32_t counted_least = 3;
+
+    // Of all targets: what is needed is least for the shortest or the longest, or one of the query's length, and may be
+    // none.
     int32_t fewest_needed(int32_t n) const {
-        return std::min(bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_));
+        return std::min({bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_),
+            bounds_.words_needed(n, std::clamp(n, shortest_, longest_), word_)});
     }
 
     void look_up(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {

@@ -55,6 +55,8 @@ COMMANDS = {
     "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
     "pairwise": "pairwise few.fa --strand both",
     "pairwise --id": "pairwise few.fa reads.fq --id 0.7 --blast6",
+    "cluster": "cluster reads.fq --id 0.6 --strand both -p --batch-size 4K",
+    "cluster, single linkage": "cluster few.fa --id 0.5 --linkage single",
     "max gaps": "pairwise few.fa --max-gaps 2 --batch-size 4K",
     "max gaps, best": "pairwise few.fa query.fa --max-gaps 1 --best",
     "lcs-filter": "lcs-filter -Q query.fa reads.fq -n 20 --strand both --subsequence --batch-size 10K",

@@ -1,0 +1,63 @@
+// Finds targets by the longest common subsequence: the bound of pairs whose identity demands no common word.
+#pragma once
+#include "cluster/word_index.hpp"
+#include "distances/lcs_rows.hpp"
+
+namespace gpualign {
+namespace cluster {
+
+// A query, and the targets from ... to - 1.
+struct Lookup {
+    int32_t query, from, to, row;
+};
+
+class CommonSymbols {
+public:
+    CommonSymbols() : rows_(256) {}
+
+    // found(row, target) for the targets that each query may reach the identity with, ascending for a row. At most
+    // distances::kLanes lookups, best of queries of about the same length.
+    template <class Found>
+    void candidates(const WordIndex& index, const Lookup* lookups, int count, const Found& found) {
+        const SequenceSet& set = index.set();
+        const distances::SymbolSet<uint8_t> symbols{set.codes, set.offsets, INT32_MAX};
+        int32_t members[distances::kLanes], from = INT32_MAX, to = 0;
+        for (int l = 0; l < count; l++) {
+            members[l] = lookups[l].query;
+            from = std::min(from, lookups[l].from), to = std::max(to, lookups[l].to);
+        }
+        rows_.take(symbols, members, count);
+        for (int32_t begin = from; begin < to; begin += targets_at_once) {
+            const int32_t end = std::min(to, begin + targets_at_once);
+            targets_.clear(), sequences_.clear();
+            for (int32_t target = begin; target < end; target++)
+                for (int l = 0; l < count; l++)
+                    if (asks(index, lookups[l], target)) {
+                        targets_.push_back(target), sequences_.push_back(index.sequence(target));
+                        break;
+                    }
+            lengths_.resize(targets_.size() * distances::kLanes);
+            rows_.run(symbols, sequences_.data(), int64_t(sequences_.size()), lengths_.data());
+            for (int l = 0; l < count; l++)
+                for (size_t i = 0; i < targets_.size(); i++)
+                    if (asks(index, lookups[l], targets_[i]) &&
+                        index.bounds().reachable(set.length(lookups[l].query), index.length(targets_[i]),
+                            lengths_[i * distances::kLanes + size_t(l)]))
+                        found(lookups[l].row, targets_[i]);
+        }
+    }
+
+private:
+    static constexpr int32_t targets_at_once = 2048;
+
+    static bool asks(const WordIndex& index, const Lookup& lookup, int32_t target) {
+        return lookup.from <= target && target < lookup.to &&
+               index.bounds().possible(index.set().length(lookup.query), index.length(target));
+    }
+
+    distances::LcsRows<uint8_t> rows_;
+    std::vector<int32_t> targets_, sequences_, lengths_;
+};
+
+}  // namespace cluster
+}  // namespace gpualign
