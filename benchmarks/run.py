@@ -65,7 +65,14 @@ BENCHMARKS = {
     "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000", genomes=("chr20",)),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-markdup": Benchmark("sort_markdup.py", quick="--rounds 1 --pairs 20000 --molecules 2000"),
+    "umi-errors": Benchmark("umi_errors.py", quick="--molecules 2000"),
+    "sort-markdup-devices": Benchmark(
+        "sort_markdup_devices.py",
+        cuda=("--devices {device},cpu",),
+        quick="--pairs 100000 --rounds 1 --bases 3000000 --memory 1G",
+    ),
     "record-truth": Benchmark("record_truth.py", quick="--molecules 500"),
+    "methylation": Benchmark("methylation.py", quick="--pairs 2000 --slice 100000 --depth 5", genomes=("chr20",)),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
         "sort_devices.py",

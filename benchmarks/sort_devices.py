@@ -143,10 +143,10 @@ def _keep_or_compare(case: str, path: Path, kept: Path, row: dict[str, Any]) -> 
     if case == "marked":
         subprocess.run(["mv", path, kept], check=True)
     elif case in ("less memory", "few cores") and kept.exists():
-        row["same_records"] = _records_checksum(path) == _records_checksum(kept)
+        row["same_records"] = records_checksum(path) == records_checksum(kept)
 
 
-def _records_checksum(path: Path) -> tuple[int, int]:
+def records_checksum(path: Path) -> tuple[int, int]:
     """Of a BAM file, whose header names the command line: CRC-32 of the bytes behind that, and how many there are."""
     with pysam.AlignmentFile(path, check_sq=False) as file:
         header = len(str(file.header)) + 12 + sum(len(name) + 9 for name in file.references)

@@ -37,8 +37,7 @@ _PICARD, _SORT_SAM = (f"PicardCommandLine {tool}{_QUIET}" for tool in ("MarkDupl
 WORK: dict[str, dict[str, str]] = {
     "sort": {
         "gpualign": _OURS + " sort {name} -o {out} -t {threads} -q --device cpu",
-        "gpualign, as small as samtools": _OURS
-        + " sort {name} -o {out} -t {threads} -q --device cpu --compression-level 5",
+        "gpualign, level 1": _OURS + " sort {name} -o {out} -t {threads} -q --device cpu --compression-level 1",
         "samtools": "samtools sort -@ {threads} {name} -o {out}",
     },
     "names": {
@@ -47,6 +46,8 @@ WORK: dict[str, dict[str, str]] = {
     },
     "mark": {
         "gpualign": _OURS + " markdup {name} --sort --write-index -o {out} -t {threads} -q --device cpu",
+        "gpualign, level 5": _OURS
+        + " markdup {name} --sort --write-index -o {out} -t {threads} -q --device cpu --compression-level 5",
         "samtools": "samtools fixmate -u -m -@ {threads} {name} - | samtools sort -u -@ {threads} -T {out} - "
         "| samtools markdup -S -@ {threads} - {out} && samtools index -@ {threads} {out}",
         "sambamba": "sambamba sort -q -t {threads} --tmpdir={folder} -o {out}.sorted.bam {name} "
@@ -64,8 +65,9 @@ WORK: dict[str, dict[str, str]] = {
     "umis": {
         "gpualign": _OURS + " markdup {umis} -o {out} -t {threads} -q --device cpu --barcode-tag RX --umi-distance 1 "
         "--remove-duplicates",
-        "gpualign, distance 2": _OURS
-        + " markdup {umis} -o {out} -t {threads} -q --device cpu --barcode-tag RX --umi-distance 2 --remove-duplicates",
+        "gpualign, distance auto": _OURS
+        + " markdup {umis} -o {out} -t {threads} -q --device cpu --barcode-tag RX --umi-distance auto "
+        "--remove-duplicates",
         "gpualign, compared exactly": _OURS + " markdup {umis} -o {out} -t {threads} -q --device cpu --barcode-tag RX "
         "--remove-duplicates",
         "UMI-tools": "{umi_tools} dedup --paired --extract-umi-method=tag --umi-tag=RX --method=directional "

@@ -143,7 +143,8 @@ struct ChainRead {
     uint32_t first_chosen, chosen;
     uint32_t first_ranked, ranked;
     uint32_t first_output, outputs;
-    uint32_t flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T
+    uint32_t
+        flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T; then its Conversion
     uint32_t tie_break;  // tie-break hash (algo/map/tie_break.hpp)
 };
 

@@ -8,6 +8,8 @@ namespace gpualign {
 enum class CsForm : int32_t { none, brief, whole };
 
 // Contents of SAM records besides the alignments.
+enum : int32_t { kTagConversion = 1, kTagXM = 2, kTagXR = 4, kTagXG = 8 };  // the first: YD and YC
+
 struct SamOptions {
     int32_t eqx = 0, soft_supplementary = 0, secondary_sequence = 0;
     int32_t secondary_records = 1;
@@ -18,6 +20,8 @@ struct SamOptions {
     int32_t suboptimal_score = 0;    // XS
     int32_t hits = 0;                // HN
     int32_t mate_qualities = 0;      // ms
+    int32_t bisulfite = 0;           // kTag… of bisulfite reads, added
+    int32_t reserved = 0;
     int32_t split_as_secondary = 0;  // supplementary alignments get flag 0x100, as with bwa mem -M
     CsForm cs = CsForm::none;
     int32_t read_group_size = 0;  // 0: there is none
@@ -116,8 +120,8 @@ struct InflateBatch {
     uint32_t count, reserved;
 };
 
-static_assert(sizeof(SamOptions) == 80 && sizeof(ReadColumns) == 64 && sizeof(RecordColumns) == 72 &&
-                  sizeof(TextTarget) == 72 && sizeof(TextBatch) == 352 && sizeof(BgzfBatch) == 112 &&
+static_assert(sizeof(SamOptions) == 88 && sizeof(ReadColumns) == 64 && sizeof(RecordColumns) == 72 &&
+                  sizeof(TextTarget) == 72 && sizeof(TextBatch) == 360 && sizeof(BgzfBatch) == 112 &&
                   sizeof(InflateBatch) == 72,
     "laid out as the host writes them");
 

@@ -14,6 +14,7 @@ from gpualign.params import RunOptions
 @click.argument("reference", metavar="REF")
 @click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index.")
 @seed_options
+@click.option("--meth", is_flag=True, help="For bisulfite and EM-seq reads: an index for `map --meth`.")
 @click.option(
     "-t",
     "--threads",

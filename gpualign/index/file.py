@@ -98,6 +98,7 @@ def save_index(index: MinimizerIndex, path: str) -> None:
             "names": index.reference.names,
             "k": index.params.k,
             "w": index.params.w,
+            "meth": index.params.meth,
             "bucket_bits": index.bucket_bits,
             "source": None if index.source is None else index.source.recorded(),
             "arrays": table,
@@ -166,7 +167,7 @@ def _checked_index(
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
         raise ValueError(problem)
-    params = IndexParams(k, w)
+    params = IndexParams(k, w, header.get("meth") is True)
     location = os.path.abspath(path)
     return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, path=location, shared=mapped)
 

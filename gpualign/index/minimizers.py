@@ -25,10 +25,12 @@ class IndexParams:
         k: odd, 1 to 31.
         w: consecutive k-mers per window; every window contributes its smallest hashes. Two sequences that share an
            exact match of at least ``w + k - 1`` bases share a minimizer.
+        meth: for bisulfite reads: the k-mers of both strands, each with C as T, instead of canonical ones.
     """
 
     k: int
     w: int
+    meth: bool = False
 
     def __post_init__(self) -> None:
         if self.k % 2 == 0 or not 1 <= self.k <= LONGEST_KMER:
@@ -106,7 +108,7 @@ def build_index(
     """
     done = np.zeros(1, np.uint64) if done is None else done
     try:
-        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, threads, done)
+        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, params.meth, threads, done)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return MinimizerIndex(reference, params, offsets, entries, bits)

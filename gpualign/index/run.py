@@ -16,21 +16,28 @@ from gpualign.io.references import read_reference
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report
 
+#: whether an index is for bisulfite reads -> what is wrong if the reads are not as it is
+_OTHER_READS = {
+    False: "the index is not for bisulfite reads (build it with gpualign index --meth)",
+    True: "the index is for bisulfite reads (map them with --meth, or build it again without --meth)",
+}
 
-def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
-    """Seeds for mapping reads onto a reference of ``bases`` bases.
+
+def choose_index_params(bases: int, k: int | None = None, w: int | None = None, meth: bool = False) -> IndexParams:
+    """Seeds for mapping reads, or bisulfite reads (``meth``), onto a reference of ``bases`` bases.
 
     Long seeds hit few loci by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
     which finds reads that share no more than 11 bases in a row with it; a chromosome wants one k-mer in four or five.
+    In three letters a base tells three quarters as much, and an index holds the k-mers of both strands.
     """
     if bases < 1 << 20:
-        best = (11, 1)
+        best = (15, 1) if meth else (11, 1)
     elif bases < 1 << 25:
-        best = (15, 5)
+        best = (19, 5) if meth else (15, 5)
     else:
-        best = (19, 8)
+        best = (23, 9) if meth else (19, 8)
     k, w = best[0] if k is None else k, best[1] if w is None else w
-    return IndexParams(k, w)
+    return IndexParams(k, w, meth)
 
 
 def open_index(
@@ -41,6 +48,7 @@ def open_index(
     choose: Callable[[int], IndexParams] | None = None,
     shared: bool = False,
     options: RunOptions | None = None,
+    meth: bool = False,
 ) -> MinimizerIndex:
     """A saved index, or one built from a reference file.
 
@@ -48,6 +56,7 @@ def open_index(
         choose: for how many bases which parameters, in place of k and w.
         shared: a saved index is mapped, so that processes share it.
         options: whether to show progress.
+        meth: for bisulfite reads.
 
     Raises:
         InputError: unreadable input, or a saved index of other parameters than those asked for.
@@ -57,8 +66,10 @@ def open_index(
         for name, wanted, found in (("k", k, index.params.k), ("w", w, index.params.w)):
             if wanted is not None and wanted != found:
                 raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)
+        if index.params.meth != meth:
+            raise InputError(_OTHER_READS[index.params.meth], reference)
         return index
-    return _build(reference, choose or (lambda bases: choose_index_params(bases, k, w)), threads, options)
+    return _build(reference, choose or (lambda bases: choose_index_params(bases, k, w, meth)), threads, options)
 
 
 def _build(path: str, choose: Callable[[int], IndexParams], threads: int, options: RunOptions | None) -> MinimizerIndex:
@@ -80,12 +91,14 @@ class IndexCommandParams:
         reference: FASTA, GenBank or EMBL file.
         output: where to save the index.
         k, w: minimizer parameters; None: chosen from the reference's size.
+        meth: for bisulfite reads.
     """
 
     reference: str
     output: str
     k: int | None = None
     w: int | None = None
+    meth: bool = False
 
     def __post_init__(self) -> None:
         check_index_path(self.output)
@@ -98,7 +111,11 @@ def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> 
     check_paths((params.reference,), (params.output,))
     options = RunOptions(threads=threads, quiet=quiet)
     report = Report("index", options)
-    index = _build(params.reference, lambda bases: choose_index_params(bases, params.k, params.w), threads, options)
+
+    def choose(bases: int) -> IndexParams:
+        return choose_index_params(bases, params.k, params.w, params.meth)
+
+    index = _build(params.reference, choose, threads, options)
     packed = index.reference
     save_index(index, params.output)
     size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes

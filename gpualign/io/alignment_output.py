@@ -28,6 +28,8 @@ from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, op
 from gpualign.io.record_sorter import RecordOrder, Records, RecordSorter, usual_memory
 
 FORMATS = ("sam", "bam", "cram", "paf")
+#: of BAM records, about
+_BYTES_PER_BASE = 2
 #: extensions of indexes
 _INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
 
@@ -42,7 +44,8 @@ class AlignmentLayout:
         sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
             :func:`usual_memory` says.
         write_index: a .bai, .csi or .crai next to the output.
-        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM, htslib's default for CRAM.
+        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM (`sort` asks for 5 then,
+            without a GPU), htslib's default for CRAM.
         hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
 
@@ -172,7 +175,8 @@ def open_alignments(
             with RecordSorter(folder_next_to(path), memory, threads, layout.order, codec) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
-                with _writer(write, path, layout, contigs, threads, crai) as sink:
+                thin = layout.sort and sorter.content < _BYTES_PER_BASE * int(contigs.lengths.sum())
+                with _writer(write, path, layout, contigs, threads, crai, thin) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):
                         _write_bam(held, sink, index, layout.bgzf_level, codec)
@@ -213,10 +217,11 @@ def _writer(
     contigs: Contigs,
     threads: int,
     crai: CramIndex | None = None,
+    thin: bool = False,
 ) -> AbstractContextManager[Sink]:
     """Open the sink for the output's header and records."""
     if layout.format == "cram":
-        return cram_writer(write, path, contigs, crai, layout.compression_level)
+        return cram_writer(write, path, contigs, crai, layout.compression_level, thin)
     if layout.format == "bam":
         return bgzf_writer(write, threads, is_file(path), layout.bgzf_level)
     return part_writer(write, tuning.QUEUED_BATCHES, in_thread=threads > 1 and is_file(path))

@@ -34,11 +34,13 @@ class HeaderContigs:
 
     Attributes:
         fasta: the reference's file, for CRAM; None: htslib finds it by what the header says.
+        named: whether the header says where the reference is (M5, UR).
     """
 
     shown_names: list[str]
     lengths: NDArray[np.int64]
     fasta: str | None = None
+    named: bool = False
 
     @cached_property
     def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -60,6 +60,7 @@ def cram_writer(
     contigs: Contigs,
     index: CramIndex | None,
     level: int | None = None,
+    thin: bool = False,
 ) -> Iterator[Sink]:
     """Open a sink for BAM that passes CRAM to ``write``.
 
@@ -68,6 +69,8 @@ def cram_writer(
         contigs: a :class:`Reference`, or those of a header.
         index: what is indexed, of records by coordinate; None: nothing is.
         level: of compression; None: htslib's default.
+        thin: there are fewer bases of records than of the reference. Without a reference htslib would make and store
+            one, base by base from the first record to the last: seconds for a few reads of a chromosome.
 
     Raises:
         GpualignError: samtools failed, or the reference cannot be copied.
@@ -86,6 +89,8 @@ def cram_writer(
             environment = {"REF_PATH": "./%s", "REF_CACHE": ""}
         elif isinstance(contigs, HeaderContigs) and contigs.fasta is not None:
             named = ("-T", os.path.abspath(contigs.fasta))
+        elif isinstance(contigs, HeaderContigs) and not contigs.named and thin:
+            named = ("--output-fmt-option", "no_ref=1")
         output: tuple[str, ...] = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
         if level is not None:
             output = ("--output-fmt-option", f"level={level}", *output)

@@ -13,8 +13,10 @@ from gpualign.io.files import InputFile
 from gpualign.io.htslib_input import HtslibInput
 from gpualign.io.samtools import reason, words
 
-#: uncompressed, no @PG line of its own, and no tags that are not in the file
-_ARGUMENTS = ("view", "-u", "--no-PG", "--input-fmt-option", "decode_md=0", "-o", "-")
+#: uncompressed, no @PG line of its own
+_ARGUMENTS = ("view", "-u", "--no-PG", "-o", "-")
+#: CRAM leaves out MD and NM where they are what the reference says
+_NO_TAGS_OF_REFERENCE = ("--input-fmt-option", "decode_md=0")
 
 
 class CramInput:
@@ -23,19 +25,22 @@ class CramInput:
     Args:
         reference_path: FASTA of the reference; None: htslib finds it.
         threads: threads that decode.
+        all_tags: with MD and NM, which are computed.
     """
 
-    def __init__(self, file: InputFile, reference_path: str | None, threads: int) -> None:
+    def __init__(self, file: InputFile, reference_path: str | None, threads: int, all_tags: bool = False) -> None:
         self.path = file.path
         self._input = HtslibInput(file)
         reference = () if reference_path is None else ("-T", reference_path)
+        tags = () if all_tags else _NO_TAGS_OF_REFERENCE
+        arguments = (*_ARGUMENTS, *tags, *reference, "-@", str(threads - 1))
         with contextlib.closing(self._input):
             source = self._input.source
             by_name = isinstance(source, str)
             self._messages = tempfile.TemporaryFile()
             # it ends by itself when its output is closed
             self._process = subprocess.Popen(
-                words(*_ARGUMENTS, *reference, "-@", str(threads - 1), os.path.abspath(file.path) if by_name else "-"),
+                words(*arguments, os.path.abspath(file.path) if by_name else "-"),
                 stdin=subprocess.DEVNULL if isinstance(source, str) else source,
                 stdout=subprocess.PIPE,
                 stderr=self._messages,

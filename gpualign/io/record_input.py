@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
+from gpualign.io import tuning
 from gpualign.io.bam_reads import read_bam_header
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.chunks import cuts
@@ -22,6 +23,7 @@ from gpualign.io.files import InputFile
 from gpualign.io.sam_lines import what_is_wrong
 from gpualign.io.sources import InPieces, Source, Streamed
 from gpualign.io.text import Text
+from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
 #: bytes of a header that are read first, and of BAM records that are looked at in one call
@@ -111,10 +113,13 @@ class RecordInput:
             if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
-                self._stream = self._stack.enter_context(contextlib.closing(CramInput(self._file, fasta, threads)))
+                self._stream = self._stack.enter_context(
+                    contextlib.closing(CramInput(self._file, fasta, threads, all_tags=True))
+                )
             self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
             self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
-            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta)
+            named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
+            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise
@@ -132,7 +137,10 @@ class RecordInput:
         Raises:
             InputError: a truncated or damaged file.
         """
-        return self._sam_chunks(chunk_bytes, templates) if self._sam else self._bam_chunks(chunk_bytes, templates)
+        chunks = self._sam_chunks(chunk_bytes, templates) if self._sam else self._bam_chunks(chunk_bytes, templates)
+        # a thread of its own, as it looks at each record
+        with contextlib.closing(Prefetch(chunks, tuning.CHUNKS_AHEAD)) as ahead:
+            yield from ahead
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone."""

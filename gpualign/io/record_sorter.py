@@ -217,6 +217,9 @@ class RecordSorter:
         memory: bytes of records held.
         order: that of the batches, and of the whole.
         codec: of temporary files.
+
+    Attributes:
+        content: bytes of all records so far.
     """
 
     def __init__(
@@ -235,6 +238,7 @@ class RecordSorter:
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
         self._records = self._templates = 0
+        self.content = 0
         self._buffers = _Buffers()
 
     def _range_bytes(self, largest: int = _RANGE_BYTES) -> int:
@@ -261,6 +265,7 @@ class RecordSorter:
         first = 0 if batch.numbered else self._records
         self._piles[-1].add(batch.records, batch.keys, first, self._templates)
         self._records += batch.size
+        self.content += len(batch.records)
         self._templates += batch.templates
         if sum(pile.nbytes for pile in self._piles) > 3 * quarter:
             self._await_run()

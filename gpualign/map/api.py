@@ -34,6 +34,7 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.meth import on_cpu_if_meth
 from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -88,7 +89,8 @@ class Mapper:
         threads: host threads; 0: all cores.
         parameters: fields of :class:`gpualign.map.params.MapParams` and its groups, which override the preset:
             ``error_rate``, ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``,
-            ``most_hits``, ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``.
+            ``most_hits``, ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``, ``meth``
+            ("directional", "pbat" or "non-directional": bisulfite reads, on the CPU).
 
     Attributes:
         names: names of the contigs.
@@ -104,7 +106,7 @@ class Mapper:
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
-        self._options = run_options(device, threads)
+        self._options = on_cpu_if_meth(self._params, run_options(device, threads))
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths
@@ -354,12 +356,13 @@ class Mapper:
 
     def _open(self, reference: Sequences) -> MinimizerIndex:
         seeding, threads = self._params.seeding, self._options.threads
+        meth = self._params.meth is not None
         if is_path(reference):
-            return open_index(os.fspath(reference), seeding.k, seeding.w, threads)
+            return open_index(os.fspath(reference), seeding.k, seeding.w, threads, meth=meth)
         whole = packed(as_batch(reference))
         if not whole.lengths.all():
             raise UsageError(f"contig {int(whole.lengths.argmin())} of the reference has no bases")
-        return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w), threads)
+        return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w, meth), threads)
 
 
 def _hits_of_reads(alignments: Alignments, table: Table[Hit]) -> Iterator[list[Hit]]:

@@ -47,28 +47,34 @@ def alt_file(reference: str) -> str:
     return next((path for path in (stem + ".alt", os.path.splitext(stem)[0] + ".alt") if os.path.isfile(path)), "")
 
 
-def index_next_to(reference: str, k: int | None, w: int | None) -> str:
+def index_next_to(reference: str, k: int | None, w: int | None, meth: bool = False) -> str:
     """Path of the saved index of a FASTA file."""
     seeds = "" if k is None and w is None else f".k{k or ''}w{w or ''}"
-    return f"{reference}{seeds}.gpi"
+    return f"{reference}{seeds}{'.meth' if meth else ''}.gpi"
 
 
 def open_next_to(
-    reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None], shared: bool = False
+    reference: str,
+    k: int | None,
+    w: int | None,
+    threads: int,
+    say: Callable[[str], None],
+    shared: bool = False,
+    meth: bool = False,
 ) -> MinimizerIndex:
     """The index of a reference, built and saved next to it the first time; concurrent processes build it once.
 
     Args:
         say: prints a message about waiting, building, and why the index was not saved.
-        shared: see :func:`open_index`.
+        shared, meth: see :func:`open_index`.
 
     Raises:
         InputError: the reference cannot be read.
     """
     if is_index(reference) or not os.path.isfile(reference):
-        return open_index(reference, k, w, threads, shared=shared)
-    path = index_next_to(reference, k, w)
-    kept = partial(_kept_index, path, reference, partial(open_index, path, k, w, threads, shared=shared))
+        return open_index(reference, k, w, threads, shared=shared, meth=meth)
+    path = index_next_to(reference, k, w, meth)
+    kept = partial(_kept_index, path, reference, partial(open_index, path, k, w, threads, shared=shared, meth=meth))
     index, _ = kept()
     if index is not None:
         return index
@@ -78,11 +84,11 @@ def open_next_to(
             return index
         what = f"the index {path}" if may_keep else f"an index of {reference} for this run alone"
         say(f"building {what}{reason}")
-        index = open_index(reference, k, w, threads)
+        index = open_index(reference, k, w, threads, meth=meth)
         if may_keep:
             try:
                 save_index(index, path)
-                return open_index(path, k, w, threads, shared=True) if shared else index
+                return open_index(path, k, w, threads, shared=True, meth=meth) if shared else index
             except GpualignError as error:
                 say(f"the index is not kept: {error}")
         return index

@@ -15,6 +15,7 @@ from gpualign.map.output_options import output_options, record_options, take_lay
 from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import option_of, run_options, seed_options, take_run_options
+from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
 
 T = TypeVar("T")
@@ -46,6 +47,30 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default="sr",
     show_default=True,
     help="Kind of reads: sets the options that 'Presets' above lists; explicit options win.",
+)
+@click.option(
+    "--meth",
+    is_flag=True,
+    help="Bisulfite or EM-seq reads: a T of a read over a C of the reference is no edit on the strand where conversion "
+    "makes it. R1 has C as T, R2 G as A. On the CPU.",
+)
+@click.option("--pbat", is_flag=True, help="With --meth: R1 has G as A, R2 C as T.")
+@click.option("--non-directional", is_flag=True, help="With --meth: each template is of either kind, the better one.")
+@click.option(
+    "--methylation",
+    metavar="FILE",
+    help="With --meth and --sort: write methylated and converted bases of each CpG, as MethylDackel's bedGraph "
+    "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz; else FILE_CpG.bedGraph, FILE_CHG.bedGraph "
+    "and FILE_CHH.bedGraph.",
+)
+@option_of(MethylationRules, "--min-mapq", help="With --meth: bases count of records of this mapping quality or more.")
+@option_of(MethylationRules, "--min-quality", help="With --meth: bases of this quality or more count.")
+@click.option("--rrbs", is_flag=True, help="With --meth: bases filled in at MspI's sites do not count.")
+@click.option(
+    "--max-unconverted",
+    type=int,
+    metavar="INT",
+    help="With --meth: flag templates (0x200) of which a read has more than INT methylated bases outside CpG.",
 )
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
 @click.option(
@@ -184,9 +209,14 @@ def command(
     values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
+    values["meth"] = _take_library(values)
+    of_methylation = {name: values.pop(name) for name in ("min_mapq", "min_quality", "rrbs", "max_unconverted")}
     values |= {"command_line": command_line, "check_names": not no_check_names}
     sheet, resume = values.pop("sheet"), values.pop("resume")
-    files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
+    values["methylation"], path = MethylationRules(**of_methylation), values["methylation"]
+    records = _taken(RecordOptions, values)
+    values["methylation"] = path
+    files = _taken(MapFiles, values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
     params = MapParams.of_preset(preset, **given)
@@ -210,10 +240,24 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse options that --samples sets for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
+    given |= {
+        "--duplicate-metrics": files.duplicate_metrics,
+        "--coverage": files.coverage,
+        "--methylation": files.methylation,
+    }
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
+
+
+def _take_library(values: dict[str, Any]) -> str | None:
+    """The kind of bisulfite library; None: the reads are no bisulfite reads."""
+    meth, pbat, both = (values.pop(name) for name in ("meth", "pbat", "non_directional"))
+    if not meth and (pbat or both):
+        raise click.UsageError(f"--{'pbat' if pbat else 'non-directional'} needs --meth")
+    if pbat and both:
+        raise click.UsageError("--pbat and --non-directional are mutually exclusive")
+    return ("pbat" if pbat else "non-directional" if both else "directional") if meth else None
 
 
 def _take_orientation(values: dict[str, Any]) -> str | None:

@@ -20,6 +20,8 @@ from gpualign.tables.row import Row
 from gpualign.tables.table import Look, Table
 
 _UNMAPPED, _REVERSE, _SECOND_END, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
+#: those that SAM has; another bit is of bisulfite reads (records.py)
+_SAM_FLAGS = 0xFFF
 _OPERATIONS = "MIDNSHP=X"
 _CLIPS = re.compile(r"\d+[SH]")
 _SHORT_CIGAR = 64
@@ -237,8 +239,9 @@ class Drawer:
 def hit_table(alignments: Alignments, first: int, target: Target, drawer: Drawer | None) -> Table[Hit]:
     """The records of a batch whose first read has the index ``first``."""
     numbers = np.repeat(np.arange(first, first + len(alignments)), np.diff(alignments.record_offsets))
-    names = ("flag", "contig", "position", "mapq", "score", "distance")
+    names = ("contig", "position", "mapq", "score", "distance")
     text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(numbers))
-    columns = {"read": numbers, **{name: getattr(alignments, name) for name in names}}
+    flags = alignments.flag & _SAM_FLAGS
+    columns = {"read": numbers, "flag": flags, **{name: getattr(alignments, name) for name in names}}
     look = Look(row=Hit, shared=target, draw=drawer)
     return Table({**columns, "cigar": TextColumn.of_lines(text)}, look)

@@ -13,6 +13,7 @@ from gpualign.io.alignment import parse_read_group
 from gpualign.io.paths import are_same
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
+from gpualign.records.methylation import MethylationRules, methylation_paths
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class MapFiles:
         report_page: path of the HTML report, or None.
         duplicate_metrics: path of Picard's duplicate metrics, or None.
         coverage: path of the coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
+        methylation: path of the counts of cytosines (:func:`methylation_paths`), or None.
     """
 
     reference: str
@@ -50,6 +52,7 @@ class MapFiles:
     report_page: str | None = None
     duplicate_metrics: str | None = None
     coverage: str | None = None
+    methylation: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -58,6 +61,8 @@ class MapFiles:
         if self.mate_files and len(self.mate_files) != len(self.read_files):
             files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
+        if self.methylation == "-":
+            raise UsageError("methylation goes to files: give a name that ends in .bedgraph or .cov, or a prefix")
         if self.coverage == "-":
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         pairs = product(filter(None, self.read_files), filter(None, self.mate_files))
@@ -87,7 +92,8 @@ class MapFiles:
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
         coverage = () if self.coverage is None else coverage_paths(self.coverage)
-        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
+        methylation = () if self.methylation is None else methylation_paths(self.methylation)
+        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage, *methylation)
 
     @property
     def write_reads(self) -> bool:
@@ -102,7 +108,9 @@ def _paths(given: str | tuple[str, ...]) -> tuple[str, ...]:
 #: forms of cs, in the order of native code
 CS_FORMS = ("none", "short", "long")
 #: optional tags
-EXTRA_TAGS = ("XS", "HN", "ms")
+EXTRA_TAGS = ("XS", "HN", "ms", "XM", "XR", "XG")
+#: those of bisulfite reads, in the order of native code's bits; YD and YC are the first bit
+METH_TAGS = ("XM", "XR", "XG")
 #: secondary alignments to find for XS and HN
 _COMPETING = 6
 
@@ -118,7 +126,7 @@ class TagOptions:
         xa_share: their minimum score for XA, as a share of the primary score.
         scored: write XB, with score and quality, instead of XA.
         extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of competing alignments with the
-            primary one; sum of the mate's base qualities of at least 15.
+            primary one; sum of the mate's base qualities of at least 15; Bismark's tags of bisulfite reads.
         cs: one of :data:`CS_FORMS`.
     """
 
@@ -158,6 +166,7 @@ class TagOptions:
             "suboptimal_score": "XS" in self.extra,
             "hits": "HN" in self.extra,
             "mate_qualities": "ms" in self.extra,
+            "bisulfite": sum(2 << bit for bit, tag in enumerate(METH_TAGS) if tag in self.extra),
             "cs": CS_FORMS.index(self.cs),
         }
 
@@ -180,6 +189,7 @@ class RecordOptions:
         read_group: an @RG line with ID, or None.
         lane_groups: an @RG line for each lane, in place of ``read_group``.
         duplicates: parameters of marking; None: do not mark.
+        methylation: which bases of bisulfite reads count.
         command_line: for the header's @PG.
     """
 
@@ -196,6 +206,7 @@ class RecordOptions:
     read_group: str | None = None
     lane_groups: tuple[str, ...] = ()
     duplicates: DuplicateMarking | None = None
+    methylation: MethylationRules = field(default_factory=MethylationRules)
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:

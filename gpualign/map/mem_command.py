@@ -133,6 +133,7 @@ _output = together(
 @click.option("-p", "interleaved", is_flag=True, help="Neighbouring reads of the same name in R1 are pairs.")
 @click.option("-P", "apart", is_flag=True, help="Map the mates of a pair one by one.")
 @click.option("-I", "insert_size", metavar="MEAN[,SD[,MAX[,MIN]]]", help="Insert size.  [default: estimated]")
+@click.option("--meth", is_flag=True, help="Bisulfite or EM-seq reads, as for `map`.")
 @click.option("-x", "preset", type=click.Choice(tuple(_PRESETS)), help="Kind of reads.")
 @_scores
 @_output
@@ -197,7 +198,7 @@ def command(**values: Any) -> None:
         values["mates"],
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
-        alt=None if values["no_alt"] else alt_file(reference),
+        alt=None if values["no_alt"] or values["meth"] else alt_file(reference),
         preload=values["preload"],
         keep_index=True,
         report_page=values["report_page"],
@@ -233,6 +234,7 @@ def _params(bwa: BwaOptions) -> MapParams:
     explicit = {name: value for name, value in explicit.items() if value is not None}
     explicit["insert_size"] = values["insert_size"]
     explicit["together"] = not values["apart"]
+    explicit["meth"] = "directional" if values["meth"] else None
     explicit["secondary"] = ALL_LOCI if values["everything"] else _tags(bwa).needed
     return MapParams.of_preset(_PRESETS.get(preset or "", "sr"), **explicit)
 

@@ -77,7 +77,9 @@ class RecordFormatter:
         """
         files, options, batch = self.files, self.options, found.batch
         group = lane_group or ("" if options.read_group is None else parse_read_group(options.read_group)[1])
-        job = replace(found, options=options.native(group, self.index.alt))
+        of_records = options.native(group, self.index.alt)
+        of_records["bisulfite"] |= self.params.meth is not None
+        job = replace(found, options=of_records)
         if batch is not None:  # text with comments or with names too long for BAM is not parsed on a device
             tagged, invalid = self._with_tags(batch)
             alignments = found.alignments.with_read_flags(batch.flags)

@@ -76,7 +76,7 @@ record_options = together(
         "--tags",
         metavar="LIST",
         help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
-        "the mate's base qualities), separated by commas.",
+        "the mate's base qualities), with --meth also Bismark's XM, XR and XG, separated by commas.",
     ),
     click.option(
         "--hic",

@@ -16,6 +16,8 @@ from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.map.presets import PRESETS
 from gpualign.sequences.identity import edits_within
 
+#: libraries of bisulfite reads: R1 is of the converted strand, R2 its complement; the other way round; or both kinds
+METH_LIBRARIES = ("directional", "pbat", "non-directional")
 #: no limit of secondary alignments
 ALL_LOCI = (1 << 31) - 1
 #: limits: bwa's penalties scaled by the largest match score. Penalties per base of a long read must sum up in 32 bits;
@@ -159,6 +161,7 @@ class MapParams:
         long_reads: map by chaining, with clipping; error_rate and max_candidates do not apply, and max_hits applies to
             each segment of a read.
         chaining: parameters of chaining.
+        meth: one of :data:`METH_LIBRARIES`: the reads are bisulfite or EM-seq reads; None: they are not.
     """
 
     error_rate: float = 0.085
@@ -169,6 +172,7 @@ class MapParams:
     pairing: Pairing = field(default_factory=Pairing)
     reporting: Reporting = field(default_factory=Reporting)
     chaining: Chaining = SHORT_READS
+    meth: str | None = None
 
     @classmethod
     def of_preset(cls, preset: str = "sr", **explicit: Any) -> MapParams:
@@ -190,6 +194,11 @@ class MapParams:
             raise UsageError(
                 "long reads are aligned by chaining, not by edit distance: use the preset sr for that option"
             )
+
+        if self.meth not in (None, *METH_LIBRARIES):
+            raise UsageError(f"meth must be one of {', '.join(METH_LIBRARIES)}, not {self.meth!r}")
+        if self.meth and self.long_reads:
+            raise UsageError("bisulfite reads are mapped as short reads (--meth needs the preset sr or sr-sensitive)")
 
     def check_pairs(self) -> None:
         """Raise UsageError if pairs cannot be mapped."""

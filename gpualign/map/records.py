@@ -20,7 +20,7 @@ class Alignments:
     """The records of ``n`` reads in the order of the reads: of each the primary one, then others.
 
     Attributes:
-        flag: uint16 (records,), SAM flags.
+        flag: uint16 (records,), SAM flags; above them 0x1000 for bisulfite reads with G as A.
         contig: int32 (records,), index into the reference's names, -1 for an unmapped read.
         position: int64 (records,), 0-based first aligned base in the contig.
         mapq: uint8 (records,).

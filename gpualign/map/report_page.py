@@ -13,6 +13,7 @@ from html import escape
 from typing import Any
 
 from gpualign.io.output_file import open_output
+from gpualign.records.methylation import CONTEXTS
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -27,6 +28,8 @@ pre { overflow-x: auto; font-size: 12px; background: #f6f6f6; padding: .8rem; } 
 """
 #: size and margins of a plot, in units of its view box
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 460, 230, 62, 38, 10, 12
+#: parts of the names of controls: names, and accessions of GenBank and RefSeq
+_CONTROLS = ("lambda", "puc19", "j02459", "nc_001416", "l09137", "m77789")
 _MAX_BARS = 120  # beyond this, neighbouring bins are joined
 #: bars from one label of the horizontal axis to the next
 _LABEL_STEPS = (1, 2, 5, 10, 20)
@@ -108,7 +111,47 @@ def histograms(report: dict[str, Any]) -> list[Histogram]:
         found.append(
             Histogram("Insert size", "outer distance of a pair, bases", "pairs", sizes["counts"], width=sizes["bin"])
         )
+    for mate, contexts in report.get("conversion", {}).get("by_position", {}).items():
+        for context in CONTEXTS:
+            found.append(_methylation_by_position(context, mate, contexts[context]))
     return found
+
+
+def _methylation_by_position(context: str, mate: str, counts: list[list[int]]) -> Histogram:
+    """Per cent of methylated bases at each position of a read (M-bias), of neighbours where there are too many."""
+    joined = -(-len(counts) // _MAX_BARS)
+    pieces = [counts[i : i + joined] for i in range(0, len(counts), joined)]
+    shares = [_percent(sum(m for m, _ in piece), sum(c for _, c in piece)) for piece in pieces]
+    title = f"Methylation of {context} in {mate}"
+    return Histogram(title, "base of the read", "% methylated", [round(share) for share in shares], 1, joined)
+
+
+def _percent(part: int, rest: int) -> float:
+    return 100 * part / max(1, part + rest)
+
+
+def _conversion(report: dict[str, Any]) -> dict[str, str]:
+    """Rows of the summary on bisulfite reads, of all contigs and of those that are controls."""
+    if "conversion" not in report:
+        return {}
+    found = report["conversion"]
+    rows = {
+        "methylated": found,
+        **{f"methylated, {name}": of for name, of in found["contigs"].items() if _control(name)},
+    }
+    shown = {
+        title: ", ".join(f"{context} {_percent(*of[context]):.2f} %" for context in CONTEXTS)
+        for title, of in rows.items()
+    }
+    return shown | {
+        "converted outside CpG": f"{100 * found['rate_outside_cpg']:.2f} %",
+        "unconverted reads": f"{found['unconverted_reads']:,}",
+    }
+
+
+def _control(name: str) -> bool:
+    """Whether a contig is the genome of phage lambda or the plasmid pUC19."""
+    return any(part in name.lower() for part in _CONTROLS)
 
 
 def _summary(report: dict[str, Any]) -> str:
@@ -131,6 +174,7 @@ def _summary(report: dict[str, Any]) -> str:
         "supplementary records": f"{report['supplementary']:,}",
         **_duplicates(report),
         **_coverage(report),
+        **_conversion(report),
         "mean MAPQ": f"{report['mean_mapq']:.2f}",
         "edits per base": f"{100 * report['error_rate']:.3f} %",
         "seconds": f"{report['wall_s']} ("

@@ -23,6 +23,7 @@ from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.cpu import pairs_of
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.meth import check_meth, for_meth, on_cpu_if_meth
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
@@ -52,7 +53,10 @@ def run_map(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
+    records = records or RecordOptions()
+    check_meth(params, files, records)
+    options, records = on_cpu_if_meth(params, options, command), for_meth(params, records)
+    sample = Sample(files, records, (layout or AlignmentLayout()).of(options.output), options)
     outputs = (*files.written, *sample.layout.indexes(options.output))
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     report = run.report
@@ -150,15 +154,15 @@ def _index(
     """The index, and the reads if the first ones had to be read for it."""
     reference, options = sample.files.reference, sample.options
     given = (params.seeding.k, params.seeding.w)
-    shared = sample.files.preload
+    shared, meth = sample.files.preload, params.meth is not None
     if sample.files.keep_index:
-        return open_next_to(reference, *given, options.threads, say, shared), None
+        return open_next_to(reference, *given, options.threads, say, shared, meth), None
     if not params.seeding.full:
-        choose = _seeds_of(sample, params)
-        return open_index(reference, *given, options.threads, choose, shared, options), None
+        choose = None if meth else _seeds_of(sample, params)
+        return open_index(reference, *given, options.threads, choose, shared, options, meth), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)
     seeds = given if is_index(reference) else choose_seeds(params, piece)
-    index = open_index(reference, *seeds, options.threads, shared=shared, options=options)
+    index = open_index(reference, *seeds, options.threads, shared=shared, options=options, meth=meth)
     check_seeds(params, index.params, piece)
     return index, reads

@@ -32,6 +32,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.params import RunOptions, available_cores
+from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import observing, warn_of_barcodes
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
@@ -56,6 +57,8 @@ class Sample:
             raise ValueError("records are held where duplicates are marked")
         if self.files.coverage is not None and not self.layout.sort:
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
+        if self.files.methylation is not None and not self.layout.sort:
+            raise UsageError("methylation needs records in the order of coordinates (add --sort)")
         if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
             raise UsageError("two outputs go to standard output (give each a file of its own)")
 
@@ -172,7 +175,13 @@ class MapOutputs:
         self.statistics = MapStatistics()
         with ExitStack() as stack:
             kept = sample.records.duplicates, files.coverage, files.duplicate_metrics, sample.records.command_line
-            self._observer = stack.enter_context(observing(*kept, header, reference, options.threads))
+            methylation = None
+            if files.methylation is not None:
+                methylation = open_methylation(
+                    files.methylation, reference, sample.records.methylation, options.threads
+                )
+            of_output = header, reference, options.threads
+            self._observer = stack.enter_context(observing(*kept, *of_output, methylation=methylation))
             self.report = self._observer.report
             alignments = open_alignments(options.output, layout, reference, options.threads, self._observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
@@ -214,6 +223,7 @@ def sample_report(sample: Sample, out: MapOutputs, library: Library | None, inde
     """The fields of the JSON report on a sample."""
     statistics = out.statistics
     fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
+    fields |= statistics.conversions(index.reference.shown_names)
     fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
     return (fields if library is None else fields | library.reported) | out.report
 

@@ -31,6 +31,7 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.meth import check_meth, for_meth, on_cpu_if_meth
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
@@ -119,7 +120,9 @@ def run_samples(
     """
     if params.seeding.full:
         raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
-    options, files = replace(options, output=None), sheet.files
+    files = sheet.files
+    check_meth(params, files, records)
+    options, records = replace(on_cpu_if_meth(params, options), output=None), for_meth(params, records)
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
     rows, unused = read_sheet(sheet.path)
     if unused:
@@ -133,7 +136,8 @@ def run_samples(
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
-        index = open_index(files.reference, *seeds, options.threads, shared=files.preload)
+        meth = params.meth is not None
+        index = open_index(files.reference, *seeds, options.threads, shared=files.preload, meth=meth)
         index = kept_index(files, index, run.warn)
         run.report.stage("index")
         backend = opening.backend()

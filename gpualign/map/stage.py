@@ -24,6 +24,7 @@ from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.found import Found, Written
+from gpualign.map.meth import with_conversions
 from gpualign.map.output import RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
@@ -112,6 +113,8 @@ class Mapping:
         formatter = self.formatter
         found = formatter.postprocessed(found)
         statistics = statistics_of(found, formatter.pairs)
+        if formatter.params.meth is not None:
+            found, statistics = with_conversions(found, statistics, formatter.index, formatter.options.methylation)
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))

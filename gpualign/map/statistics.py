@@ -12,6 +12,7 @@ from gpualign import _native
 from gpualign.errors import counted
 from gpualign.map.found import Found
 from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
+from gpualign.records.methylation import CONTEXTS
 from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 
 #: bin widths of the report's histograms: share of a read's length, and bases
@@ -57,6 +58,9 @@ class MapStatistics:
         mapqs: mapped reads by mapping quality of the primary record.
         distances: reads aligned end to end by edit distance; edits and edited_bases are sums over these.
         error_rates: these reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
+        conversions_by_position: of bisulfite reads: methylated and converted bases of CpG, CHG and CHH, six numbers
+            for R1 and six for R2 at each position; conversions_by_contig: six for each contig.
+        unconverted: reads that failed as they are unconverted.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         seconds: float64, :func:`thread_seconds` summed over threads.
@@ -77,6 +81,9 @@ class MapStatistics:
     distances: NDArray[np.int64] = field(default_factory=_none)
     error_rates: NDArray[np.int64] = field(default_factory=_none)
     insert_sizes: NDArray[np.int64] = field(default_factory=_none)
+    conversions_by_position: NDArray[np.int64] = field(default_factory=_none)
+    conversions_by_contig: NDArray[np.int64] = field(default_factory=_none)
+    unconverted: int = 0
     on_gpu: int = 0
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 
@@ -104,6 +111,36 @@ class MapStatistics:
             return text
         return f"{text}, {self.properly_paired:,} in proper pairs ({library.summary})"
 
+    def conversions(self, names: list[str]) -> dict[str, Any]:
+        """The report's fields on bisulfite reads, [methylated, converted] bases; none of other reads.
+
+        Args:
+            names: of the contigs.
+        """
+        if not len(self.conversions_by_contig):
+            return {}
+        contigs = self.conversions_by_contig.reshape(-1, 2 * len(CONTEXTS))
+        positions = self.conversions_by_position.reshape(-1, 2, 2 * len(CONTEXTS))
+        total = contigs.sum(0)
+        outside = total[2:]
+        converted = float(outside[1::2].sum()) / max(1, int(outside.sum()))
+        by_position = {
+            f"R{mate + 1}": {
+                context: positions[:, mate, 2 * i : 2 * i + 2].tolist() for i, context in enumerate(CONTEXTS)
+            }
+            for mate in (0, 1)
+            if positions[:, mate].any()
+        }
+        return {
+            "conversion": {
+                **_of_contexts(total),
+                "rate_outside_cpg": round(converted, 6),
+                "unconverted_reads": self.unconverted,
+                "contigs": {name: _of_contexts(row) for name, row in zip(names, contigs, strict=True) if row.any()},
+                "by_position": by_position,
+            }
+        }
+
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""
         return {
@@ -122,6 +159,10 @@ class MapStatistics:
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
             "thread_seconds": {step: round(s, 3) for step, s in zip(_BATCH_STEPS, self.seconds.tolist(), strict=True)},
         }
+
+
+def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:
+    return {context: counts[2 * i : 2 * i + 2].tolist() for i, context in enumerate(CONTEXTS)}
 
 
 def statistics_of(found: Found, pairs: PairModel | None) -> MapStatistics:

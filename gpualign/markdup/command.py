@@ -56,7 +56,7 @@ def command(
     Examples:
       bwa mem ref.fa r1.fq r2.fq | gpualign markdup - --sort --write-index -o out.bam
       gpualign markdup sorted.bam --duplicate-metrics metrics.txt -o marked.bam
-      gpualign markdup in.bam --barcode-tag RX --umi-distance 1 --group --order template -o grouped.bam
+      gpualign markdup in.bam --barcode-tag RX --umi-distance auto --group --order template -o grouped.bam
     """
     if sort and order not in (None, "coordinate"):
         raise click.UsageError(f"--sort is --order coordinate, not --order {order}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
 from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
-from gpualign.errors import UsageError, counted
+from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
@@ -18,7 +19,7 @@ from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
-from gpualign.markdup.tuning import work_of
+from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
@@ -42,8 +43,14 @@ def run_sort(
     layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
     count = 0
-    with RecordInput(files.records, files.reference, options.threads) as source, opened(run, source) as codec:
+    with (
+        _damage_of(files.records),
+        RecordInput(files.records, files.reference, options.threads) as source,
+        opened(run, source) as codec,
+    ):
         header = record_header(source.header, source.contigs, layout.order, command_line)
+        if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
+            layout = replace(layout, compression_level=LEVEL_OF_SORT)
         first, chunks = peeked(source.chunks(chunk_bytes(options, layout), templates=False))
         prefix = b"" if first is None else _native.shared_name_prefix(first.records())
 
@@ -82,7 +89,7 @@ def run_markdup(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    with RecordInput(files.records, files.reference, options.threads) as source:
+    with _damage_of(files.records), RecordInput(files.records, files.reference, options.threads) as source:
         if order == "input" and said_order(source.header) == "coordinate":
             order = "coordinate"
         layout = layout_of(order).of(options.output)
@@ -118,10 +125,26 @@ def run_markdup(
 
 
 @contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Says which file has a record that native code cannot read.
+
+    Raises:
+        InputError: there is one.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("a BAM record"):
+            raise
+        raise InputError(f"is damaged: {error}", path) from error
+
+
+@contextmanager
 def opened(run: RunContext, source: RecordInput) -> Iterator[BgzfCodec]:
     """What inflates and deflates next to the CPU."""
     with run.opening(work_of(source.path)) as opening:
         codec = opening.backend().codec
+        run.report.stage("device")
         pages = small_pages() if codec is CPU_CODEC else nullcontext()  # a GPU's pinned memory has huge pages
         with pages, codec.alone():
             source.inflate_by(codec)

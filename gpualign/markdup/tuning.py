@@ -1,4 +1,4 @@
-"""The work of sorting and marking records, which decides whether a GPU inflates and deflates."""
+"""The work of sorting and marking records, which decides whether a GPU inflates and deflates; levels of compression."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from gpualign.engine.work import Kernels, Work
 
 #: core_rate is in bytes of a BAM file per second (2-core EPYC: 350 MB in 8 s)
 KERNELS = Kernels("bgzf", core_rate=4e7, compile_s=1.0, variants=(("bgzf", {}),))
+
+#: that of `sort` for BAM on the CPU, if none is asked for: as small as samtools writes it
+LEVEL_OF_SORT = 5
 
 
 def work_of(path: str) -> Work:

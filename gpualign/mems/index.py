@@ -43,6 +43,8 @@ def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int 
         index = load_index(params.index, threads)
     else:
         index = open_index(reference, None, None, threads, lambda bases: choose_index(params.min_length, bases))
+    if index.params.meth:
+        raise UsageError("the index is for bisulfite reads: build one without --meth")
     longest = index.params.w + index.params.k - 1
     if longest > params.min_length:
         raise UsageError(

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,10 @@ class DuplicateMarking:
         barcode_tags: tags of the reads that duplicates share, of two characters each.
         barcode_in_name: duplicates share the UMI at the end of their names (docs/formats.md has the rule).
         by_read_group: duplicates are of one read group, not of one library.
+        by_strand: duplicates are of one strand of the original, which the tag YD names.
         umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
-            barcodes are compared as they are.
+            barcodes are compared as they are; "auto": 1, and UMIs seen once may be errors of others two or three bases
+            away, where that is likelier than chance (docs/sort_and_markdup.md).
         duplex: a UMI has two parts, in another order on the second strand of a molecule.
         group: write the number of each template's molecule as the tag MI.
         count: write how many templates a kept one stands for as the tag dc.
@@ -59,7 +61,8 @@ class DuplicateMarking:
     barcode_tags: tuple[str, ...] = ()
     barcode_in_name: bool = False
     by_read_group: bool = False
-    umi_distance: int = 0
+    by_strand: bool = False
+    umi_distance: int | Literal["auto"] = 0
     duplex: bool = False
     group: bool = False
     count: bool = False
@@ -74,7 +77,8 @@ class DuplicateMarking:
                 raise UsageError(f"a tag has a letter and a letter or digit, as RX has, not {tag!r}")
         if self.barcode_tags and self.barcode_in_name:
             raise UsageError("barcodes are in a tag or in the names, not in both")
-        check_range("the distance of UMIs", self.umi_distance, 0, _MAX_UMI_DISTANCE)
+        if self.umi_distance != "auto":
+            check_range("the distance of UMIs", self.umi_distance, 0, _MAX_UMI_DISTANCE)
         if (self.umi_distance or self.duplex) and not self.with_barcodes:
             raise UsageError("UMIs must be found to be compared (give --barcode-tag or --barcode-name)")
 
@@ -86,7 +90,7 @@ class DuplicateMarking:
     @property
     def with_umis(self) -> bool:
         """Whether UMIs are looked at base by base."""
-        return self.umi_distance > 0 or self.duplex
+        return self.umi_distance != 0 or self.duplex
 
     @property
     def own_tags(self) -> str:
@@ -110,6 +114,7 @@ class DuplicateMarking:
             libraries.default,
             self.optical_distance > 0,
             self.by_read_group,
+            self.by_strand,
             "".join(self.barcode_tags),
             self.barcode_in_name,
             self.with_umis,
@@ -161,9 +166,10 @@ class Duplicates:
 
     def __init__(self, marking: DuplicateMarking, libraries: Libraries, by_record: bool = False) -> None:
         self._marking, self._libraries, self._by_record = marking, libraries, by_record
-        umi_distance = marking.umi_distance if marking.with_umis else -1
+        distance = 1 if marking.umi_distance == "auto" else marking.umi_distance
+        umis = distance if marking.with_umis else -1, marking.umi_distance == "auto"
         with_sets = marking.group or marking.count
-        self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance, umi_distance, with_sets)
+        self._finder = _native.DuplicateFinder(len(libraries.names), marking.optical_distance, *umis, with_sets)
 
     @STEPS.at("mark")
     def add(self, ends: BatchEnds) -> None:

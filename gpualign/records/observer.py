@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
 from gpualign.records.coverage import CoverageWriter, open_coverage
 from gpualign.records.duplicates import DuplicateMarking, Duplicates, Libraries
+from gpualign.records.methylation import MethylationWriter
 from gpualign.streaming.timeline import STEPS
 
 
@@ -21,6 +22,7 @@ class RecordObserver:
 
     Args:
         coverage: counts depths; None: nothing does.
+        methylation: counts cytosines; None: nothing does.
         threads: that find duplicates.
         templates: as for :meth:`DuplicateMarking.ends`.
 
@@ -36,8 +38,9 @@ class RecordObserver:
         coverage: CoverageWriter | None,
         threads: int,
         templates: TemplateNumbers,
+        methylation: MethylationWriter | None = None,
     ) -> None:
-        self._coverage, self._threads = coverage, threads
+        self._coverage, self._methylation, self._threads = coverage, methylation, threads
         self._duplicates = None if marking is None else Duplicates(marking, libraries, templates == "records")
         self.take: Callable[[Records], Any] | None = None
         if marking is not None:
@@ -56,11 +59,15 @@ class RecordObserver:
 
     @STEPS.at("merge")
     def measure(self, records: Records) -> Any:
-        return None if self._coverage is None else self._coverage.coverage.changes(records)
+        changes = None if self._coverage is None else self._coverage.coverage.changes(records)
+        return changes, None if self._methylation is None else self._methylation.calls(records)
 
     def count(self, measured: Any) -> None:
+        changes, calls = measured
         if self._coverage is not None:
-            self._coverage.add(measured)
+            self._coverage.add(changes)
+        if self._methylation is not None:
+            self._methylation.add(calls)
 
     def finish(self, metrics: str | None, command_line: str) -> None:
         """Write the metrics to a path, if there is one, and make the report.
@@ -76,6 +83,8 @@ class RecordObserver:
                     out.write(found.text(command_line).encode())
         if self._coverage is not None:
             self.report["coverage"] = self._coverage.coverage.report()
+        if self._methylation is not None:
+            self.report["methylation"] = self._methylation.report()
 
 
 @contextmanager
@@ -88,6 +97,7 @@ def observing(
     contigs: Contigs,
     threads: int,
     templates: TemplateNumbers = "flags",
+    methylation: AbstractContextManager[MethylationWriter] | None = None,
 ) -> Iterator[RecordObserver]:
     """An observer for the output that is written in this context; at its end, metrics and coverage are written.
 
@@ -95,6 +105,7 @@ def observing(
         coverage_path, metrics: files; None: not wanted.
         header: of the output, as SAM text.
         templates: as for :meth:`DuplicateMarking.ends`.
+        methylation: counts cytosines, opened here; None: nothing does.
 
     Raises:
         GpualignError: a file cannot be written.
@@ -104,7 +115,9 @@ def observing(
         if coverage_path is not None:
             names, lengths = contigs.shown_names, contigs.lengths.tolist()
             coverage = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
-        observer = RecordObserver(marking, Libraries.of(header.decode().splitlines()), coverage, threads, templates)
+        cytosines = None if methylation is None else stack.enter_context(methylation)
+        libraries = Libraries.of(header.decode().splitlines())
+        observer = RecordObserver(marking, libraries, coverage, threads, templates, cytosines)
         yield observer
     observer.finish(metrics, command_line)
 

@@ -9,6 +9,21 @@ import click
 from gpualign.options import SIZE, default_of, together
 from gpualign.records.duplicates import DuplicateMarking
 
+
+class UmiDistance(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, or "auto"."""
+
+    name = "distance"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto" or isinstance(value, int):
+            return value  # type: ignore[no-any-return]
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
+
+
 #: add those of :class:`AlignmentLayout` that all of them have; collect them with :func:`take_layout_options`
 layout_options = together(
     click.option(
@@ -26,7 +41,7 @@ layout_options = together(
         type=int,
         metavar="INT",
         help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM, htslib's for CRAM]",
+        "[default: 1 for BAM, but 5 for that of sort without a GPU; htslib's for CRAM]",
     ),
 )
 
@@ -89,11 +104,18 @@ marking_options = together(
         help="Find duplicates within a read group (RG), not within a library.",
     ),
     click.option(
+        "--by-strand",
+        is_flag=True,
+        help="Bisulfite reads: find duplicates within a strand of the original, which YD names (as of bwa-meth and of "
+        "map --meth, where this is always so).",
+    ),
+    click.option(
         "--umi-distance",
-        type=int,
-        metavar="INT",
+        type=UmiDistance(),
+        metavar="INT|auto",
         help="Correct UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
-        "at least 2 n - 1 times (UMI-tools' directional method). Of several tags the last is the UMI.  "
+        "at least 2 n - 1 times (UMI-tools' directional method). auto: in one base; and one seen once is an error of "
+        "one two or three bases away where that is likelier than chance. Of several tags the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(
@@ -140,6 +162,7 @@ _ONLY_MARKING = {
     "barcode_tag": None,
     "barcode_name": False,
     "use_read_groups": False,
+    "by_strand": False,
     "umi_distance": None,
     "duplex": False,
     "group": False,
@@ -168,6 +191,7 @@ def take_marking(values: dict[str, Any], mark: bool, tag_kind: bool = True) -> D
             barcode_tags=() if tags is None else tuple(tags.split(",")),
             barcode_in_name=given["barcode_name"],
             by_read_group=given["use_read_groups"],
+            by_strand=given["by_strand"],
             duplex=given["duplex"],
             group=given["group"],
             count=given["duplicate_count"],

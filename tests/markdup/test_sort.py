@@ -15,6 +15,7 @@ import pytest
 import gpualign
 from tests.helpers.bam import random_templates
 from tests.helpers.commands import program
+from tests.helpers.files import write_bgzf
 from tests.helpers.record_files import CONTIG_LINES, header_of, records_of, write_sam
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -126,13 +127,37 @@ def test_formats_and_pipes(tmp_path: Path, shuffled: Path) -> None:
 
 def test_cram_with_its_reference(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "ref.fa").write_text(">c0\n" + "ACGTTGCA" * 20 + "\n")
-    lines = [f"r{i}\t0\tc0\t{at}\t60\t8M\t*\t0\t0\tACGTTGCA\tIIIIIIII" for i, at in enumerate((17, 9, 1))]
+    fields = "60\t8M\t*\t0\t0\tACGTTGCA\tIIIIIIII\tMD:Z:8\tNM:i:0"  # CRAM leaves MD and NM out, as they are right
+    lines = [f"r{i}\t0\tc0\t{at}\t{fields}" for i, at in enumerate((17, 9, 1))]
     path = write_sam(tmp_path / "in.sam", lines, ["@SQ\tSN:c0\tLN:160"])
     reference = ("--reference", tmp_path / "ref.fa")
     assert cli("sort", path, *reference, "-o", tmp_path / "a.cram", "--write-index")[0] == 0
     assert (tmp_path / "a.cram.crai").exists()
     assert cli("sort", "-n", tmp_path / "a.cram", *reference, "-o", tmp_path / "b.sam")[0] == 0
-    assert [line.split("\t")[0] for line in records_of(tmp_path / "b.sam")] == ["r0", "r1", "r2"]
+    assert [sorted(line.split("\t")) for line in records_of(tmp_path / "b.sam")] == [
+        sorted(line.split("\t")) for line in lines
+    ]
+
+
+def test_cram_of_few_reads_without_a_reference(cli: Cli, tmp_path: Path) -> None:
+    """htslib would make a reference of all bases in between, and store it."""
+    lines = [f"r{i}\t0\tc0\t{at}\t60\t8M\t*\t0\t0\tACGTTGCA\tIIIIIIII" for i, at in enumerate((1, 90_000))]
+    path = write_sam(tmp_path / "in.sam", lines, ["@SQ\tSN:c0\tLN:100000"])
+    assert cli("sort", path, "-o", tmp_path / "a.cram")[0] == 0
+    with pytest.raises(pysam.SamtoolsError):
+        pysam.samtools.reference("-e", "-q", str(tmp_path / "a.cram"))
+    assert cli("sort", tmp_path / "a.cram", "-o", tmp_path / "b.sam")[0] == 0
+    assert [line.split("\t")[:10] for line in records_of(tmp_path / "b.sam")] == [
+        line.split("\t")[:10] for line in lines
+    ]
+
+
+def test_the_default_level_of_bam_is_5(tmp_path: Path, shuffled: Path) -> None:
+    for level in (None, 1, 5):
+        gpualign.sort(shuffled, tmp_path / f"{level}.bam", device="cpu", compression_level=level)
+    default, fast, small = ((tmp_path / f"{level}.bam").read_bytes() for level in (None, 1, 5))
+    assert default == small
+    assert len(small) < len(fast)
 
 
 def test_an_index_finds_the_records(cli: Cli, tmp_path: Path, shuffled: Path) -> None:
@@ -224,6 +249,20 @@ def test_python_function(tmp_path: Path, shuffled: Path) -> None:
     assert "SS:queryname:natural" in header_of(tmp_path / "out.bam")[0]
     with pytest.raises(gpualign.UsageError, match="order must be one of"):
         gpualign.sort(shuffled, tmp_path / "out.bam", order="nonsense")
+
+
+@pytest.mark.parametrize("words", [("sort",), ("sort", "--template"), ("markdup",), ("markdup", "--mate-tags")])
+def test_damaged_tags(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A text without its end."""
+    path = write_sam(tmp_path / "in.sam", ["r\t0\tc0\t1\t60\t1M\t*\t0\t0\tA\tI\tXX:Z:text"], ["@SQ\tSN:c0\tLN:160"])
+    assert cli("sort", path, "-o", tmp_path / "in.bam")[0] == 0
+    content = gzip.decompress((tmp_path / "in.bam").read_bytes())
+    assert content.endswith(b"XXZtext\0")
+    write_bgzf(tmp_path / "damaged.bam", content[:-1] + b"!", 1000)
+    code, _, error = cli(*words, tmp_path / "damaged.bam", "-o", tmp_path / "out.sam")
+    assert code == 3
+    assert error.startswith(f"gpualign {words[0]}: error: {tmp_path / 'damaged.bam'}: is damaged: a BAM record's tags")
+    assert not (tmp_path / "out.sam").exists()
 
 
 @pytest.mark.gpu

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from math import ceil, comb
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,117 @@ def test_umis_with_errors(cli: Cli, tmp_path: Path, seed: int, distance: int, ba
     assert set(ours) == set(map(str, range(len(ours))))
 
 
-@pytest.mark.parametrize("options", [["--umi-distance", "1"], ["--duplex"], ["--umi-distance", "1", "--duplex"]])
+def with_far_errors(places: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The clusters of each place by --umi-distance auto, as docs/sort_and_markdup.md tells it."""
+    bases, templates = len(places[0][0]), sum(map(len, places))
+
+    def chance(distance: int) -> float:
+        return comb(bases, distance) * 3**distance / 4**bases
+
+    def distance(a: str, b: str) -> int:
+        return sum(x != y for x, y in zip(a, b, strict=True))
+
+    clusters = [directional(umis, 1) for umis in places]
+    roots = [  # of each molecule the UMI that was seen most often, and how often all of its UMIs were
+        [
+            (min(Counter(of).items(), key=lambda seen: (-seen[1], seen[0]))[0], len(of))
+            for number in range(max(cluster) + 1)
+            for of in [[umi for umi, mine in zip(umis, cluster, strict=True) if mine == number]]
+        ]
+        for umis, cluster in zip(places, clusters, strict=True)
+    ]
+    found: Counter[int] = Counter()
+    compared: Counter[int] = Counter()
+
+    def reach(molecules: list[tuple[str, int]], rates: dict[int, float]) -> int:
+        """The farthest distance at which an error of the largest molecule may be likelier than chance."""
+        alone, most = sum(n == 1 for _, n in molecules), max(n for _, n in molecules)
+        likely = [d for d in (2, 3) if alone and rates[d] > 0 and most * rates[d] >= alone * chance(d)]
+        return max(likely, default=0)
+
+    for molecules in roots:
+        limit = reach(molecules, {2: 0.1, 3: 0.1})
+        for i, (umi, n) in enumerate(molecules):
+            if n > 1 or i == 0:
+                continue
+            for d in range(2, limit + 1):
+                compared[d] += i
+            nearest = min(distance(umi, other) for other, _ in molecules[:i])
+            found[nearest] += nearest <= limit
+    rates = {d: max(0, found[d] - ceil(compared[d] * chance(d))) / templates for d in (2, 3)}
+    for molecules, cluster in zip(roots, clusters, strict=True):
+        limit, into = reach(molecules, rates), list(range(len(molecules)))
+        alone = sum(n == 1 for _, n in molecules)
+        for i, (umi, n) in enumerate(molecules):
+            others = [(distance(umi, molecules[j][0]), j) for j in range(i) if into[j] == j]
+            if n == 1 and others and (nearest := min(others))[0] <= limit:
+                size = molecules[nearest[1]][1]
+                if size * rates[nearest[0]] >= alone * chance(nearest[0]) and rates[nearest[0]] > 0:
+                    into[i] = nearest[1]
+        cluster[:] = [into[number] for number in cluster]
+    return clusters
+
+
+@pytest.mark.parametrize(("bases", "places", "share"), [(6, 30, 0.05), (8, 40, 0.03), (10, 60, 0.02), (12, 2, 0.03)])
+def test_errors_of_several_bases(cli: Cli, tmp_path: Path, seed: int, bases: int, places: int, share: float) -> None:
+    """At places of few UMIs, and of more than 64."""
+    rng = random.Random(seed)
+    true = [["".join(rng.choices("ACGT", k=bases)) for _ in range(320 // places)] for _ in range(places)]
+    seen = [
+        [
+            "".join(rng.choice("ACGT") if rng.random() < share else c for c in rng.choice(umis))
+            for _ in range(5 * len(umis))
+        ]
+        for umis in true
+    ]
+    lines = [
+        line
+        for at, umis in enumerate(seen)
+        for i, umi in enumerate(umis)
+        for line in single(f"r{at}_{i}", 100 + at, tags=f"RX:Z:{umi}")
+    ]
+    rng.shuffle(lines)
+    found = molecules(cli, tmp_path, lines, "--barcode-tag", "RX", "--umi-distance", "auto")
+    expected: dict[tuple[int, int], set[str]] = {}
+    for at, clusters in enumerate(with_far_errors(seen)):
+        for i, cluster in enumerate(clusters):
+            expected.setdefault((at, cluster), set()).add(f"r{at}_{i}")
+    ours: dict[str, set[str]] = {}
+    for name, molecule in found.items():
+        ours.setdefault(molecule, set()).add(name)
+    assert sorted(map(sorted, ours.values())) == sorted(map(sorted, expected.values()))
+
+
+def test_two_errors_are_joined_where_they_are_likelier_than_chance(cli: Cli, tmp_path: Path) -> None:
+    """Two of three UMIs seen once have two errors of one seen often; at distance 1 each is a molecule."""
+    umis = ["ACGTACGTAC"] * 20 + ["ACGTACGTTT", "TTGTACGTAC", "GGGGGGGGGG"]
+    lines = [line for i, umi in enumerate(umis) for line in single(f"r{i}", 100, tags=f"RX:Z:{umi}")]
+    number = {
+        distance: len(set(molecules(cli, tmp_path, lines, "--barcode-tag", "RX", "--umi-distance", distance).values()))
+        for distance in ("1", "auto")
+    }
+    assert number == {"1": 4, "auto": 2}
+
+
+def test_a_distance_that_is_none(cli: Cli, tmp_path: Path) -> None:
+    path = write_sam(tmp_path / "in.sam", single("a", 100), HEAD)
+    code, _, error = cli("markdup", path, "-o", tmp_path / "out.sam", "--barcode-tag", "RX", "--umi-distance", "far")
+    assert code == 2
+    assert "'far' is neither a whole number nor auto" in error
+    code, _, error = cli("markdup", path, "-o", tmp_path / "out.sam", "--umi-distance", "auto")
+    assert code == 2
+    assert "UMIs must be found to be compared" in error
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--umi-distance", "1"],
+        ["--duplex"],
+        ["--umi-distance", "1", "--duplex"],
+        ["--umi-distance", "auto", "--duplex"],
+    ],
+)
 def test_molecules_do_not_depend_on_the_order_of_the_input(
     cli: Cli, tmp_path: Path, seed: int, options: list[str]
 ) -> None:

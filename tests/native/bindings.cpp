@@ -114,8 +114,8 @@ bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutio
         throw nb::value_error("as many diagonals on both sides");
     const std::vector<uint8_t> codes = codes_of(query, 0), around = codes_of(text, UngappedLanes::kPadding);
     return UngappedLanes(scores_of(scores))
-        .is_best(codes.data(), int32_t(codes.size()), around.data(), int32_t((text.size() - query.size()) / 2),
-            substitutions);
+        .is_best(codes.data(), codes.data(), int32_t(codes.size()), around.data(),
+            int32_t((text.size() - query.size()) / 2), substitutions);
 }
 
 // First and one-past-last entry of each hash.

@@ -94,41 +94,55 @@ private:
 
     static GPUALIGN_HD uint32_t at_most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
-    // Calls visit(i, j, score) for the proper pairs of this lane.
-    template <class Visit> GPUALIGN_HD void for_each_pair(Visit&& visit) const {
-        for (uint32_t c = group_.lane(); c < rows_ * columns_; c += Group::kLanes) {
-            const uint32_t i = c / columns_, j = c % columns_;
-            const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
-            if (insert >= 0) visit(i, j, first_.score(i) + second_.score(j) - rules_.penalties[insert]);
+    // Calls visit(i, j, score) for the proper pairs of this lane, but for those that cannot score least(), which may
+    // rise meanwhile.
+    template <class Least, class Visit> GPUALIGN_HD void for_each_pair(Least&& least, Visit&& visit) const {
+        uint32_t i = group_.lane() / columns_, j = group_.lane() % columns_;
+        while (i < rows_) {
+            const int32_t score = first_.score(i) + second_.score(j);
+            if (score >= least()) {
+                const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
+                if (insert >= 0) visit(i, j, score - rules_.penalties[insert]);
+            } else if (Group::kLanes == 1) {  // the loci are sorted: the others of this row score no more
+                if (j == 0) return;
+                j = columns_ - 1;
+            }
+            i += Group::kLanes / columns_;
+            j += Group::kLanes % columns_;
+            if (j >= columns_) j -= columns_, i++;
         }
     }
+    static constexpr int32_t kAnyScore = -(1 << 30);
 
     GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
 
     // The combination with the best score, ties by the tie-break hash; ~0 if there is no proper pair.
     GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
         uint64_t mine = 0;  // score, offset to be positive | tie-break | combination
-        for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
+        const auto least = [&] { return mine ? score_of(mine) : kAnyScore; };
+        for_each_pair(least, [&](uint32_t i, uint32_t j, int32_t score) {
             const uint32_t combination = i * columns_ + j, random = mix_bits(tie_break_ ^ combination) & ~kCombinations;
             const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | random | combination;
             mine = key > mine ? key : mine;
         });
         mine = group_.largest(mine);
         if (mine == 0) return ~0u;
-        best = int32_t(int64_t(mine >> 32) - (int64_t(1) << 31));
+        best = score_of(mine);
         return uint32_t(mine) & kCombinations;
     }
+    static GPUALIGN_HD int32_t score_of(uint64_t key) { return int32_t(int64_t(key >> 32) - (int64_t(1) << 31)); }
 
     // One mate of the best pair. Suboptimal are pairs, or unpaired choices, with this mate at another locus.
     template <class Own>
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
         int32_t best, int64_t bits, int32_t& nearest, Own&& own) const {
         Suboptimal suboptimal;
-        for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
-            if (own(i, j) != chosen) suboptimal.add(best - score);
-        });
         for (uint32_t i = group_.lane(); i < at_most(mine.count); i += Group::kLanes)
             if (i != chosen) suboptimal.add(best - (apart() - (mine.score(0) - mine.score(i))));
+        const auto least = [&] { return suboptimal.minimum < 0 ? kAnyScore : best - suboptimal.minimum; };
+        for_each_pair(least, [&](uint32_t i, uint32_t j, int32_t score) {
+            if (own(i, j) != chosen) suboptimal.add(best - score);
+        });
         suboptimal = together(group_, suboptimal);
         if (suboptimal.minimum >= 0) nearest = min(nearest, suboptimal.minimum);
         Suboptimal alone;

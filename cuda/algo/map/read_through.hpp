@@ -1,6 +1,7 @@
 // Pairs whose insert is shorter than their reads: beyond it both mates go on into an adapter, and are clipped there.
 // The mates' own overlap tells the insert size, so no DP has to find where the read ends.
 #pragma once
+#include "algo/map/chain/query.hpp"
 #include "algo/map/chain/short_reads.hpp"
 #include "algo/map/mixed_loci.hpp"
 
@@ -46,34 +47,37 @@ GPUALIGN_HOST_DEVICE int32_t read_through(
         });
 }
 
-// Whether a read of `length` bases goes on beyond its insert as the reference does beyond the locus of the insert. Then
-// it is not an adapter that follows, but the next copy of a repeat. code(i) is encoded base i of the read.
-template <class Code, class Text>
+// Whether a read goes on beyond its insert as the reference does beyond the locus of the insert. Then it is not an
+// adapter that follows, but the next copy of a repeat.
+template <class Text>
 GPUALIGN_HOST_DEVICE bool goes_on(
-    const AffineScores& scores, const Locus& locus, int32_t insert, int32_t length, Code&& code, const Text& text) {
+    const AffineScores& scores, const Locus& locus, int32_t insert, const ChainQuery& query, const Text& text) {
     const int64_t left = text.contig_begin(locus.contig), right = text.contig_begin(locus.contig + 1);
     for (int32_t shift = -locus.distance; shift <= locus.distance; shift++) {  // gaps move the locus's begin
-        int32_t score = 0;
-        for (int32_t i = insert; i < length && score + (length - i) * scores.match >= kGoesOn * scores.match; i++) {
-            const int64_t at = (locus.reverse ? locus.begin - 1 - (i - insert) : locus.end + (i - insert)) + shift;
-            if (at < left || at >= right) break;
-            const int32_t met = text.code(at), base = code(i);
-            score += base < kNoBase && (locus.reverse ? 3 - met : met) == base ? scores.match : -scores.mismatch;
-            if (score >= kGoesOn * scores.match) return true;
-        }
+        const int64_t edge = (locus.reverse ? locus.begin : locus.end) + shift;
+        const int64_t within = locus.reverse ? edge - left : right - edge, behind = query.length() - insert;
+        const auto mismatches = [&](int32_t i) {
+            const uint64_t met = locus.reverse ? bases_before(text, edge - i) : text.bases(edge + i);
+            const uint32_t acgt = locus.reverse ? acgt_before(text, edge - i) : text.acgt(edge + i);
+            const uint32_t both = acgt & query.acgt(insert + i, false);
+            const uint64_t differ = query.differing(insert + i, false, met);
+            return both == ~0u ? differ : differ | every_second_bit(~both);
+        };
+        const int32_t length = int32_t(within < behind ? within : behind);
+        if (ungapped_extension(scores, length, mismatches) >= kGoesOn * scores.match) return true;
     }
     return false;
 }
 
 // Whether a read is clipped beyond its insert, whose loci are given: it aligns there as a read of that length should,
-// and goes on as the reference does at none of them.
-template <class Group, class Loci, class Found, class Code, class Text>
+// and the whole read, `query`, goes on as the reference does at none of them.
+template <class Group, class Loci, class Found, class Text>
 GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRules& rules, const Loci& loci,
-    const Found& found, int32_t length, Code&& code, const Text& text) {
+    const Found& found, const ChainQuery& query, const Text& text) {
     if (loci.count == 0 || wants_chaining(rules, loci, found)) return false;
     bool any = false;
     for (uint32_t i = group.lane(); i < loci.count && !any; i += Group::kLanes)
-        any = goes_on(rules.scores, loci.list[i], loci.length, length, code, text);
+        any = goes_on(rules.scores, loci.list[i], loci.length, query, text);
     return group.ballot(any) == 0;
 }
 

@@ -43,6 +43,7 @@ GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, c
     uint32_t rows, uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
     constexpr int32_t kUnitLoss = 6;  // per unit of an insert-size penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
+    while (first.score(rows - 1) + second.score(0) < best - edit_of(rules.scores)) rows--;  // the loci are sorted
     const auto penalty_of = [&](uint32_t c) {
         const uint32_t i = c / columns, j = c % columns;
         const int64_t insert = first.local(i) || second.local(j) ? -1 : insert_size(rules.pairs, first, i, second, j);

@@ -5,6 +5,7 @@
 // size makes space.
 #pragma once
 #include "algo/text/columns.hpp"
+#include "algo/text/methylation.hpp"
 
 namespace gpualign {
 
@@ -121,6 +122,19 @@ public:
                     out.put(lower(bases_.read(query + x)));
                 }
             }
+        });
+    }
+
+    // The read's cytosines as Bismark's XM, a character a base; `clips`: with those of soft clips.
+    template <class Out> GPUALIGN_HD void methylation(bool g_to_a, bool clips, Out& out) const {
+        walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
+            if (op == kCigarI || (op == kCigarS && clips)) out.fill(n, [](int64_t) { return '.'; });
+            if (op != kCigarM) return;
+            out.fill(n, [&](int64_t i) {
+                if (bases_.reference(reference + i) != (g_to_a ? 'G' : 'C')) return '.';
+                const auto met = [&](int64_t at) { return bases_.context(reference + i + at); };
+                return methylation_call(g_to_a, bases_.read(query + i), met);
+            });
         });
     }
 

@@ -102,7 +102,7 @@ public:
     GPUALIGN_HD GroupBases(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
 
     GPUALIGN_HD void take(int32_t contig, int64_t position, int64_t, const char* bases, int64_t length, bool reverse) {
-        begin_ = uint64_t(target_.contig_offsets[contig] + position);
+        begin_ = uint64_t(target_.contig_offsets[contig] + position), contig_ = contig;
         bases_ = bases, length_ = length, reverse_ = reverse;
     }
 
@@ -112,6 +112,11 @@ public:
     GPUALIGN_HD char reference(int64_t i) const {
         const uint64_t at = begin_ + uint64_t(i);
         return is_known(at) ? base_at(at) : run_base(at);
+    }
+    // The same; N outside the contig.
+    GPUALIGN_HD char context(int64_t i) const {
+        const int64_t at = int64_t(begin_) + i, *const contig = target_.contig_offsets + contig_;
+        return at < contig[0] || at >= contig[1] ? 'N' : reference(i);
     }
     template <class Out> GPUALIGN_HD void put_read(int64_t from, int64_t n, Out& out) const {
         out.fill(n, [&](int64_t i) { return read(from + i); });
@@ -153,6 +158,7 @@ private:
     const TextTarget& target_;
     const char* bases_ = nullptr;
     uint64_t begin_ = 0;
+    int32_t contig_ = 0;
     int64_t length_ = 0;
     bool reverse_ = false;
 };

@@ -62,6 +62,7 @@ private:
         const RecordHead head = head_of(r, mapped);
         form_.head(head, text_, options_.eqx);
         if (mapped) tags(r);
+        if (mapped && options_.bisulfite) bisulfite_tags(r, head);
         if (mate_mapped_) {
             const uint64_t mate = records_.primary(mate_);
             if (options_.eqx) other_.load(mate, reads_.bases_of(mate_), reads_.length(mate_));
@@ -114,8 +115,9 @@ private:
     }
 
     GPUALIGN_HD uint16_t shown_flag(uint64_t r) const {
-        if (!options_.split_as_secondary || !is(r, kFlagSupplementary)) return records_.flag[r];
-        return uint16_t((records_.flag[r] & ~kFlagSupplementary) | kFlagSecondary);
+        const uint16_t flag = uint16_t(records_.flag[r] & ~kFlagGToA);
+        if (!options_.split_as_secondary || !is(r, kFlagSupplementary)) return flag;
+        return uint16_t((flag & ~kFlagSupplementary) | kFlagSecondary);
     }
 
     // What a base counts by which samtools markdup chooses among duplicates: its quality from 15 on.
@@ -154,6 +156,19 @@ private:
             other_hits(r);
         if (r == first() && options_.alt_contig_count) alt_share(r);
         if (!is(r, kFlagSecondary)) other_parts(r);
+    }
+
+    // YD and YC as bwa-meth writes them: to which strand's conversion the read belongs, f or r, and how it was
+    // converted. XR, XG and XM as Bismark does.
+    GPUALIGN_HD void bisulfite_tags(uint64_t r, const RecordHead& head) {
+        const bool read_g_to_a = is(r, kFlagGToA), g_to_a = records_.reverse(r) != read_g_to_a;
+        const auto of_read = [&](auto& out) { out.put(read_g_to_a ? "GA" : "CT", 2); };
+        form_.text("YD", [&](auto& out) { out.put(g_to_a ? 'r' : 'f'); });
+        form_.text("YC", of_read);
+        if (options_.bisulfite & kTagXR) form_.text("XR", of_read);
+        if (options_.bisulfite & kTagXG) form_.text("XG", [&](auto& out) { out.put(g_to_a ? "GA" : "CT", 2); });
+        if (options_.bisulfite & kTagXM && head.from < head.to)
+            form_.text("XM", [&](auto& out) { text_.methylation(g_to_a, head.clip == kCigarS, out); });
     }
 
     // XS, HN, and a read's secondary alignments as XA or XB, as in bwa; of records that are not primary XS alone.

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bam/optical.hpp"
@@ -40,10 +41,11 @@ using SetSizes = std::array<std::map<int64_t, int64_t>, 3>;
 class DuplicateFinder {
 public:
     // optical_distance: in pixels; 0: optical duplicates are not distinguished. umi_distance: bases by which UMIs of
-    // one molecule differ; -1: batches have none. sets: keep what sizes() and molecules() tell.
-    DuplicateFinder(size_t libraries, uint32_t optical_distance, int umi_distance, bool sets)
-        : optical_distance_(optical_distance), umi_distance_(umi_distance), with_sets_(sets), counts_(libraries),
-          duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
+    // one molecule differ; -1: batches have none. far_errors: and those of UMIs seen once, where that is likelier than
+    // chance. sets: keep what sizes() and molecules() tell.
+    DuplicateFinder(size_t libraries, uint32_t optical_distance, int umi_distance, bool far_errors, bool sets)
+        : optical_distance_(optical_distance), umi_distance_(umi_distance), with_far_errors_(far_errors),
+          with_sets_(sets), counts_(libraries), duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
 
     // Adds the ends of the next batch, which has `templates` templates, and their UMIs. Throws std::invalid_argument.
     void add(const TemplateEnds* ends, size_t count, const Umi* umis, int64_t templates) {
@@ -97,6 +99,10 @@ public:
             });
             if (all_work_is_to_stop.load(std::memory_order_relaxed)) throw Stopped();
         };
+        if (with_far_errors_) {
+            in_parts([&](size_t part) { measure_far_errors(part); });
+            far_errors_.measured();
+        }
         in_parts([&](size_t part) { find_pairs(part); });
         in_parts([&](size_t part) { find_singles(part); });
         filter_ = {};
@@ -144,6 +150,7 @@ private:
 
     static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
+    static uint64_t hash_of_single(const TemplateEnds& single) { return single_hash(single.first, single.group); }
     static uint64_t pair_hash(const TemplateEnds& pair) {
         return mix(single_hash(pair.first, pair.group) ^ pair.second);
     }
@@ -168,45 +175,97 @@ private:
         return {at / 64, uint64_t(1) << at % 64};
     }
 
-    // Templates of a list sorted by key, the best of equal ones first.
-    static std::vector<TemplateEnds> sorted(EndsList& list) {
-        std::vector<TemplateEnds> all = list.take();
-        std::sort(all.begin(), all.end(), [](const TemplateEnds& a, const TemplateEnds& b) {
+    // Templates of a list, equal ones next to each other, the best first.
+    template <class Hash> static std::vector<TemplateEnds> sorted(EndsList& list, Hash&& hash) {
+        return sorted_in_buckets(list.take(), kPartBits, hash, [](const TemplateEnds& a, const TemplateEnds& b) {
             return std::tie(a.first, a.group, a.second, b.score, a.number) <
                    std::tie(b.first, b.group, b.second, a.score, b.number);
         });
-        return all;
     }
 
-    // Calls visit(begin, end) for each set of equal templates.
+    static bool equal_pairs(const TemplateEnds& a, const TemplateEnds& b) {
+        return a.first == b.first && a.second == b.second && a.group == b.group;
+    }
+    static bool equal_singles(const TemplateEnds& a, const TemplateEnds& b) {
+        return a.first == b.first && a.group == b.group;
+    }
+
+    // Calls visit(begin, end) for each run of equal templates.
     template <class Equal, class Visit>
-    void each_set(std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) const {
-        UmiClusters clusters(umi_distance_);
-        std::vector<Umi> umis;
+    static void each_place(std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) {
         for (size_t begin = 0, end; begin < all.size(); begin = end) {
             for (end = begin + 1; end < all.size() && equal(all[begin], all[end]); end++) {
             }
-            if (umi_distance_ < 0 || end == begin + 1) visit(all.data() + begin, all.data() + end);
-            else each_molecule(all.data() + begin, all.data() + end, clusters, umis, visit);
+            visit(all.data() + begin, all.data() + end);
         }
     }
 
-    // Divides equal templates by their UMIs; the order within a molecule stays.
-    template <class Visit>
-    void each_molecule(
-        TemplateEnds* begin, TemplateEnds* end, UmiClusters& clusters, std::vector<Umi>& umis, Visit&& visit) const {
-        umis.clear();
-        for (const TemplateEnds* at = begin; at < end; at++) umis.push_back(umis_[at->number].without_strand());
-        const std::vector<uint32_t>& of = clusters(umis);
-        std::vector<std::pair<uint32_t, TemplateEnds>> sorted;
-        for (const TemplateEnds* at = begin; at < end; at++) sorted.push_back({of[size_t(at - begin)], *at});
-        std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (size_t i = 0; i < sorted.size(); i++) begin[i] = sorted[i].second;
-        for (size_t from = 0, to; from < sorted.size(); from = to) {
-            for (to = from + 1; to < sorted.size() && sorted[to].first == sorted[from].first; to++) {
+    // Calls visit(begin, end) for each set of templates of a molecule.
+    template <class Equal, class Visit>
+    void each_set(std::vector<TemplateEnds>& all, Equal&& equal, Visit&& visit) const {
+        MoleculeSplitter split(UmiClusters(umi_distance_, with_far_errors_ ? &far_errors_ : nullptr));
+        each_place(all, equal, [&](TemplateEnds* begin, TemplateEnds* end) {
+            if (umi_distance_ < 0 || end == begin + 1) visit(begin, end);
+            else split(begin, end, umis_, visit);
+        });
+    }
+
+    // Divides equal templates by their UMIs.
+    class MoleculeSplitter {
+    public:
+        explicit MoleculeSplitter(UmiClusters clusters) : clusters_(std::move(clusters)) {}
+
+        // The order within a molecule stays.
+        template <class Visit>
+        void operator()(TemplateEnds* begin, TemplateEnds* end, const std::vector<Umi>& umis, Visit&& visit) {
+            take_umis(begin, end, umis);
+            const std::vector<uint32_t>& of = clusters_(umis_);
+            const size_t molecules = clusters_.count();
+            if (molecules == 1) {
+                visit(begin, end);
+                return;
             }
-            visit(begin + from, begin + to);
+            ends_.assign(molecules, 0);
+            for (const uint32_t molecule : of) ends_[molecule]++;
+            size_t sum = 0;
+            for (size_t& at : ends_) sum += std::exchange(at, sum);
+            templates_.assign(begin, end);
+            for (size_t i = 0; i < templates_.size(); i++) begin[ends_[of[i]]++] = templates_[i];
+            for (size_t i = 0; i < molecules; i++) visit(begin + (i ? ends_[i - 1] : 0), begin + ends_[i]);
         }
+
+        void measure(
+            const TemplateEnds* begin, const TemplateEnds* end, const std::vector<Umi>& umis, FarErrors& errors) {
+            take_umis(begin, end, umis);
+            clusters_.measure(umis_, errors);
+        }
+
+    private:
+        void take_umis(const TemplateEnds* begin, const TemplateEnds* end, const std::vector<Umi>& umis) {
+            umis_.clear();
+            for (const TemplateEnds* at = begin; at < end; at++) umis_.push_back(umis[at->number].without_strand());
+        }
+
+        UmiClusters clusters_;
+        std::vector<Umi> umis_;
+        std::vector<TemplateEnds> templates_;
+        std::vector<size_t> ends_;
+    };
+
+    void measure_far_errors(size_t part) {
+        FarErrors errors;
+        MoleculeSplitter split(UmiClusters(umi_distance_, &far_errors_));
+        const auto measure = [&](EndsList& list, auto&& hash, auto&& equal) {
+            std::vector<TemplateEnds> all = sorted(list, hash);
+            each_place(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
+                if (end > begin + 1) split.measure(begin, end, umis_, errors);
+            });
+            for (const TemplateEnds& ends : all) list.push(ends);
+        };
+        measure(pairs_[part], pair_hash, equal_pairs);
+        measure(singles_[part], hash_of_single, equal_singles);
+        const std::lock_guard lock(totals_lock_);
+        far_errors_.add(errors);
     }
 
     // Notes that these templates are of one molecule, of which the given one is kept.
@@ -218,15 +277,12 @@ private:
     }
 
     void find_pairs(size_t part) {
-        std::vector<TemplateEnds> all = sorted(pairs_[part]);
+        std::vector<TemplateEnds> all = sorted(pairs_[part], pair_hash);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         std::map<int64_t, int64_t> sizes[3];
         int64_t alone = 0;
-        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) {
-            return a.first == b.first && a.second == b.second && a.group == b.group;
-        };
-        each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
+        each_set(all, equal_pairs, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             const auto size = int64_t(end - begin);
             note_set(begin, end, begin->number, uint32_t(size));
             if (size == 1) {
@@ -271,13 +327,10 @@ private:
     }
 
     void find_singles(size_t part) {
-        std::vector<TemplateEnds> all = sorted(singles_[part]);
+        std::vector<TemplateEnds> all = sorted(singles_[part], hash_of_single);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
-        const auto equal = [](const TemplateEnds& a, const TemplateEnds& b) {
-            return a.first == b.first && a.group == b.group;
-        };
-        each_set(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
+        each_set(all, equal_singles, [&](const TemplateEnds* begin, const TemplateEnds* end) {
             if (begin->second != kEndOfPair) {
                 note_set(begin, end, begin->number, uint32_t(end - begin));
                 mark(begin, end, optical);
@@ -298,7 +351,8 @@ private:
 
     uint32_t optical_distance_;
     int umi_distance_;
-    bool with_sets_;
+    bool with_far_errors_, with_sets_;
+    FarErrors far_errors_;
     int64_t templates_ = 0;
     TemplateJoin join_;
     std::vector<Umi> umis_;

@@ -32,7 +32,7 @@ RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
 // (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library. by_record:
 // kRecordWords numbers per record.
 auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups,
-    const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group,
+    const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group, bool by_strand,
     const std::string& barcode_tags, bool barcode_in_name, bool umis, bool duplex, bool by_name, bool by_record,
     bool first_is_best) {
     DuplicateRules rules;
@@ -41,6 +41,7 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
     rules.no_library = no_library;
     rules.cells = cells;
     rules.by_read_group = by_read_group;
+    rules.by_strand = by_strand;
     rules.barcode_in_name = barcode_in_name;
     rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.by_record = by_record,
     rules.first_is_best = first_is_best;
@@ -154,9 +155,9 @@ int64_t without_barcode(DuplicateFinder& finder) {
 
 void bind_duplicates(nb::module_& m) {
     m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"),
-        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("barcode_tags"),
-        nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"), nb::arg("by_record"),
-        nb::arg("first_is_best"),
+        nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("by_strand"),
+        nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"),
+        nb::arg("by_record"), nb::arg("first_is_best"),
         "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, "
         "counts, templates). by_record: "
         "templates are anywhere in the input, and each record is numbered. "
@@ -169,8 +170,8 @@ void bind_duplicates(nb::module_& m) {
         "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms. added: tags "
         "that all records get, as BAM.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
-        .def(nb::init<size_t, uint32_t, int, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
-            nb::arg("umi_distance"), nb::arg("sets"))
+        .def(nb::init<size_t, uint32_t, int, bool, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
+            nb::arg("umi_distance"), nb::arg("far_errors"), nb::arg("sets"))
         .def("add", &add, nb::arg("batch"), nb::arg("by_record"), "Takes what duplicate_ends made of the next batch.")
         .def("finish", &finish, nb::arg("threads"),
             "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical "

@@ -113,6 +113,7 @@ struct DuplicateRules {
     uint16_t no_library = 0;                                   // of records without a known read group
     bool cells = false;                                        // compute cells
     bool by_read_group = false;                                // only templates of one read group are duplicates
+    bool by_strand = false;  // only templates of one strand of the original, by the tag YD
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
     bool umis = false;  // keep UMIs (the name's, or the last tag's), not their hashes
@@ -157,7 +158,7 @@ public:
         if (mapped_ == 2) counts_[library_].pairs++;
         if (mapped_ != 0) {
             counts_[library_].without_barcode += !with_barcode_;
-            uint64_t barcode = barcode_ ^ read_group_;
+            uint64_t barcode = barcode_ ^ read_group_ ^ (reverse_strand_ ? mix(1) : 0);
             if (rules_.umis) barcode ^= mix(take_umi());
             ends_.push_back(ends(barcode));
         }
@@ -207,6 +208,7 @@ private:
     }
 
     void add_end(const BamRecord& record) {
+        if (rules_.by_strand && mapped_ == 0) reverse_strand_ = find_tag(record, "YD") == "r";
         end_[mapped_] = end_of(record);
         second_read_[mapped_] = record.is(kFlagSecond);
         mapped_++;
@@ -286,7 +288,7 @@ private:
     int64_t number_ = -1;
     std::string_view umi_;
     uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0: none
-    bool second_read_[2] = {}, with_barcode_ = false;
+    bool second_read_[2] = {}, with_barcode_ = false, reverse_strand_ = false;
     int mapped_ = 0;
     uint32_t score_ = 0;
     uint16_t library_ = 0;

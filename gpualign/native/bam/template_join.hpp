@@ -44,6 +44,25 @@ private:
 
 using EndsList = BlockList<TemplateEnds>;
 
+// Sorts items whose hashes are equal where they belong together: by buckets of the hash, whose highest `used` bits are
+// the same for all, and by less(a, b) in each bucket.
+template <class Item, class Hash, class Less>
+std::vector<Item> sorted_in_buckets(const std::vector<Item>& items, int used, Hash&& hash, Less&& less) {
+    int bits = 1;
+    while (bits < 24 && size_t(1) << bits < items.size()) bits++;
+    const auto bucket = [&](const Item& item) { return size_t(hash(item) << used >> (64 - bits)); };
+    std::vector<uint32_t> ends((size_t(1) << bits) + 1);
+    for (const Item& item : items) ends[bucket(item) + 1]++;
+    for (size_t i = 1; i < ends.size(); i++) ends[i] += ends[i - 1];
+    std::vector<Item> sorted(items.size());
+    for (const Item& item : items) sorted[ends[bucket(item)]++] = item;
+    size_t begin = 0;
+    for (size_t i = 0; i + 1 < ends.size(); begin = ends[i++])
+        if (ends[i] > begin + 1)
+            std::sort(sorted.begin() + ptrdiff_t(begin), sorted.begin() + ptrdiff_t(ends[i]), less);
+    return sorted;
+}
+
 // What is to be known of a record.
 struct RecordEnds {
     TemplateEnds ends;  // of a mapped primary record, as if it were single; of others the number counts alone
@@ -114,15 +133,12 @@ private:
 
     // Records of a template next to each other, in input order.
     static std::vector<RecordEnds> by_template(const std::vector<RecordEnds>& records) {
-        std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // smaller than records, which are in input order
-        order.reserve(records.size());
-        for (const RecordEnds& record : records)
-            order.emplace_back(record.name, record.more & ~RecordEnds::kFlags, uint32_t(order.size()));
-        std::sort(order.begin(), order.end());
-        std::vector<RecordEnds> sorted;
-        sorted.reserve(records.size());
-        for (const auto& [name, more, index] : order) sorted.push_back(records[index]);
-        return sorted;
+        const auto hash = [](const RecordEnds& record) { return record.name; };
+        const auto less = [](const RecordEnds& a, const RecordEnds& b) {
+            const uint32_t more_of_a = a.more & ~RecordEnds::kFlags, more_of_b = b.more & ~RecordEnds::kFlags;
+            return std::tie(a.name, more_of_a, a.ends.number) < std::tie(b.name, more_of_b, b.ends.number);
+        };
+        return sorted_in_buckets(records, kPartBits, hash, less);
     }
 
     static void join(const std::vector<RecordEnds>& records, std::vector<Joined>& templates,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "abi/verify.hpp"
+#include "algo/common/bisulfite.hpp"
 #include "algo/common/myers_striped.hpp"
 #include "index/reference.hpp"
 #include "simd/vector.hpp"
@@ -20,10 +21,11 @@ struct VerifyBest {
     int32_t distance, end;
 };
 
-class VerifyBatch {
+// `Converted`: patterns are bisulfite reads, with a conversion each.
+template <bool Converted> class VerifyBatchOf {
 public:
-    VerifyBatch(const ReferenceView& reference, VerifyProfiles& profiles)
-        : reference_(reference), profiles_(profiles) {}
+    VerifyBatchOf(const ReferenceView& reference, VerifyProfiles& profiles, const Conversion* conversions = nullptr)
+        : reference_(reference), profiles_(profiles), conversions_(conversions) {}
 
     // results[i] is that of tasks[i], independent of the order of tasks. `backward`: the text is read from its end,
     // complemented, and the last of equal ends counts; this finds starts. Patterns and texts must not be empty.
@@ -145,6 +147,7 @@ private:
 
     template <int W> struct Pattern {
         Word low[W], high[W], known[W], padding[W], rows[W];
+        Word c_to_t;  // all bits of lanes with this conversion; the others have g_to_a
     };
 
     // Loads words [first, first + W) of the patterns' planes, a tile.
@@ -161,6 +164,12 @@ private:
                 rows[w][lane] = striped_rows<uint64_t>(w, W, pad);
             }
         }
+        uint64_t c_to_t[kLanes] = {};
+        for (int lane = 0; Converted && lane < lanes.count; lane++) {
+            const uint32_t profile = lanes.tasks[lane]->profile;
+            c_to_t[lane] = on_strand(conversions_[profile / 2], profile & 1) == Conversion::c_to_t ? ~uint64_t(0) : 0;
+        }
+        p.c_to_t = Word::load(c_to_t);
         for (int w = 0; w < W; w++) {
             p.low[w] = Word::load(low[w]);
             p.high[w] = Word::load(high[w]);
@@ -202,9 +211,12 @@ private:
     template <int W, bool Runs> static GPUALIGN_HD void match(const Pattern<W>& p, Word codes, Word bases, Word* eq) {
         const Word low = Word(0) - (codes & Word(1)), high = Word(0) - (codes >> 1 & Word(1));
         const Word known = Runs ? Word(0) - (bases & Word(1)) : Word(0);
+        // the high bit does not tell C from T, or G from A
+        const Word told = Converted ? ~((low ^ high) & ~(low ^ p.c_to_t)) : Word(0);
         for (int w = 0; w < W; w++) {
             const Word rows = Runs ? p.known[w] & known : p.known[w];
-            eq[w] = andnot_or(rows, (p.low[w] ^ low) | (p.high[w] ^ high), p.padding[w]);
+            const Word higher = p.high[w] ^ high;
+            eq[w] = andnot_or(rows, (p.low[w] ^ low) | (Converted ? higher & told : higher), p.padding[w]);
         }
     }
 
@@ -345,11 +357,15 @@ private:
 
     const ReferenceView& reference_;
     VerifyProfiles& profiles_;
+    const Conversion* const conversions_;  // of the queries on their forward strand
     VerifyMode mode_ = VerifyMode::infix;
     bool backward_ = false;
     std::vector<uint32_t> order_;
     std::vector<uint64_t> keys_, ups_, downs_;
     WindowTexts<kLanes> texts_[2];  // of the current vectors
 };
+
+using VerifyBatch = VerifyBatchOf<false>;
+using ConvertedBatch = VerifyBatchOf<true>;
 
 }  // namespace gpualign

@@ -78,9 +78,10 @@ template <class Task> void parallel_for(int threads, size_t count, Task&& task) 
 template <class Seed> class IndexBuilder {
 public:
     // `done` counts up to twice the reference's bases: once while scanning, once while sorting.
-    IndexBuilder(const ReferenceView& reference, int k, int w, int threads, uint64_t* done)
-        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)), done_(done) {
-    }
+    // `bisulfite`: the seeds of both strands, each in three letters, instead of canonical ones.
+    IndexBuilder(const ReferenceView& reference, int k, int w, bool bisulfite, int threads, uint64_t* done)
+        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)),
+          bisulfite_(bisulfite), done_(done) {}
 
     void build() {
         collect();
@@ -125,11 +126,18 @@ private:
         reference_.codes(begin, end, codes.data());
         const int shift = rest_bits();
         const uint64_t mask = (uint64_t(1) << shift) - 1;
-        scanner.scan(codes.data(), int64_t(end - begin), [&](const Minimizer& m) {
-            const uint64_t position = begin + m.position;
-            if (position >= piece.begin && position < piece.end)
-                seeds.push(m.hash >> shift, Seed(m.hash & mask, uint32_t(position), m.reverse));
-        });
+        const auto scan = [&] {
+            scanner.scan(codes.data(), int64_t(end - begin), [&](const Minimizer& m) {
+                const uint64_t position = begin + m.position;
+                if (position >= piece.begin && position < piece.end)
+                    seeds.push(m.hash >> shift, Seed(m.hash & mask, uint32_t(position), m.reverse));
+            });
+        };
+        if (!bisulfite_) return scan();
+        for (const KmerStrand strand : {KmerStrand::forward, KmerStrand::reverse}) {
+            scanner.set_strand(strand);
+            scan();
+        }
     }
 
     // About two entries per bucket: 16 bytes, so that a look-up touches one cache line of offsets and one of entries.
@@ -182,6 +190,7 @@ private:
 
     const ReferenceView& reference_;
     const int k_, w_, threads_, partition_bits_;
+    const bool bisulfite_;
     uint64_t* const done_;
     std::vector<PagedLists<Seed>> seeds_;  // of each thread, a list per partition
     std::vector<uint64_t> starts_;

@@ -13,8 +13,9 @@
 namespace gpualign {
 namespace {
 
-template <class Seed> auto build_index_of(const ReferenceView& reference, int k, int w, int threads, uint64_t* done) {
-    IndexBuilder<Seed> builder(reference, k, w, threads, done);
+template <class Seed>
+auto build_index_of(const ReferenceView& reference, int k, int w, bool bisulfite, int threads, uint64_t* done) {
+    IndexBuilder<Seed> builder(reference, k, w, bisulfite, threads, done);
     {
         nb::gil_scoped_release release;
         builder.build();
@@ -25,13 +26,13 @@ template <class Seed> auto build_index_of(const ReferenceView& reference, int k,
         builder.bucket_bits());
 }
 
-auto build_index(const ReferenceArrays& reference, int k, int w, int threads, Mutable<uint64_t> done) {
+auto build_index(const ReferenceArrays& reference, int k, int w, bool bisulfite, int threads, Mutable<uint64_t> done) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) throw nb::value_error("k must be odd and between 1 and 31");
     if (w < 1) throw nb::value_error("w must be at least 1");
     if (done.size() != 1) throw nb::value_error("done must hold one number");
     const auto build =
         seed_partition_bits(k) + NarrowSeed::kRestBits >= 2 * k ? build_index_of<NarrowSeed> : build_index_of<WideSeed>;
-    return build(reference.view(), k, w, std::max(1, threads), done.data());
+    return build(reference.view(), k, w, bisulfite, std::max(1, threads), done.data());
 }
 
 auto build_suffix_array(const ReferenceArrays& reference, int k, int threads) {
@@ -103,8 +104,8 @@ void bind_index(nb::module_& m) {
         .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
             nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),
             nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
-    m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"),
-        nb::arg("done"),
+    m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("bisulfite"),
+        nb::arg("threads"), nb::arg("done"),
         "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");
     m.def("build_suffix_array", &build_suffix_array, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
         "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");

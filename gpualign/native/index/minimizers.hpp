@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "algo/common/bisulfite.hpp"
 #include "algo/index/minimizer.hpp"
 
 namespace gpualign {
@@ -19,6 +20,15 @@ struct Minimizer {
     uint32_t position;  // of the k-mer's first base, in the scanned sequence
     uint32_t reverse;   // 1 if the canonical k-mer is the reverse strand's
 };
+
+// Which k-mers are scanned: canonical ones, or for bisulfite (algo/common/bisulfite.hpp) those of one strand, in which
+// C is T.
+enum class KmerStrand : uint8_t { canonical, forward, reverse };
+inline KmerStrand kmer_strand(Conversion of_read) {
+    return of_read == Conversion::none     ? KmerStrand::canonical
+           : of_read == Conversion::c_to_t ? KmerStrand::forward
+                                           : KmerStrand::reverse;
+}
 
 // values[i] = op over values[i, i + w), by doubling; the last w - 1 values are undefined.
 template <class Op> inline void slide(std::vector<uint64_t>& values, int64_t n, int64_t w, Op op) {
@@ -33,6 +43,9 @@ template <class Op> inline void slide(std::vector<uint64_t>& values, int64_t n, 
 class MinimizerScanner {
 public:
     MinimizerScanner(int k, int w) : k_(k), w_(w) {}
+
+    // From now on scans these k-mers; canonical ones at first.
+    void set_strand(KmerStrand strand) { strand_ = strand; }
 
     // Calls emit(Minimizer) for each minimizer of codes[0, length), in order of position. A sequence with fewer than w
     // k-mers is one window.
@@ -72,6 +85,7 @@ private:
     void hash_kmers(const uint8_t* codes, int64_t from, int64_t to) {
         hashes_.resize(size_t(to - from));
         reverse_.resize(size_t(to - from));
+        if (strand_ != KmerStrand::canonical) return hash_converted(codes, from, to);
         RollingKmer kmer;
         for (int64_t i = from; i < from + k_ - 1; i++) kmer.push(codes[i], k_);
         for (int64_t i = from; i < to; i++) {
@@ -82,7 +96,20 @@ private:
         for (uint64_t& hash : hashes_) hash = hash == kNoHash ? kNoHash : kmer_hash(hash, k_);  // vectorises
     }
 
+    void hash_converted(const uint8_t* codes, int64_t from, int64_t to) {
+        const bool reverse = strand_ == KmerStrand::reverse;
+        RollingKmer kmer;
+        for (int64_t i = from; i < from + k_ - 1; i++) kmer.push(converted_code(codes[i], reverse), k_);
+        for (int64_t i = from; i < to; i++) {
+            kmer.push(converted_code(codes[i + k_ - 1], reverse), k_);
+            const uint64_t bases = reverse ? kmer.reverse : kmer.forward;
+            hashes_[size_t(i - from)] = kmer.complete(k_) ? kmer_hash(bases, k_) : kNoHash;
+            reverse_[size_t(i - from)] = reverse;
+        }
+    }
+
     int k_, w_;
+    KmerStrand strand_ = KmerStrand::canonical;
     std::vector<uint64_t> hashes_, minima_, padded_;
     std::vector<uint8_t> reverse_;
     std::vector<uint32_t> at_;  // of the minimizers

@@ -2,8 +2,9 @@
 // both ends are pinned, else as 16-bit scores. Tasks that would leave lanes empty, or are too large, are aligned one
 // by one.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "map/affine_wave.hpp"
@@ -19,16 +20,16 @@ public:
     void run(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results) {
         results.resize(tasks.size());
         order_.resize(tasks.size());
-        std::iota(order_.begin(), order_.end(), 0u);
         const auto pins = [&](uint32_t i) {
             return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0);
         };
         const auto kind = [&](uint32_t i) {
             return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].band) << 32;
         };
-        const auto key = [&](uint32_t i) { return kind(i) | uint32_t(tasks[i].length); };
-        std::sort(order_.begin(), order_.end(),
-            [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
+        keys_.resize(tasks.size());
+        for (uint32_t i = 0; i < tasks.size(); i++) keys_[i] = {kind(i) | uint32_t(tasks[i].length), i};
+        std::sort(keys_.begin(), keys_.end());
+        for (size_t i = 0; i < tasks.size(); i++) order_[i] = keys_[i].second;
         for (size_t at = 0; at < order_.size();) {
             const size_t lanes = width(tasks[order_[at]]) == Width::bits8 ? 2 * kLanes : kLanes;
             size_t stop = at + 1;
@@ -107,6 +108,7 @@ private:
         const int count, band;
         int rows = 0, columns = 0;
         Lane *query = nullptr, *text = nullptr;
+        Lane* also = nullptr;     // what else the rows match; null without conversion
         Lane* outside = nullptr;  // cost of columns beyond the contig; null if no lane has any
         Score* best = nullptr;
         GapScores<Score>* insertion = nullptr;
@@ -147,7 +149,8 @@ private:
         for (int lane = 0; lane < count; lane++) {
             AffineResult& result = results[members[lane]];
             trace(group, lane, {0, group[lane].length - 1, group[lane].end_pin}, result);
-            result.score = pinned_score(group[lane], result.cigar, group.query + lane, group.text + lane);
+            result.score = pinned_score(group[lane], result.cigar, group.query + lane, group.text + lane,
+                (group.also ? group.also : group.query) + lane);
         }
     }
 
@@ -164,14 +167,17 @@ private:
         constexpr size_t lanes = Vec<Lane>::lanes;
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
-        symbols.assign(size_t(group.rows + 2 * group.columns) * lanes, Lane(kOutside));
+        symbols.assign(size_t(2 * group.rows + 2 * group.columns) * lanes, Lane(kOutside));
         group.query = symbols.data();
         group.text = group.query + size_t(group.rows) * lanes;
         bool within = true;
+        if (group[0].conversion != Conversion::none) group.also = group.text + size_t(2 * group.columns) * lanes;
         for (int lane = 0; lane < group.count; lane++) {
             const AffineTask& task = group[lane];
             const uint8_t* rows = codes_.rows(task);
             for (size_t i = 0; i < size_t(task.length); i++) group.query[i * lanes + size_t(lane)] = Lane(rows[i]);
+            for (size_t i = 0; group.also && i < size_t(task.length); i++)
+                group.also[i * lanes + size_t(lane)] = Lane(codes_.also(task, rows[i]));
             const std::vector<uint8_t>& columns = codes_.columns(task);
             for (size_t j = 0; j < columns.size(); j++) group.text[j * lanes + size_t(lane)] = Lane(columns[j]);
             within = within && task.within_contig();
@@ -220,17 +226,24 @@ private:
             const Score8 symbol = Score8::load(group.query + size_t(i) * Score8::lanes);
             const int8_t* text = group.text + size_t(i) * Score8::lanes;
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
-            affine_difference_row<LongGaps>(
-                [&](int b) {
-                    return select(Score8::load(text + size_t(b) * Score8::lanes) == symbol, match, mismatch);
-                },
-                group.band, costs, lowest, group.best, group.insertion,
-                [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
+            const auto at = [&](int b) { return Score8::load(text + size_t(b) * Score8::lanes); };
+            const auto sweep = [&](auto&& substitution) {
+                affine_difference_row<LongGaps>(substitution, group.band, costs, lowest, group.best, group.insertion,
+                    [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
+            };
+            if (group.also) {
+                const Score8 other = Score8::load(group.also + size_t(i) * Score8::lanes);
+                sweep([&](int b) { return select((at(b) == symbol) | (at(b) == other), match, mismatch); });
+            } else {
+                sweep([&](int b) { return select(at(b) == symbol, match, mismatch); });
+            }
         }
     }
 
     // Score of an alignment with both ends pinned; `query` and `text` are those of its lane.
-    int32_t pinned_score(const AffineTask& task, const Cigar& cigar, const int8_t* query, const int8_t* text) const {
+    int32_t pinned_score(
+        const AffineTask& task, const Cigar& cigar, const int8_t* query, const int8_t* text, const int8_t* also) const {
+        const ptrdiff_t other = also - query;
         constexpr int32_t lanes = Score8::lanes;
         int32_t score = 0;
         text += task.begin_pin * lanes;
@@ -238,7 +251,8 @@ private:
             const int32_t n = int32_t(operation >> 4);
             if ((operation & 15) == kCigarM) {
                 int32_t mismatches = 0;
-                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes) mismatches += *query != *text;
+                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes)
+                    mismatches += *query != *text && query[other] != *text;
                 score += ungapped_score(scores_, n, mismatches);
             } else {
                 score -= gap_cost(scores_, n);
@@ -266,9 +280,19 @@ private:
             const auto plain = [&](int b) {
                 return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch);
             };
-            const auto within = [&](int b) { return plain(b) + Score16::load(group.outside + size_t(i + b) * kLanes); };
+            const auto outside = [&](int b) { return Score16::load(group.outside + size_t(i + b) * kLanes); };
+            const auto within = [&](int b) { return plain(b) + outside(b); };
+            const Score16 other = group.also ? Score16::load(group.also + size_t(i) * kLanes) : symbol;
+            const auto converted = [&](int b) {
+                const Score16 text = Score16::load(group.text + size_t(i + b) * kLanes);
+                const Score16 pair = select((text == symbol) | (text == other), match, mismatch);
+                return group.outside ? pair + outside(b) : pair;
+            };
             const auto sweep = [&](auto&& store) {
-                if (group.outside)
+                if (group.also)
+                    affine_row<LongGaps>(
+                        converted, group.band, costs, clipped, minimum, group.best, group.insertion, store);
+                else if (group.outside)
                     affine_row<LongGaps>(
                         within, group.band, costs, clipped, minimum, group.best, group.insertion, store);
                 else
@@ -304,6 +328,7 @@ private:
     AffineWaves<int16_t> waves16_;
     AffineWaves<int32_t> waves32_;
     std::vector<uint32_t> order_;
+    std::vector<std::pair<uint64_t, uint32_t>> keys_;  // of the tasks, and their numbers
     std::vector<uint8_t> traceback_;
     std::vector<int8_t> codes8_, cells8_;
     std::vector<int16_t> codes16_, cells16_;

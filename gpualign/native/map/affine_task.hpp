@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/chains.hpp"
+#include "algo/common/bisulfite.hpp"
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/gaps.hpp"
 #include "index/reference.hpp"
@@ -29,6 +30,7 @@ struct AffineTask {
     int64_t contig_begin, contig_end;                  // columns
     int32_t begin_pin = kFreeEnd, end_pin = kFreeEnd;  // diagonals of the band, 0 the first one
     int64_t swapped_row = -1;
+    Conversion conversion = Conversion::none;
 
     bool swapped() const { return swapped_row >= 0; }
     int64_t columns_end() const { return diagonal + length + band - 1; }
@@ -57,6 +59,10 @@ public:
         rows_.resize(size_t(task.length));
         reference_.codes(uint64_t(task.swapped_row), uint64_t(task.swapped_row + task.length), rows_.data());
         return rows_.data();
+    }
+    // What else than its own code a row matches.
+    static uint8_t also(const AffineTask& task, uint8_t row) {
+        return task.swapped() ? other_match_of_reference(task.conversion, row) : other_match(task.conversion, row);
     }
     const std::vector<uint8_t>& columns(const AffineTask& task) {
         const int64_t begin = task.diagonal, end = task.columns_end();

@@ -72,6 +72,11 @@ private:
         const uint8_t* rows = codes_.rows(task);
         query_.assign(size_t(task.length + 2 * kLanes), Lane(kOutside));
         for (int i = 0; i < task.length; i++) query_[size_t(task.length - 1 - i)] = rows[i];
+        also_.clear();
+        if (task.conversion != Conversion::none) {
+            also_ = query_;
+            for (int i = 0; i < task.length; i++) also_[size_t(task.length - 1 - i)] = codes_.also(task, rows[i]);
+        }
         const std::vector<uint8_t>& columns = codes_.columns(task);
         text_.assign(columns.begin(), columns.end());
         text_.resize(columns.size() + 2 * kLanes, Lane(kOutside));
@@ -125,8 +130,10 @@ private:
             value.store(cells + at);
         };
         const int column = t / 2 + parity + c;
-        Score pair = select(Score::load(text_.data() + column) == Score::load(query_.data() + (last_row - row)),
-            constants.match, constants.mismatch);
+        const Score text = Score::load(text_.data() + column);
+        auto same = text == Score::load(query_.data() + (last_row - row));
+        if (!also_.empty()) same = same | (text == Score::load(also_.data() + (last_row - row)));
+        Score pair = select(same, constants.match, constants.mismatch);
         if (!outside_.empty()) pair = pair + Score::load(outside_.data() + column);
         const GapScores<Score> insertion{
             Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
@@ -172,7 +179,7 @@ private:
     Wave waves_[2];  // on even and odd diagonals
     LastCell end_{};
     int width_ = 0;
-    std::vector<Lane> query_, text_, outside_, cells_;
+    std::vector<Lane> query_, also_, text_, outside_, cells_;  // also_: of bisulfite reads
     std::vector<uint8_t> traceback_;
 };
 

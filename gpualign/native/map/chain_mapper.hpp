@@ -12,6 +12,7 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
+#include "map/sort_keys.hpp"
 #include "map/read_variants.hpp"
 
 namespace gpualign {
@@ -60,6 +61,7 @@ struct ChainRequest {
     int32_t length;
     int32_t max_hits, max_suboptimal;    // as in ChainRules
     uint32_t tie_break;                       // tie-break hash
+    Conversion conversion = Conversion::none;
 };
 
 class ChainMapper {
@@ -113,7 +115,8 @@ private:
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
             const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r),
                 not_acgt_.data() + first_word(batch_, r));
-            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
+            reads_[r].conversion = on_strand(read.conversion, flipped);
+            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1 | uint32_t(reads_[r].conversion) << 2;
             state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
@@ -164,6 +167,7 @@ private:
         if (!n) return;
         const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
+        sort_keys(nodes.anchors, nodes.anchors + n, sorted_);
         candidates_.used = 0;  // of one read at a time
         reserve(candidates_, batch_.candidates, n);
         reserve(chains_, batch_.chains, n);
@@ -185,6 +189,7 @@ private:
     // Three passes, so that the memory accesses of many look-ups overlap.
     void find_seeds(const ChainRequest& read) {
         minimizers_.clear();
+        scanner_.set_strand(kmer_strand(read.conversion));
         scanner_.scan(read.forward, read.length, [&](const Minimizer& m) {
             look_up_.prefetch_bucket(m.hash);
             minimizers_.push_back(m);
@@ -243,10 +248,12 @@ private:
     AffineTask affine_task(const BandTask& task) const {
         const ChainRequest& read = reads_[task.read];
         const uint8_t* codes = task.reverse ? read.reverse : read.forward;
+        const Conversion conversion = on_strand(read.conversion, task.reverse);
         if (task.swapped)
-            return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row};
+            return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row,
+                conversion};
         return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
-            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin};
+            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin, -1, conversion};
     }
 
     void write(size_t r, std::vector<ChainRecord>& out) const {
@@ -268,7 +275,7 @@ private:
     ChainBatch batch_{};
     std::vector<ChainRequest> reads_;  // forward: the strand that is mapped
     std::vector<int64_t> offsets_;
-    std::vector<uint64_t> words_, keys_;
+    std::vector<uint64_t> words_, keys_, sorted_;
     std::vector<uint32_t> not_acgt_;
     std::vector<ChainRead> state_;
     std::vector<Minimizer> minimizers_;

@@ -45,7 +45,7 @@ private:
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
         queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits,
-            max_suboptimal, block_.read(r).tie_break});
+            max_suboptimal, block_.read(r).tie_break, block_.read(r).conversion});
         asked.push_back(r);
     }
 

@@ -23,9 +23,10 @@ public:
 
     // Processes the reads [from, to); `mates` gives mate numbers, or is null.
     void find(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
-        size_t from, size_t to) {
-        block_.load(bases, qualities, names, mates, from, to);
-        search_.load(bases.bytes, bases.offsets + from, to - from);
+        const Conversion* conversions, size_t from, size_t to) {
+        block_.load(bases, qualities, names, mates, conversions, from, to);
+        search_.load(bases.bytes, bases.offsets + from, to - from, conversions ? conversions + from : nullptr);
+        converted_ = conversions != nullptr;
         clipped_.clear();
         if (mates && !params_.seeding.full) clip_at_inserts();
         load_seeds();
@@ -47,12 +48,14 @@ private:
         all_.clear();
         read_codes_.clear();
         read_lengths_.clear();
+        read_strands_.clear();
         for (size_t r = 0; r < block_.size(); r++) {
             all_.push_back(r);
             read_codes_.push_back(block_.codes(r, false));
             read_lengths_.push_back(block_.read(r).length);
+            read_strands_.push_back(kmer_strand(block_.read(r).conversion));
         }
-        seeder_.load(read_codes_, read_lengths_);
+        seeder_.load(read_codes_, read_lengths_, read_strands_);
     }
 
     void find_end_to_end(const std::vector<size_t>& reads, const uint8_t* mates) {
@@ -88,7 +91,7 @@ private:
 
     // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
     void look_up_variants(const std::vector<size_t>& reads, const uint8_t* mates) {
-        if (params_.seeding.full) return;
+        if (params_.seeding.full || converted_) return;
         search_.clear();
         for (const size_t r : reads) {
             const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
@@ -146,16 +149,24 @@ private:
         whole_.clear();
         for (const size_t r : clipped_) {
             Read& read = block_.read(r);
-            const uint8_t* codes = block_.codes(r, false);
-            const auto code = [&](int32_t i) { return codes[i]; };
-            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, read.bases, code, text_)) continue;
+            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, packed(r), text_)) continue;
             set_length(r, read.bases);
             block_.loci(r).clear();
             read.failed = read.near_hits = 0;
-            read.seeds = uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases));
+            read.seeds =
+                uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
             whole_.push_back(r);
         }
         find_end_to_end(whole_, mates);
+    }
+
+    // A whole read.
+    ChainQuery packed(size_t r) {
+        const int32_t length = block_.read(r).bases;
+        words_.assign(size_t(length) / kBasesPerWord + 2, 0);
+        not_acgt_.assign(words_.size(), ~0u);
+        const bool clean = pack_codes(block_.codes(r, false), length, words_.data(), not_acgt_.data());
+        return {{words_.data(), not_acgt_.data(), length, 0, 0, clean, 0}, false, block_.read(r).conversion};
     }
 
     void set_length(size_t r, int32_t length) {
@@ -208,8 +219,12 @@ private:
     MateFinder mate_finder_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
+    std::vector<KmerStrand> read_strands_;
+    bool converted_ = false;  // the reads are bisulfite reads
     std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
     std::vector<Candidate> candidates_;
+    std::vector<uint64_t> words_;
+    std::vector<uint32_t> not_acgt_;  // of a packed read
 };
 
 }  // namespace gpualign

@@ -17,7 +17,8 @@ namespace {
 auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
     int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
     Input<int64_t> name_offsets, std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> mates,
-    const Settings& params, const Settings& chaining, const Settings& pairs) {
+    std::optional<Input<uint8_t>> conversions, const Settings& params, const Settings& chaining,
+    const Settings& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);
@@ -25,13 +26,17 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
     if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
+    if (conversions && conversions->size() != reads) throw nb::value_error("one conversion per read");
+    const auto* conversion = conversions ? reinterpret_cast<const Conversion*>(conversions->data()) : nullptr;
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
         records.reserve(reads);
         Mapper mapper(index, view, map_params);
         mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr,
-            {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
+            {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, conversion, reads, records);
+        for (size_t r = 0; conversion && r < reads; r++)
+            if (conversion[r] == Conversion::g_to_a) records.add_flags(r, kFlagGToA);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();
@@ -42,8 +47,9 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
-        nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(), nb::arg("params"),
-        nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
+        nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(),
+        nb::arg("conversions").none() = nb::none(), nb::arg("params"), nb::arg("chaining"), nb::arg("pairs"),
+        "The records of each read: the fields of records.Alignments.");
     m.attr("LONGEST_WHOLE") = kLongestEndToEnd;
 }
 

@@ -18,14 +18,14 @@ public:
           aligner_(reference, params.scores), ungapped_(params.scores) {}
 
     // Adds the records of the reads, in order. `mates` gives mate numbers, or is null; `qualities` of the bases as in
-    // FASTQ, or null.
+    // FASTQ, or null; `conversions` those of bisulfite reads on their forward strand, or null.
     template <class Records>
     void map(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
-        size_t reads, Records& records) {
+        const Conversion* conversions, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
-            finder_.find(bases, qualities, names, mates, from, to);
+            finder_.find(bases, qualities, names, mates, conversions, from, to);
             selector_.select(choices_);
             align();
             for (size_t c = 0; c < choices_.size(); c++) {
@@ -96,21 +96,25 @@ private:
         const uint8_t* codes = finder_.codes(choices_[c].read, locus.reverse);
         const int64_t contig_begin = reference_.contig_offsets[locus.contig];
         const int64_t contig_end = reference_.contig_offsets[locus.contig + 1];
+        const Conversion conversion = on_strand(read.conversion, locus.reverse);
         Alignment& a = alignments_[c];
         a.flag = uint16_t(choices_[c].flag | (locus.reverse ? kFlagReverse : 0));
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const auto one_substitution = [&] { return mismatches(codes, read.length, locus.begin, contig_begin) == 1; };
-        const auto is_best = [&] { return ungapped_is_best(codes, read.length, locus, contig_begin); };
+        const auto one_substitution = [&] {
+            return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1;
+        };
+        const auto is_best = [&] { return ungapped_is_best(codes, conversion, read.length, locus, contig_begin); };
         if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best) ||
-            is_ungapped(codes, read, locus, contig_begin, contig_end)) {
+            is_ungapped(codes, conversion, read, locus, contig_begin, contig_end)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
             return;
         }
-        tasks_.push_back({codes, read.length, 2 * read.limit + 1, locus.begin - read.limit, contig_begin, contig_end});
+        tasks_.push_back({codes, read.length, 2 * read.limit + 1, locus.begin - read.limit, contig_begin, contig_end,
+            kFreeEnd, kFreeEnd, -1, conversion});
         task_choices_.push_back(c);
     }
 
@@ -121,30 +125,44 @@ private:
         return window_.data();
     }
 
-    int mismatches(const uint8_t* query, int32_t length, int64_t begin, int64_t contig_begin) {
+    // The reference's bases next to a query's, those that conversion explains being the query's.
+    const uint8_t* met_by(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin) {
+        window(begin, begin + length);
+        convert_reference(conversion, query, length, window_.data());
+        return window_.data();
+    }
+
+    int mismatches(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin, int64_t contig_begin) {
         if (begin < contig_begin) return length;
-        const uint8_t* const met = window(begin, begin + length);
+        const uint8_t* const met = met_by(query, conversion, length, begin);
         int n = 0;
         for (int32_t i = 0; i < length; i++) n += query[i] != met[i] || query[i] == kNoBase;
         return n;
     }
 
-    bool ungapped_is_best(const uint8_t* query, int32_t length, const Locus& locus, int64_t contig_begin) {
+    bool ungapped_is_best(
+        const uint8_t* query, Conversion conversion, int32_t length, const Locus& locus, int64_t contig_begin) {
         if (locus.begin < contig_begin) return false;
-        const uint8_t* const met = window(locus.begin, locus.begin + length);
+        const uint8_t* const met = met_by(query, conversion, length, locus.begin);
         UngappedScore score(params_.scores);
         for (int32_t i = 0; i < length; i++) score.add(query[i], met[i]);
         return score.is_best(locus.distance);
     }
 
-    bool is_ungapped(
-        const uint8_t* codes, const Read& read, const Locus& locus, int64_t contig_begin, int64_t contig_end) {
+    bool is_ungapped(const uint8_t* codes, Conversion conversion, const Read& read, const Locus& locus,
+        int64_t contig_begin, int64_t contig_end) {
         const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
         if (read.ambiguous || from < contig_begin || to > contig_end ||
             reference_.has_run(uint64_t(from), uint64_t(to)))
             return false;
+        const uint8_t* also = codes;
+        if (conversion != Conversion::none) {
+            also_.resize(size_t(read.length));
+            for (size_t i = 0; i < also_.size(); i++) also_[i] = other_match(conversion, codes[i]);
+            also = also_.data();
+        }
         return ungapped_.is_best(
-            codes, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
+            codes, also, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
     }
 
     const ReferenceView& reference_;
@@ -159,7 +177,7 @@ private:
     std::vector<AffineTask> tasks_;
     std::vector<size_t> task_choices_;
     std::vector<AffineResult> aligned_;
-    std::vector<uint8_t> window_;
+    std::vector<uint8_t> window_, also_;
 };
 
 }  // namespace gpualign

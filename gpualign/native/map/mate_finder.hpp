@@ -86,7 +86,8 @@ private:
             length, search_.limit(w), search_.begin(w), search_.after(w), search_.distance(w), search_.end(w));
         if (!on.band) return;
         tasks_.push_back({block_.codes(locus.read, locus.reverse), length, on.band, on.diagonal,
-            reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
+            reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1], kFreeEnd, kFreeEnd,
+            -1, on_strand(block_.read(locus.read).conversion, locus.reverse)});
         aligned_windows_.push_back(w);
     }
 

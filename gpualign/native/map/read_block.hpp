@@ -29,7 +29,15 @@ struct Read {
     uint32_t seeds;    // number of the seeder's read whose seeds it has
     int32_t depth;     // factor on the hits followed
     uint32_t candidates;
+    Conversion conversion;  // on the forward strand
 };
+
+// Makes those reference bases equal to a read's, one below the other, that its conversion explains.
+inline void convert_reference(Conversion conversion, const uint8_t* read, int32_t length, uint8_t* reference) {
+    if (conversion == Conversion::none) return;
+    for (int32_t i = 0; i < length; i++)
+        if (other_match(conversion, read[i]) == reference[i]) reference[i] = read[i];
+}
 
 // Counterpart of PackedBases (algo/map/base_quality.hpp) for encoded bases, a byte each.
 struct CodedBases {
@@ -37,6 +45,7 @@ struct CodedBases {
     const uint8_t* codes[2];  // read, and reverse complement
     int32_t length;
     const uint8_t* qualities;
+    Conversion conversion;
 
     const int64_t* contig_offsets() const { return reference->contig_offsets; }
     uint8_t code(int32_t i) const { return codes[0][i]; }
@@ -47,6 +56,7 @@ struct CodedBases {
             const int32_t count = std::min(length - first, int32_t(sizeof there));
             reference->codes(uint64_t(begin + first), uint64_t(begin + first + count), there);
             const uint8_t* own = codes[reverse] + first;
+            convert_reference(on_strand(conversion, reverse), own, count, there);
             for (int32_t i = 0; i < count; i++)
                 if ((own[i] != there[i] || own[i] == kNoBase) && !visit(first + i)) return;
         }
@@ -59,9 +69,9 @@ class ReadBlock {
 public:
     ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
-    // Loads the reads [from, to); `mates` gives mate numbers; it and `qualities` may be null.
+    // Loads the reads [from, to); `mates` gives mate numbers; it, `qualities` and `conversions` may be null.
     void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
-        size_t from, size_t to) {
+        const Conversion* conversions, size_t from, size_t to) {
         const size_t n = to - from;
         const int64_t* offsets = bases.offsets;
         qualities_ = qualities ? qualities + offsets[from] : nullptr;
@@ -76,7 +86,8 @@ public:
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
             reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, length, 0, 0, false, false, 0, 0, first,
-                read_tie_break(names, bases, from + r), uint32_t(r), 1, 0};
+                read_tie_break(names, bases, from + r), uint32_t(r), 1, 0,
+                conversions ? conversions[from + r] : Conversion::none};
             encode_both_strands(text, size_t(length), codes_.data() + reads_[r].at);
             set_length(r, length);
             loci_[r].clear();
@@ -104,7 +115,7 @@ public:
         return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].ambiguous,
             reads_[r].hits_truncated, &locals_[r], &params_.rules,
             {&reference_, {codes(r, false), codes(r, true)}, reads_[r].length,
-                qualities_ ? qualities_ + reads_[r].at / 2 : nullptr}};
+                qualities_ ? qualities_ + reads_[r].at / 2 : nullptr, reads_[r].conversion}};
     }
     // Local alignments of a read, to which its loci refer: best, supplementary, secondary.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }

@@ -91,6 +91,43 @@ auto change_records(
     return out.arrays();
 }
 
+// Quality that an edit less than in the other direction is worth.
+constexpr int32_t kQualityOfEdit = 15;
+
+// Of two mappings of the same reads, for each template the one with the higher score, the first of equal ones. Its
+// qualities are no higher than the difference allows.
+auto better_templates(
+    const Arrays& first, const Arrays& second, const std::optional<Input<uint8_t>>& mates, int32_t edit_cost) {
+    const RecordArrays both[2] = {RecordArrays(first), RecordArrays(second)};
+    const size_t n = both[0].reads();
+    if (both[1].reads() != n || (mates && mates->size() != n)) throw nb::value_error("the same reads");
+    RecordsBuilder out;
+    {
+        nb::gil_scoped_release release;
+        out.reserve(n);
+        const RecordsView views[2] = {both[0].view(), both[1].view()};
+        for (size_t from = 0, to; from < n; from = to) {
+            to = from + 1;
+            if (mates && mates->data()[from] == kFirstMate && to < n && mates->data()[to] == kSecondMate) to++;
+            int32_t score[2] = {0, 0};
+            for (int way = 0; way < 2; way++)
+                for (size_t i = from; i < to; i++) {
+                    const size_t primary = views[way].primary(i);
+                    if (views[way].mapped(primary)) score[way] += views[way].score[primary];
+                }
+            const RecordsView& better = views[score[1] > score[0]];
+            const int32_t more = std::abs(score[0] - score[1]);
+            const auto quality = uint8_t(std::min(60, kQualityOfEdit * more / std::max(1, edit_cost)));
+            for (size_t i = from; i < to; i++) {
+                for (size_t r = better.primary(i); r < better.primary(i + 1); r++)
+                    out.add(better, r, better.flag[r], std::min(better.mapq[r], quality));
+                out.end_read();
+            }
+        }
+    }
+    return out.arrays();
+}
+
 }  // namespace
 
 void bind_record_changes(nb::module_& m) {
@@ -101,6 +138,10 @@ void bind_record_changes(nb::module_& m) {
         "out; with five_prime, of a split read's alignments the one that begins first in the read is primary; flags of "
         "pairs are set "
         "anew.");
+    m.def("better_templates", &better_templates, nb::arg("first"), nb::arg("second"), nb::arg("mates").none(),
+        nb::arg("edit_cost"),
+        "For each template the better of two mappings, as the fields of records.Alignments; edit_cost: what a mismatch "
+        "takes off a score.");
 }
 
 }  // namespace gpualign

@@ -59,8 +59,10 @@ public:
           scanner_(params.k, params.w) {}
 
     // Loads the reads of a block; they must outlive it.
-    void load(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
+    void load(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths,
+        const std::vector<KmerStrand>& strands) {
         codes_ = &codes;
+        strands_ = &strands;
         lengths_ = &lengths;
         seeds_.clear();
         first_seed_.assign(1, 0);
@@ -88,7 +90,8 @@ public:
         return look_up([&](auto&& add) { variants_.visit(codes, length, params_.k, params_.w, add); });
     }
     // The same of the minimizers of a part of a read.
-    size_t look_up_part(const uint8_t* codes, int32_t length) {
+    size_t look_up_part(const uint8_t* codes, int32_t length, KmerStrand strand) {
+        scanner_.set_strand(strand);
         return look_up([&](auto&& add) { scanner_.scan(codes, length, add); });
     }
     // Finds the candidates of read r, with `depth` times the usual limits, more for variants; returns whether hits
@@ -191,6 +194,7 @@ private:
     void scan_some() {
         const size_t first = seeds_.size();
         for (size_t r = first_seed_.size() - 1; r < codes_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
+            scanner_.set_strand((*strands_)[r]);
             scanner_.scan((*codes_)[r], (*lengths_)[r], [&](const Minimizer& m) { add_seed(m); });
             first_seed_.push_back(seeds_.size());
         }
@@ -298,6 +302,7 @@ private:
     MinimizerScanner scanner_;
     const std::vector<const uint8_t*>* codes_ = nullptr;  // of the block
     const std::vector<int32_t>* lengths_ = nullptr;
+    const std::vector<KmerStrand>* strands_ = nullptr;
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     size_t found_ = 0;  // seeds

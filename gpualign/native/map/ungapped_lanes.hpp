@@ -26,10 +26,12 @@ public:
     // Whether a query has `substitutions` on the middle one of 2 limit + 1 diagonals, and every other alignment in the
     // band costs more. Query and text are unambiguous; `text` has length + 2 limit bases and kPadding readable ones
     // after them.
-    bool is_best(const uint8_t* query, int32_t length, const uint8_t* text, int32_t limit, int32_t substitutions) {
+    // `also`: what else the query's bases match (algo/common/bisulfite.hpp); the query itself without conversion.
+    bool is_best(const uint8_t* query, const uint8_t* also, int32_t length, const uint8_t* text, int32_t limit,
+        int32_t substitutions) {
         const int32_t lost = substitutions * substitution_;
         if (has_long_gaps(scores_) || event_ < 1 || scores_.match < 1 || lost >= 3 * event_) return false;
-        if (!find_substitutions(query, length, text + limit, substitutions)) return false;
+        if (!find_substitutions(query, also, length, text + limit, substitutions)) return false;
         const int32_t allowed = lost < event_ ? 0 : (lost - event_) / substitution_;  // besides an event
         const Reach first = reach(lost), second = reach(lost - event_);
         if (length < 3 * kWindow + 2 * (first.inserted + first.clipped) ||
@@ -48,7 +50,8 @@ public:
             for (const int32_t row : rows_)
                 if (before(row + rows) - before(row) >= hidden) return false;
         }
-        return others_differ(query, length, text, limit, allowed);
+        return also == query ? others_differ<false>(query, also, length, text, limit, allowed)
+                             : others_differ<true>(query, also, length, text, limit, allowed);
     }
 
     static constexpr int kPadding = Vec<uint8_t>::lanes;
@@ -66,7 +69,8 @@ private:
     }
 
     // Finds the rows of the substitutions; false if their number is not `wanted`.
-    bool find_substitutions(const uint8_t* query, int32_t length, const uint8_t* text, int32_t wanted) {
+    bool find_substitutions(
+        const uint8_t* query, const uint8_t* also, int32_t length, const uint8_t* text, int32_t wanted) {
         rows_.clear();
         for (int32_t i = 0; i < length; i += 8) {
             uint64_t a = 0, b = 0;
@@ -74,8 +78,10 @@ private:
             std::memcpy(&a, query + i, n);
             std::memcpy(&b, text + i, n);
             for (uint64_t differ = a ^ b; differ; differ &= ~(uint64_t(0xFF) << (__builtin_ctzll(differ) & ~7))) {
+                const int32_t at = i + __builtin_ctzll(differ) / 8;
+                if (also[at] == text[at]) continue;
                 if (int32_t(rows_.size()) == wanted) return false;
-                rows_.push_back(i + __builtin_ctzll(differ) / 8);
+                rows_.push_back(at);
             }
         }
         return int32_t(rows_.size()) == wanted;
@@ -86,12 +92,15 @@ private:
     int32_t from(int32_t row) const { return int32_t(rows_.size()) - before(row); }
 
     // Whether each diagonal but the middle one has more than `allowed` substitutions in each window.
-    static bool others_differ(
-        const uint8_t* query, int32_t length, const uint8_t* text, int32_t limit, int32_t allowed) {
+    template <bool Converted>
+    static bool others_differ(const uint8_t* query, const uint8_t* also, int32_t length, const uint8_t* text,
+        int32_t limit, int32_t allowed) {
         using Bytes = Vec<uint8_t>;
         for (int32_t first = 0; first <= 2 * limit; first += Bytes::lanes) {
             const auto differ = [&](int32_t row) {
-                return Bytes(1) & ~(Bytes::load(text + first + row) == Bytes(query[row]));
+                const Bytes met = Bytes::load(text + first + row);
+                if (Converted) return Bytes(1) & ~((met == Bytes(query[row])) | (met == Bytes(also[row])));
+                return Bytes(1) & ~(met == Bytes(query[row]));
             };
             Bytes in_window(0), fewest(255);
             for (int32_t row = 0; row < kWindow; row++) in_window = in_window + differ(row);

@@ -16,8 +16,9 @@ public:
         : reference_(reference), scores_(scores), block_(block) {}
 
     // Loads the bases of the block's reads.
-    void load(const uint8_t* bases, const int64_t* offsets, size_t reads) {
+    void load(const uint8_t* bases, const int64_t* offsets, size_t reads, const Conversion* conversions) {
         profiles_.emplace(bases, offsets, reads);
+        conversions_ = conversions;
         clear();
     }
 
@@ -87,12 +88,17 @@ public:
     int64_t after(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
 
 private:
-    void measure() { VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_); }
+    void measure() {
+        if (conversions_)
+            ConvertedBatch(reference_, *profiles_, conversions_).run(windows_, VerifyMode::infix, false, results_);
+        else VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_);
+    }
 
     const ReferenceView& reference_;
     const AffineScores scores_;
     ReadBlock& block_;
     std::optional<VerifyProfiles> profiles_;
+    const Conversion* conversions_ = nullptr;
     std::vector<VerifyTask> windows_;
     std::vector<Locus> searched_;  // read and strand of each window
     std::vector<VerifyBest> results_;

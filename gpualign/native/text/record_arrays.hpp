@@ -45,6 +45,11 @@ public:
         }
     }
 
+    // Adds flags to all records of a read.
+    void add_flags(size_t read, uint16_t flags) {
+        for (int64_t r = record_offsets_[read]; r < record_offsets_[read + 1]; r++) flag_[size_t(r)] |= flags;
+    }
+
     auto arrays() {
         return tuple_of(to_numpy(std::move(flag_)), to_numpy(std::move(contig_)), to_numpy(std::move(position_)),
             to_numpy(std::move(mapq_)), to_numpy(std::move(score_)), to_numpy(std::move(distance_)),
@@ -55,10 +60,6 @@ private:
     static uint16_t of_mate(uint16_t mate) {
         return uint16_t((mate & kFlagUnmapped ? kFlagMateUnmapped : 0) | (mate & kFlagReverse ? kFlagMateReverse : 0));
     }
-    void add_flags(size_t read, uint16_t flags) {
-        for (int64_t r = record_offsets_[read]; r < record_offsets_[read + 1]; r++) flag_[size_t(r)] |= flags;
-    }
-
     std::vector<uint16_t> flag_;
     std::vector<int32_t> contig_, score_, distance_;
     std::vector<int64_t> position_, cigar_offsets_{0}, record_offsets_{0};

@@ -47,11 +47,20 @@ public:
         window_.resize(size_t(span) + kPadding);
         const uint64_t begin = uint64_t(reference_->contig_offsets[contig] + position), end = begin + uint64_t(span);
         reference_->sequence(begin, end, window_.data());
+        contig_ = contig, begin_ = int64_t(begin), end_ = int64_t(end);
         bases_only_ = !reference_->has_run(begin, end);
     }
 
     char read(int64_t i) const { return oriented_[size_t(i)]; }
     char reference(int64_t i) const { return window_[size_t(i)]; }
+    // The same for bases beside the record, too; N outside the contig.
+    char context(int64_t i) const {
+        const int64_t at = begin_ + i;
+        if (i >= 0 && at < end_) return reference(i);
+        if (at < reference_->contig_offsets[contig_] || at >= reference_->contig_offsets[contig_ + 1]) return 'N';
+        if (reference_->has_run(uint64_t(at), uint64_t(at) + 1)) return 'N';
+        return kFourBases.of[packed_base(reference_->words, uint64_t(at))][0];
+    }
     void put_read(int64_t from, int64_t n, Text& out) const { out.put(oriented_.data() + from, size_t(n)); }
 
     // Only A, C, G and T match, so that MD and NM agree with the aligner.
@@ -92,6 +101,8 @@ private:
     const ReferenceView* reference_;
     const char* bases_ = nullptr;  // of the current orientation
     int64_t length_ = 0;
+    int32_t contig_ = 0;
+    int64_t begin_ = 0, end_ = 0;  // of the window
     bool reverse_ = false;
     bool bases_only_ = false;  // the window is unambiguous
     std::vector<char> oriented_, window_;

@@ -36,6 +36,7 @@ struct HeldSamOptions {
         TAKE(suboptimal_score);
         TAKE(hits);
         TAKE(mate_qualities);
+        TAKE(bisulfite);
         TAKE(split_as_secondary);
 #undef TAKE
         options.cs = cs_form(nb::cast<int>(given["cs"]));

@@ -20,12 +20,12 @@ namespace gpualign {
 #define BGZF(field) GPUALIGN_FIELD(BgzfBatch, field)
 
 std::vector<AbiStruct> text_abi() {
-    return {
-        {"SamOptions", sizeof(SamOptions),
-            {OPTION(eqx), OPTION(soft_supplementary), OPTION(secondary_sequence), OPTION(secondary_records),
-                OPTION(max_other_hits), OPTION(max_other_alt_hits), OPTION(other_hits_share), OPTION(other_hits_scored),
-                OPTION(suboptimal_score), OPTION(hits), OPTION(mate_qualities), OPTION(split_as_secondary), OPTION(cs),
-                OPTION(read_group_size), OPTION(alt_contig_count), OPTION(read_group), OPTION(alt_contigs)}},
+    return {{"SamOptions", sizeof(SamOptions),
+                {OPTION(eqx), OPTION(soft_supplementary), OPTION(secondary_sequence), OPTION(secondary_records),
+                    OPTION(max_other_hits), OPTION(max_other_alt_hits), OPTION(other_hits_share),
+                    OPTION(other_hits_scored), OPTION(suboptimal_score), OPTION(hits), OPTION(mate_qualities),
+                    OPTION(bisulfite), OPTION(reserved), OPTION(split_as_secondary), OPTION(cs),
+                    OPTION(read_group_size), OPTION(alt_contig_count), OPTION(read_group), OPTION(alt_contigs)}},
         {"ReadColumns", sizeof(ReadColumns),
             {READS(names), READS(bases), READS(qualities), READS(comments), READS(mates), READS(name_offsets),
                 READS(base_offsets), READS(comment_offsets)}},

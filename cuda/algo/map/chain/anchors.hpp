@@ -163,9 +163,9 @@ GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, const ChainQuery&
     return total;
 }
 
-// Writes the anchors of the followed seeds, sorted.
+// Writes the anchors of the followed seeds; the caller sorts them. Returns their number.
 template <class Group, class Index>
-GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k,
+GPUALIGN_HOST_DEVICE uint32_t expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k,
     int32_t length, const Index& index, uint64_t* anchors) {
     uint32_t done = 0;
     for (uint32_t base = 0; base < n; base += Group::kLanes) {
@@ -189,7 +189,7 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         done += total;
     }
     group.sync();
-    sort_many_keys(group, anchors, done);
+    return done;
 }
 
 }  // namespace gpualign

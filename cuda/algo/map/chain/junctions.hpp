@@ -48,7 +48,9 @@ public:
         int32_t score = 0;
         if (paired()) {
             const uint8_t base = query_.code(q_ - reverse_, reverse_);
-            score = base < kNoBase && base == text_.code(t_ - reverse_) ? scores_.match : -scores_.mismatch;
+            const uint8_t met = text_.code(t_ - reverse_);
+            const bool same = base == met || other_match(on_strand(query_.conversion, reverse_), base) == met;
+            score = base < kNoBase && same ? scores_.match : -scores_.mismatch;
         } else if (left_ == length()) {
             score = -gap_cost(scores_, left_);
         }

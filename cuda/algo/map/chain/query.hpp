@@ -7,6 +7,7 @@
 // encoded base at i, contig_begin(c) and contig_of(i) give the contigs.
 #pragma once
 #include "abi/chains.hpp"
+#include "algo/common/bisulfite.hpp"
 #include "algo/common/group.hpp"
 #include "algo/map/seeds.hpp"
 
@@ -36,10 +37,15 @@ struct TargetText {
 struct ChainQuery {
     MapRead read;
     bool flipped;
+    Conversion conversion = Conversion::none;  // of the strand that is mapped
 
     GPUALIGN_HD int32_t length() const { return read.length; }
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const { return read.code(i, reverse != flipped); }
     GPUALIGN_HD uint64_t bases(int32_t i, bool reverse) const { return read.window(i, reverse != flipped); }
+    // Every second bit where the bases from i on differ from the reference's.
+    GPUALIGN_HD uint64_t differing(int32_t i, bool reverse, uint64_t reference) const {
+        return differing_bases(on_strand(conversion, reverse), bases(i, reverse), reference);
+    }
     // ACGT mask of the bases from i on; bits after the last base are undefined.
     GPUALIGN_HD uint32_t acgt(int32_t i, bool reverse) const {
         if (read.clean) return ~0u;
@@ -62,7 +68,7 @@ GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
     const uint64_t at = first_word(batch, r);
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
     return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0},
-        (batch.state[r].flipped & 1) != 0};
+        (batch.state[r].flipped & 1) != 0, Conversion(batch.state[r].flipped >> 2)};
 }
 
 // Whether the reverse complement is lexicographically smaller; called by one lane.
@@ -80,13 +86,38 @@ GPUALIGN_HOST_DEVICE int32_t count_mismatches(
     const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at, int32_t length) {
     uint32_t n = 0;
     for (int32_t i = 0; i < length; i += kBasesPerWord) {
-        uint64_t differ = differing_bases(query.bases(from + i, reverse), text.bases(at + i));
+        uint64_t differ = query.differing(from + i, reverse, text.bases(at + i));
         const uint32_t acgt = query.acgt(from + i, reverse) & text.acgt(at + i);
         if (acgt != ~0u) differ |= every_second_bit(~acgt);
         if (length - i < kBasesPerWord) differ &= (uint64_t(1) << 2 * (length - i)) - 1;
         n += count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32));
     }
     return int32_t(n);
+}
+
+// The 32 bases of the other strand before position `at`, and their ACGT mask; those beyond the text are undefined.
+template <class Text> GPUALIGN_HD uint64_t bases_before(const Text& text, int64_t at) {
+    const int64_t first = at - kBasesPerWord;
+    return first >= 0 ? reverse_complement(text.bases(first)) : reverse_complement(text.bases(0)) >> (-2 * first);
+}
+template <class Text> GPUALIGN_HD uint32_t acgt_before(const Text& text, int64_t at) {
+    const int64_t first = at - kBasesPerWord;
+    return first >= 0 ? reverse_bits(text.acgt(first)) : reverse_bits(text.acgt(0)) >> -first;
+}
+
+// Maximum score that `length` bases next to an alignment add without a gap; window(i) marks the mismatches among the
+// 32 bases from the i-th on, in every second bit.
+template <class Window>
+GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
+    int32_t score = 0, best = 0;
+    for (int32_t from = 0; from < length && score + (length - from) * s.match > best; from += kBasesPerWord) {
+        uint64_t differ = window(from);
+        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++, differ >>= 2) {
+            score += s.match - ((s.match + s.mismatch) & -int32_t(differ & 1));  // branch-free, as it is unpredictable
+            best = max(best, score);
+        }
+    }
+    return best;
 }
 
 // Takes n items of an arena; returns the first, or kNoItem if they do not fit. Called by one lane.

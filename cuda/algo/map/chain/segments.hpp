@@ -192,21 +192,6 @@ GPUALIGN_HOST_DEVICE void plan_chain(
     group.sync();
 }
 
-// Maximum score that `length` bases next to a chain add without a gap; window(i) marks the mismatches among the 32
-// bases from the i-th on.
-template <class Window>
-GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t length, Window&& window) {
-    int32_t score = 0, best = 0;
-    for (int32_t from = 0; from < length && score + (length - from) * s.match > best; from += kBasesPerWord) {
-        const uint64_t differ = window(from);
-        for (int32_t i = 0; i < min(length - from, int32_t(kBasesPerWord)); i++) {
-            score += differ >> 2 * i & 1 ? -s.mismatch : s.match;
-            best = max(best, score);
-        }
-    }
-    return best;
-}
-
 // Whether a chain may be worth a record. Chains on a single diagonal are mostly due to chance; they are aligned if
 // their score suffices without a gap, or with one, as in gapped BLAST (Altschul et al. 1997). Called by one lane.
 template <class Text>
@@ -222,15 +207,11 @@ GPUALIGN_HOST_DEVICE bool is_promising(
     const int32_t enough = rules.min_score - gap_cost(rules.scores, 1);
     int32_t score = (end - begin) * rules.scores.match;  // upper bound
     if (score >= enough) return true;
-    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end), [&](int32_t i) {
-        return differing_bases(query.bases(end + i, chain.reverse), text.bases(diagonal + end + i));
-    });
+    score += ungapped_extension(rules.scores, within(query.length() - end, right - diagonal - end),
+        [&](int32_t i) { return query.differing(end + i, chain.reverse, text.bases(diagonal + end + i)); });
     if (score >= enough) return true;
     score += ungapped_extension(rules.scores, within(begin, diagonal + begin - left), [&](int32_t i) {
-        const int64_t at = diagonal + begin - i - kBasesPerWord;  // on the other strand
-        const uint64_t bases =
-            at >= 0 ? reverse_complement(text.bases(at)) : reverse_complement(text.bases(0)) >> (-2 * at);
-        return differing_bases(query.bases(query.length() - begin + i, !chain.reverse), bases);
+        return query.differing(query.length() - begin + i, !chain.reverse, bases_before(text, diagonal + begin - i));
     });
     return score >= enough;
 }

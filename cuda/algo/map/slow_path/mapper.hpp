@@ -127,11 +127,9 @@ private:
         if (!insert || insert >= length) return false;
         set_length(mate, insert);
         finder.find(mate);
-        const uint8_t* const bases = reads.bases + reads.offsets[own_.read_number(mate)];
-        const auto code = [&](int32_t i) { return base_code(bases[i]); };
+        const ChainQuery whole{query_of(reads, own_.read_number(mate)).read, false};
         const FoundRead& found = of_.mates[mate].found;
-        if (!found.too_many &&
-            is_clipped_at_insert(group_, batch_.rules, own_.loci(mate), found, length, code, own_.text))
+        if (!found.too_many && is_clipped_at_insert(group_, batch_.rules, own_.loci(mate), found, whole, own_.text))
             return true;
         set_length(mate, length);
         return false;

@@ -1,0 +1,230 @@
+"""Counts of cytosines: by hand, and as counted base by base from the records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+import pytest
+
+from tests.helpers.files import Record, write_fasta, write_fastq
+from tests.helpers.sam import records
+from tests.helpers.sequences import random_genome, reverse_complement
+from tests.map.test_meth import bisulfite, edited
+
+Cli = Callable[..., tuple[int, bytes, str]]
+Counts = dict[tuple[int, str], list[int]]
+CONTEXTS = ("CpG", "CHG", "CHH")
+
+
+def context_of(genome: str, at: int) -> str:
+    """Of a C, or of the C opposite a G."""
+    step, guanine = (1, "G") if genome[at] == "C" else (-1, "C")
+    near = [genome[at + n * step] if 0 <= at + n * step < len(genome) else "N" for n in (1, 2)]
+    return "CpG" if near[0] == guanine else "CHG" if near[1] == guanine else "CHH"
+
+
+def counted(bam: Path, genome: str, min_mapq: int = 10, min_quality: int = 5) -> Counts:
+    """[methylated, converted] bases of each position and context, by MethylDackel's rules."""
+    bases: dict[str, dict[int, list[tuple[str, int]]]] = defaultdict(lambda: defaultdict(list))
+    strands = {}
+    with pysam.AlignmentFile(str(bam)) as file:
+        for record in file:
+            if record.flag & 0xF04 or record.mapping_quality < min_mapq or record.flag & 3 == 1:
+                continue
+            name = record.query_name or ""
+            strands[name] = str(record.get_tag("YD"))
+            for read, at in record.get_aligned_pairs(matches_only=True):
+                base, quality = (record.query_sequence or "")[read], (record.query_qualities or ())[read]
+                bases[name][at].append((base, quality))
+    counts: Counts = defaultdict(lambda: [0, 0])
+    for name, of_template in bases.items():
+        cytosine, converted = ("C", "T") if strands[name] == "f" else ("G", "A")
+        for at, seen in of_template.items():
+            if genome[at] != cytosine:
+                continue
+            base, quality = max(seen, key=lambda one: one[1])
+            if len(seen) == 2:
+                (one, q), (two, p) = seen
+                quality = quality + quality // 5 if one == two else abs(q - p)
+            if quality >= min_quality and base in (cytosine, converted):
+                counts[at, context_of(genome, at)][base == converted] += 1
+    return counts
+
+
+def lines_of(counts: Counts, context: str, name: str = "g") -> list[str]:
+    """Of MethylDackel's bedGraph."""
+    return [
+        f"{name}\t{at}\t{at + 1}\t{int(100.0 * m / (m + u))}\t{m}\t{u}"
+        for (at, kind), (m, u) in sorted(counts.items())
+        if kind == context
+    ]
+
+
+@pytest.fixture(scope="module")
+def genome() -> str:
+    return random_genome(92, 6000)
+
+
+def library(genome: str, count: int, seed: int = 3) -> list[tuple[Record, Record]]:
+    """Pairs whose mates often overlap and differ there, with random qualities, and copies."""
+    rng = random.Random(seed)
+    pairs: list[tuple[Record, Record]] = []
+    for i in range(count):
+        size = rng.randrange(85, 220)
+        start = rng.randrange(0, len(genome) - size)
+        piece = genome[start : start + size]
+        strand = bisulfite(reverse_complement(piece) if i % 2 else piece, "CpG" if rng.random() < 0.7 else "")
+        ends = [edited(rng, strand[:80], rng.randrange(3)), edited(rng, reverse_complement(strand)[:80], 2)]
+        for _ in range(2 if i % 10 == 0 else 1):
+            name = f"p{len(pairs)}"
+            made = [
+                (f"{name}/{n}", e, "".join(chr(33 + rng.randrange(2, 41)) for _ in e)) for n, e in enumerate(ends, 1)
+            ]
+            pairs.append((made[0], made[1]))
+    return pairs
+
+
+@pytest.fixture
+def files(tmp_path: Path, genome: str) -> tuple[Path, Path, Path]:
+    first, second = zip(*library(genome, 400), strict=True)
+    fasta = write_fasta(tmp_path / "g.fa", g=genome)
+    return fasta, write_fastq(tmp_path / "1.fq", *first), write_fastq(tmp_path / "2.fq", *second)
+
+
+def test_counts_are_those_of_the_records(tmp_path: Path, cli: Cli, files: tuple[Path, ...], genome: str) -> None:
+    bam, prefix = tmp_path / "o.bam", tmp_path / "m"
+    words = ("map", "--meth", *files, "-o", bam, "--sort", "--mark-duplicates", "-I", "150,40")
+    assert cli(*words, "--methylation", prefix, "--batch-size", "2K")[0] == 0
+    counts = counted(bam, genome)
+    assert sum(map(sum, counts.values())) > 5000
+    for context in CONTEXTS:
+        header, *lines = Path(f"{prefix}_{context}.bedGraph").read_text().splitlines()
+        assert header == f'track type="bedGraph" description="{context} methylation levels"'
+        assert lines == lines_of(counts, context)
+    assert cli(*words, "--methylation", tmp_path / "m.bedgraph", "-t", "1")[0] == 0
+    assert (tmp_path / "m.bedgraph").read_bytes() == Path(f"{prefix}_CpG.bedGraph").read_bytes()
+    words = (*words, "--min-mapq", "40", "--min-quality", "25", "--json", tmp_path / "j")
+    assert cli(*words, "--methylation", tmp_path / "m.cov")[0] == 0
+    counts = counted(bam, genome, 40, 25)
+    rows = [line.split("\t") for line in (tmp_path / "m.cov").read_text().splitlines()]
+    cpg = {at: both for (at, kind), both in sorted(counts.items()) if kind == "CpG"}
+    assert [(r[0], int(r[1]), int(r[2]), int(r[4]), int(r[5])) for r in rows] == [
+        ("g", at + 1, at + 1, m, u) for at, (m, u) in cpg.items()
+    ]
+    assert all(float(r[3]) == pytest.approx(100 * int(r[4]) / (int(r[4]) + int(r[5])), rel=1e-5) for r in rows)
+    totals = {"methylated": sum(m for m, _ in cpg.values()), "converted": sum(u for _, u in cpg.values())}
+    assert json.loads((tmp_path / "j").read_text())["methylation"] == {"CpG": totals}
+
+
+@pytest.mark.skipif(shutil.which("MethylDackel") is None, reason="MethylDackel is not installed")
+def test_lines_are_those_of_methyldackel(tmp_path: Path, cli: Cli, files: tuple[Path, ...]) -> None:
+    bam, prefix = tmp_path / "o.bam", tmp_path / "m"
+    words = ("map", "--meth", *files, "-o", bam, "--sort", "--write-index", "--mark-duplicates", "-I", "150,40")
+    assert cli(*words, "--methylation", prefix)[0] == 0
+    command = ["MethylDackel", "extract", "--CHG", "--CHH", files[0], bam, "-o", tmp_path / "theirs"]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    for context in CONTEXTS:
+        ours, theirs = (Path(f"{name}_{context}.bedGraph").read_text() for name in (prefix, tmp_path / "theirs"))
+        assert ours.splitlines()[1:] == theirs.splitlines()[1:]
+
+
+@pytest.mark.skipif(shutil.which("bismark_methylation_extractor") is None, reason="Bismark is not installed")
+def test_bismarks_extractor_reads_the_tags(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Single reads, each base of which counts."""
+    reads = [first for first, _ in library(genome, 200)]
+    words = ("map", "--meth", write_fasta(tmp_path / "g.fa", g=genome), write_fastq(tmp_path / "r.fq", *reads))
+    assert cli(*words, "--tags", "XM,XR,XG", "-U", "-o", tmp_path / "r.bam")[0] == 0
+    counts = (*words, "--sort", "--min-mapq", 0, "--min-quality", 0, "-o", tmp_path / "s.bam")
+    assert cli(*counts, "--methylation", tmp_path / "r.cov")[0] == 0
+    command = ["bismark_methylation_extractor", "-s", "--bedGraph", "--gzip", "-o", str(tmp_path), "r.bam"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    theirs = gzip.open(tmp_path / "r.bismark.cov.gz", "rt").read().splitlines()
+    columns = [0, 1, 4, 5]
+    found, expected = (
+        [[line.split("\t")[i] for i in columns] for line in lines]
+        for lines in ((tmp_path / "r.cov").read_text().splitlines(), theirs)
+    )
+    assert found == expected
+
+
+def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
+    """Two reads on a genome of two contigs, one of them a control."""
+    one, two = random_genome(61, 400), random_genome(62, 400)
+    fasta = write_fasta(tmp_path / "g.fa", chr1=one, lambda_phage=two)
+    piece = one[100:180]
+    reads = [("a", bisulfite(piece, "CpG"), "I" * 80), ("b", bisulfite(reverse_complement(two[50:130])), "I" * 80)]
+    words = ("map", "--meth", fasta, write_fastq(tmp_path / "r.fq", *reads), "-o", tmp_path / "o.sam")
+    assert cli(*words, "--json", tmp_path / "j", "--report", tmp_path / "r.html")[0] == 0
+    found = json.loads((tmp_path / "j").read_text())["conversion"]
+    expected = {name: {kind: [0, 0] for kind in CONTEXTS} for name in ("chr1", "lambda_phage")}
+    positions = {kind: [[0, 0] for _ in range(80)] for kind in CONTEXTS}
+    for i in range(80):
+        if one[100 + i] == "C":
+            kind = context_of(one, 100 + i)
+            # bisulfite() keeps C before G of the piece alone
+            kept = int(piece[i : i + 2] == "CG")
+            expected["chr1"][kind][1 - kept] += 1
+            positions[kind][i][1 - kept] += 1
+        if two[50 + i] == "G":
+            kind = context_of(two, 50 + i)
+            expected["lambda_phage"][kind][1] += 1
+            positions[kind][79 - i][1] += 1
+    assert found["contigs"] == expected
+    assert found["by_position"] == {"R1": positions}
+    page = (tmp_path / "r.html").read_text()
+    assert "<th>methylated, lambda_phage</th><td>CpG 0.00 %, CHG 0.00 %, CHH 0.00 %</td>" in page
+    assert "Methylation of CpG in R1" in page
+
+
+def test_unconverted_reads_fail(tmp_path: Path, cli: Cli, genome: str) -> None:
+    piece, other = genome[1000:1200], genome[3000:3200]
+    strands = [piece, bisulfite(other, "CpG")]
+    pairs = [
+        [(f"p{i}/1", strand[:80], "I" * 80), (f"p{i}/2", reverse_complement(strand)[:80], "I" * 80)]
+        for i, strand in enumerate(strands)
+    ]
+    first, second = zip(*pairs, strict=True)
+    files = write_fastq(tmp_path / "1.fq", *first), write_fastq(tmp_path / "2.fq", *second)
+    words = ("map", "--meth", write_fasta(tmp_path / "g.fa", g=genome), *files, "-I", "200,30")
+    outside = sum(context_of(genome, 1000 + i) != "CpG" for i in range(80) if piece[i] == "C")
+    for most, failed in ((3, {"p0"}), (outside + 60, set())):
+        code, out, err = cli(*words, "--max-unconverted", most, "--json", tmp_path / "j")
+        assert code == 0, err
+        assert {r[0] for r in records(out) if int(r[1]) & 512} == failed
+        assert json.loads((tmp_path / "j").read_text())["conversion"]["unconverted_reads"] == 2 * len(failed)
+
+
+def test_filled_in_bases_do_not_count(tmp_path: Path, cli: Cli) -> None:
+    """A fragment between two sites of MspI, C^CGG: its ends are filled in with CG, which is not methylated.
+
+    The strands' first bases, CGG, are their own; the two at their ends are not.
+    """
+    inner = random_genome(71, 76).replace("CCGG", "CAGG")
+    left, right = random_genome(72, 300), random_genome(73, 300)
+    genome = left + "CCGG" + inner + "CCGG" + right
+    begin, end = len(left) + 1, len(left) + 4 + len(inner) + 3  # CGG … CCG
+    piece = genome[begin:end]
+    top, bottom = bisulfite(piece, "CpG")[:-2] + "TG", bisulfite(reverse_complement(piece), "CpG")[:-2] + "TG"
+    reads = [("t", top, "I" * len(top)), ("b", bottom, "I" * len(bottom))]
+    fasta, fastq = write_fasta(tmp_path / "g.fa", g=genome), write_fastq(tmp_path / "r.fq", *reads)
+    words = ("map", "--meth", fasta, fastq, "-o", tmp_path / "o.bam", "--sort", "--min-mapq", 0)
+    found = {}
+    for options in ((), ("--rrbs",)):
+        assert cli(*words, *options, "--methylation", tmp_path / "m.bedgraph", "--json", tmp_path / "j")[0] == 0
+        rows = [line.split("\t") for line in (tmp_path / "m.bedgraph").read_text().splitlines()[1:]]
+        found[options] = {int(row[1]): (int(row[4]), int(row[5])) for row in rows}
+        totals = json.loads((tmp_path / "j").read_text())
+        assert totals["conversion"]["CpG"] == list(totals["methylation"]["CpG"].values())
+    filled = {end - 2: (0, 1), begin + 1: (0, 1)}
+    assert found[()] == found["--rrbs",] | filled
+    assert not set(filled) & set(found["--rrbs",])
+    assert found["--rrbs",][begin] == (1, 0)
+    assert found["--rrbs",][end - 1] == (1, 0)
