@@ -12,6 +12,7 @@ import pysam
 import pytest
 
 import gpualign
+from tests.helpers.bisulfite import bisulfite, edited
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -19,13 +20,6 @@ from tests.helpers.sequences import random_genome, reverse_complement
 Cli = Callable[..., tuple[int, bytes, str]]
 #: letters of a read that are no edit over a letter of the reference, besides the same one
 CONVERTED = {"f": {"C": "T"}, "r": {"G": "A"}}
-
-
-def bisulfite(text: str, kept: str = "") -> str:
-    """The strand as it is read: C as T, but for the positions in ``kept``, given as CpG or as nothing."""
-    if kept == "CpG":
-        return re.sub("C(?!G)", "T", text)
-    return text.replace("C", "T")
 
 
 def reads_of(
@@ -44,20 +38,6 @@ def reads_of(
         name = f"p{i}:{start}:{'r' if of_bottom else 'f'}"
         pairs.append(tuple((f"{name}/{mate}", end, "I" * len(end)) for mate, end in enumerate(ends, 1)))
     return pairs  # type: ignore[return-value]
-
-
-def edited(rng: random.Random, text: str, edits: int) -> str:
-    bases = list(text)
-    for _ in range(edits):
-        at = rng.randrange(10, len(bases) - 10)
-        kind = rng.randrange(4)
-        if kind < 2:
-            bases[at] = rng.choice("ACGT")
-        elif kind == 2:
-            bases[at] += rng.choice("ACGT")
-        else:
-            bases[at] = ""
-    return "".join(bases)
 
 
 def least_edits(read: str, text: str, strand: str) -> int:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pysam
 import pytest
 
+from tests.helpers.bisulfite import bisulfite, edited
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.sam import records
 from tests.helpers.sequences import random_genome, reverse_complement
-from tests.map.test_meth import bisulfite, edited
 
 Cli = Callable[..., tuple[int, bytes, str]]
 Counts = dict[tuple[int, str], list[int]]
