@@ -33,7 +33,8 @@ from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
 MAGIC = b"gpualign"
-VERSION = 3
+#: of the format; an index of bisulfite reads has another one, as programs that know no such seeds must refuse it
+VERSION, METH_VERSION = 3, 4
 _PREFIX = struct.Struct("<8sIII")
 _ALIGNMENT = 64
 #: bytes that have a checksum of their own: what a thread reads at a time, so that it is summed while it is in the cache
@@ -107,7 +108,8 @@ def save_index(index: MinimizerIndex, path: str) -> None:
         }
     ).encode()
     with open_output(path) as out:
-        out.write(_PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)
+        version = METH_VERSION if index.params.meth else VERSION
+        out.write(_PREFIX.pack(MAGIC, version, len(header), zlib.crc32(header)) + header)
         out.write(bytes(-out.bytes_written % _ALIGNMENT))
         for part in parts:
             out.write(part)
@@ -243,10 +245,9 @@ def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, Any], int]:
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
         raise InputError("not a gpualign index (give the file that `gpualign index` wrote, not compressed)", path)
     _, version, length, checksum = _PREFIX.unpack(prefix)
-    if version != VERSION:
-        raise InputError(
-            f"the index has format version {version}, this gpualign reads {VERSION} (build it again)", path
-        )
+    if version not in (VERSION, METH_VERSION):
+        known = f"{VERSION} and {METH_VERSION}"
+        raise InputError(f"the index has format version {version}, this gpualign reads {known} (build it again)", path)
     start = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
     text = file.read(min(length, os.fstat(file.fileno()).st_size))  # no more memory than the file accounts for
     zeros = file.read(start - _PREFIX.size - length)

@@ -336,3 +336,13 @@ def test_a_mapper_of_bisulfite_reads(genome: str) -> None:
         assert all(abs(row.position - int(pairs[row.read // 2][0][0].split(":")[1])) < 250 for row in rows)
         (alone,) = mapper.map(bisulfite(genome[700:800]))
         assert (alone.position, alone.strand, alone.distance) == (700, 1, 0)
+
+
+def test_programs_that_know_no_such_index_refuse_it(cli: Cli, tmp_path: Path) -> None:
+    """They read format version 3."""
+    reference = write_fasta(tmp_path / "ref.fa", [random_genome(3, 3000)])
+    versions = []
+    for more in ((), ("--meth",)):
+        assert cli("index", reference, "-d", tmp_path / "ref.gpi", *more)[0] == 0
+        versions.append(int.from_bytes((tmp_path / "ref.gpi").read_bytes()[8:12], "little"))
+    assert versions == [3, 4]
