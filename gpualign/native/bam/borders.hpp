@@ -54,8 +54,8 @@ public:
     uint64_t records() const { return records_; }
 
 private:
-    // The next record is known only once this one has been read, so nothing would be read ahead: a core waits for memory
-    // most of the time then. Bytes, and those of a cache line.
+    // The next record is known only once this one has been read, so nothing would be read ahead: a core waits for
+    // memory most of the time then. Bytes, and those of a cache line.
     static constexpr size_t kAhead = 2048, kLine = 64;
 
     static size_t head_bytes(const uint8_t* record) { return BamRecord::kFixedBytes + record[12]; }
