@@ -49,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=data.folder()) as name:
         scratch = Path(name)
         contig, bases = next(iter(_contigs(data.genome("chr20"))))
-        table: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         whole = _Genome(scratch / "whole", contig, bases, arguments.pairs, peer, arguments.threads)
         commands = whole.commands()
         timings = harness.interleave(
@@ -60,16 +60,17 @@ def main() -> None:
             if not case.endswith("plain reads"):
                 row |= placed(whole.folder / f"{case}.sam")
             print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
-            table[case] = row
+            mapping[case] = row
         start = bases.size // 3
         pairs = arguments.slice * arguments.depth // (2 * LENGTH)
         part = _Genome(
             scratch / "slice", contig, bases[start : start + arguments.slice], pairs, peer, arguments.threads
         )
-        table["methylation"] = part.methylation(shutil.which(arguments.methyldackel))
-        print(table["methylation"])
+        methylation = part.methylation(shutil.which(arguments.methyldackel))
+        print(methylation)
     settings = {name: getattr(arguments, name) for name in ("pairs", "slice", "depth", "rounds", "threads")}
-    harness.save("methylation", harness.machine(["bwa", "samtools"]), {**settings, **table})
+    found = {**settings, "mapping": mapping, "methylation": methylation}
+    harness.save("methylation", harness.machine(["bwa", "samtools"]), found)
 
 
 class _Genome:
