@@ -210,13 +210,10 @@ def command(
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
     values["meth"] = _take_library(values)
-    of_methylation = {name: values.pop(name) for name in ("min_mapq", "min_quality", "rrbs", "max_unconverted")}
+    values["methylation_rules"] = _taken(MethylationRules, values)
     values |= {"command_line": command_line, "check_names": not no_check_names}
     sheet, resume = values.pop("sheet"), values.pop("resume")
-    values["methylation"], path = MethylationRules(**of_methylation), values["methylation"]
-    records = _taken(RecordOptions, values)
-    values["methylation"] = path
-    files = _taken(MapFiles, values)
+    files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
     params = MapParams.of_preset(preset, **given)

@@ -189,7 +189,7 @@ class RecordOptions:
         read_group: an @RG line with ID, or None.
         lane_groups: an @RG line for each lane, in place of ``read_group``.
         duplicates: parameters of marking; None: do not mark.
-        methylation: which bases of bisulfite reads count.
+        methylation_rules: which bases of bisulfite reads count.
         command_line: for the header's @PG.
     """
 
@@ -206,7 +206,7 @@ class RecordOptions:
     read_group: str | None = None
     lane_groups: tuple[str, ...] = ()
     duplicates: DuplicateMarking | None = None
-    methylation: MethylationRules = field(default_factory=MethylationRules)
+    methylation_rules: MethylationRules = field(default_factory=MethylationRules)
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:

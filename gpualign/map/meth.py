@@ -24,7 +24,7 @@ def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> No
     """
     if params.meth is not None and files.alt is not None:
         raise UsageError("bisulfite reads are not mapped with ALT contigs (leave out --alt, or --meth)")
-    if params.meth is None and (files.methylation is not None or records.methylation != MethylationRules()):
+    if params.meth is None and (files.methylation is not None or records.methylation_rules != MethylationRules()):
         raise UsageError("methylation is counted of bisulfite reads (add --meth)")
     if params.meth is None and (tags := set(METH_TAGS) & set(records.tags.extra)):
         raise UsageError(f"{min(tags)} is a tag of bisulfite reads (add --meth)")

@@ -178,7 +178,7 @@ class MapOutputs:
             methylation = None
             if files.methylation is not None:
                 methylation = open_methylation(
-                    files.methylation, reference, sample.records.methylation, options.threads
+                    files.methylation, reference, sample.records.methylation_rules, options.threads
                 )
             of_output = header, reference, options.threads
             self._observer = stack.enter_context(observing(*kept, *of_output, methylation=methylation))

@@ -114,7 +114,9 @@ class Mapping:
         found = formatter.postprocessed(found)
         statistics = statistics_of(found, formatter.pairs)
         if formatter.params.meth is not None:
-            found, statistics = with_conversions(found, statistics, formatter.index, formatter.options.methylation)
+            found, statistics = with_conversions(
+                found, statistics, formatter.index, formatter.options.methylation_rules
+            )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
         long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))
