@@ -35,15 +35,10 @@ _GROUP_CONTENT = 16 * BLOCK_CONTENT
 
 
 class Inflated(NamedTuple):
-    """A piece of text (uint8) and the number of newlines in it, counted by the thread that inflated it."""
+    """A piece of text (uint8) and the number of newlines in it, counted by the thread that inflated it, or 0."""
 
     text: NDArray[np.uint8]
     newlines: int
-
-    @classmethod
-    def of(cls, text: bytes) -> Inflated:
-        array = np.frombuffer(text, np.uint8)
-        return cls(array, _native.count_newlines(array))
 
 
 class BgzfCodec:
@@ -95,6 +90,7 @@ class BgzfReader(io.RawIOBase):
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
         self.codec = CPU_CODEC
+        self._count_lines = False
         self._inflated = run_ordered(self._groups(), self._pieces_of, min(threads, tuning.MAX_BGZF_THREADS))
         self._texts = chain.from_iterable(self._inflated)
         self._text = Pieces(inflated.text for inflated in self._texts)
@@ -107,11 +103,12 @@ class BgzfReader(io.RawIOBase):
             count = self._rest.readinto(buffer)  # type: ignore[attr-defined]
         return count
 
-    def pieces(self) -> Iterator[Inflated]:
+    def pieces(self, count_lines: bool) -> Iterator[Inflated]:
         """The whole text in inflated pieces; use this or :meth:`readinto`."""
+        self._count_lines = count_lines
         yield from self._texts
         while self._rest is not None and (text := self._rest.read(tuning.GROUP_BYTES)):
-            yield Inflated.of(text)
+            yield self._counted(np.frombuffer(text, np.uint8))
 
     def close(self) -> None:
         self._inflated.close()  # type: ignore[attr-defined]
@@ -149,13 +146,15 @@ class BgzfReader(io.RawIOBase):
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
         """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
         if (text := self.codec.inflate(group)) is None:
-            return [_inflated(part) for part in _parts_of(group)]
+            return [self._counted(_inflated(part)) for part in _parts_of(group)]
+        starts = range(0, len(text), tuning.PIECE_BYTES)
+        return [self._counted(text[start : start + tuning.PIECE_BYTES]) for start in starts]
+
+    def _counted(self, text: NDArray[np.uint8]) -> Inflated:
+        if not self._count_lines:
+            return Inflated(text, 0)
         with STEPS.at("parse"):
-            counts = _native.newlines_of_pieces(text, tuning.PIECE_BYTES)
-        return [
-            Inflated(text[i * tuning.PIECE_BYTES :][: tuning.PIECE_BYTES], newlines)
-            for i, newlines in enumerate(counts)
-        ]
+            return Inflated(text, _native.count_newlines(text))
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
@@ -168,9 +167,9 @@ def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 
 @STEPS.at("inflate")
-def _inflated(group: NDArray[np.uint8] | bytes) -> Inflated:
+def _inflated(group: NDArray[np.uint8] | bytes) -> NDArray[np.uint8]:
     try:
-        return Inflated(*isal().inflate(np.frombuffer(group, np.uint8)))
+        return isal().inflate(np.frombuffer(group, np.uint8))
     except ValueError as error:
         raise zlib.error(str(error)) from None
 
@@ -195,7 +194,7 @@ def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCo
         with STEPS.at("copy"):  # out of the device's pinned memory
             return memoryview(made.copy())
     with STEPS.at("deflate"):
-        return memoryview(isal().compress_all(contents, sizes))
+        return isal().compress_all(contents, sizes).data
 
 
 def content_of(blocks: bytes) -> NDArray[np.uint8]:
@@ -204,7 +203,7 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     Raises:
         zlib.error: they are damaged.
     """
-    return _inflated(blocks).text
+    return _inflated(blocks)
 
 
 def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODEC) -> NDArray[np.uint8]:
@@ -223,7 +222,7 @@ def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODE
         except ValueError as error:
             raise zlib.error(str(error)) from None
     content = codec.inflate(blocks) if len(blocks) else None
-    return _inflated(blocks).text if content is None else content
+    return _inflated(blocks) if content is None else content
 
 
 class CutBlocks(NamedTuple):
@@ -252,7 +251,7 @@ class CutBlocks(NamedTuple):
         if level is None:
             with STEPS.at("deflate"):
                 head, blocks, tail = isal().cut(content, before)
-            return cls(head, memoryview(blocks), tail)
+            return cls(head, blocks.data, tail)
         return cls(content[:begin].tobytes(), _blocks(content[begin:end].data, level), content[end:].tobytes())
 
 
@@ -343,4 +342,4 @@ def bgzf_writer(
 @STEPS.at("deflate")
 def _blocks(content: bytes | memoryview, level: int | None = None) -> memoryview:
     text = np.frombuffer(content, np.uint8)
-    return memoryview(isal().compress(text) if level is None else zlib_ng().compress(text, level))
+    return (isal().compress(text) if level is None else zlib_ng().compress(text, level)).data

@@ -8,6 +8,8 @@ LARGEST_BLOCK = 1 << 16
 BLOCK_CONTENT = 0xFF00
 #: the empty block that marks the end of a file
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+#: the first bytes of BAM, inflated
+BAM_MAGIC = b"BAM\x01"
 #: one extra field, BC, whose value, two bytes after this, is the block's size less one; htslib writes the same
 _HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 

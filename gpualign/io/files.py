@@ -22,7 +22,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import tuning
 from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
-from gpualign.io.bgzf_block import BGZF_END, is_bgzf
+from gpualign.io.bgzf_block import BAM_MAGIC, BGZF_END, is_bgzf
 from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.isal_package import open_gzip
 from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
@@ -165,6 +165,7 @@ class InputFile:
         size: bytes of a plain file; else 0.
         bgzf: gzip in blocks, like BAM.
         in_pieces: BGZF inflated by threads; :meth:`pieces` can be used.
+        has_lines: it is text, not BAM.
         one_stream: other gzip on disk, large enough for :meth:`inflated`.
     """
 
@@ -199,6 +200,7 @@ class InputFile:
         elif packed:
             self._stream = cast(BinaryIO, self._unpacked(head))
             self.magic = b""
+        self.has_lines = not self.magic.startswith(BAM_MAGIC)
 
     def _unpacked(self, head: bytes) -> Any:
         if head.startswith(_BZIP2_MAGIC):
@@ -241,7 +243,7 @@ class InputFile:
         Raises:
             InputError: damaged compression.
         """
-        pieces = cast("BgzfReader", self._stream).pieces()
+        pieces = cast("BgzfReader", self._stream).pieces(self.has_lines)
         while (piece := self._checked(lambda _, each: next(each, None), pieces)) is not None:
             yield piece
 

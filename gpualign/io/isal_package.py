@@ -22,7 +22,7 @@ _FUNCTIONS = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_in
 
 
 @functools.cache
-def isal() -> Any:
+def isal() -> _native.IsalLibrary:
     """ISA-L's functions for native code, for whole groups of blocks.
 
     Raises:

@@ -16,6 +16,7 @@ from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamReads
+from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
@@ -36,7 +37,6 @@ _HELD = 1 << 16
 #: SAM's flag
 _PAIRED = 0x1
 #: what a decompressed stream begins with
-_BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
@@ -221,7 +221,7 @@ class ReadSource:
         self._opened = contextlib.ExitStack()
         self.file = InputFile(path, threads, opened)
         self._opened.callback(self.file.close)
-        if self.file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
+        if self.file.magic.startswith((BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
                 self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
             except BaseException:
@@ -233,7 +233,7 @@ class ReadSource:
     def _open_alignments(
         self, reference_path: str | None, keep_read_groups: bool, threads: int
     ) -> AlignmentReads | BamReads:
-        if self.file.magic.startswith(_BAM_MAGIC):
+        if self.file.magic.startswith(BAM_MAGIC):
             return BamReads(self.file, dropped_tags(keep_read_groups))
         if self.file.magic.startswith(_CRAM_MAGIC):
             from gpualign.io.cram_input import CramInput  # imports what runs samtools

@@ -17,6 +17,7 @@ from gpualign.errors import InputError, counted
 from gpualign.io import tuning
 from gpualign.io.bam_reads import read_bam_header
 from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.files import InputFile
@@ -29,7 +30,7 @@ from gpualign.streaming.timeline import STEPS
 #: bytes of a header that are read first, and of BAM records that are looked at in one call
 _HEADER_BYTES, _LOOKED_AT = 1 << 16, 1 << 18
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
-_BAM_MAGIC, _CRAM_MAGIC = b"BAM\x01", b"CRAM"
+_CRAM_MAGIC = b"CRAM"
 _SAM_COLUMNS = 11
 
 
@@ -108,7 +109,7 @@ class RecordInput:
         self._file = self._stack.enter_context(InputFile(path, threads))
         try:
             magic = self._file.magic
-            self._sam = not magic.startswith((_BAM_MAGIC, _CRAM_MAGIC))
+            self._sam = not magic.startswith((BAM_MAGIC, _CRAM_MAGIC))
             self._stream: InputFile | _Decoded = self._file
             if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools

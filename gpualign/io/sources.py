@@ -141,7 +141,8 @@ class InPieces:
     paired = broken = at_end = False
 
     def __init__(self, file: InputFile) -> None:
-        self.path, self.line, self._pieces = file.path, 1, file.pieces()
+        self.path, self._pieces = file.path, file.pieces()
+        self.line: int | None = 1 if file.has_lines else None
         self._held: list[Inflated] = []
 
     def hold(self, size: int) -> int:
@@ -164,10 +165,11 @@ class InPieces:
             text, lines = self._held.pop(0)
             if len(text) > size:
                 text, rest, all_lines = text[:size], text[size:], lines
-                lines = int(_native.count_newlines(text))
+                lines = 0 if self.line is None else int(_native.count_newlines(text))
                 self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), all_lines - lines))
             taken.append(text)
-            self.line, size = self.line + lines, size - len(text)
+            size -= len(text)
+            self.line = None if self.line is None else self.line + lines
         return HeldText(tuple(taken))
 
     def streamed(self, stack: ExitStack) -> Streamed:

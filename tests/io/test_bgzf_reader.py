@@ -11,7 +11,6 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfCodec, inflated_in
 from gpualign.io.files import InputFile
@@ -31,14 +30,6 @@ def read(path: Path, threads: int) -> bytes:
         while part := file.read(300_001):
             parts.write(part)
     return parts.getvalue()
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 1000])
-def test_newlines_of_pieces(size: int) -> None:
-    text = b"a\nbc\n\nd"
-    expected = [text[i : i + size].count(b"\n") for i in range(0, len(text), size)]
-    assert _native.newlines_of_pieces(np.frombuffer(text, np.uint8), size) == expected
-    assert _native.newlines_of_pieces(np.zeros(0, np.uint8), size) == []
 
 
 def test_the_cpu_inflates_what_a_device_does_not_take(tmp_path: Path) -> None:
@@ -131,3 +122,13 @@ def test_a_whole_file_without_its_last_block(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(bgzf(path, TEXT)[:-28])
     assert read(path, 3) == gzip.decompress(path.read_bytes()) == TEXT
+
+
+@pytest.mark.parametrize(("begin", "lines"), [(b"", 200_000), (b"BAM\x01", 0)])
+def test_the_lines_of_bam_are_not_counted(tmp_path: Path, begin: bytes, lines: int) -> None:
+    path = tmp_path / "a.gz"
+    bgzf(path, begin + TEXT)
+    with InputFile(str(path), 2) as file:
+        pieces = list(file.pieces())
+    assert b"".join(bytes(piece) for piece, _ in pieces) == begin + TEXT
+    assert sum(newlines for _, newlines in pieces) == lines

@@ -18,8 +18,7 @@ TEXT = np.frombuffer(b"".join(b"line %d\n" % i for i in range(9000)), np.uint8)
 def test_its_functions_are_there_by_address() -> None:
     blocks = isal_package.isal().compress(TEXT)
     assert gzip.decompress(bytes(blocks)) == TEXT.tobytes()
-    text, newlines = isal_package.isal().inflate(blocks)
-    assert (text.tobytes(), newlines) == (TEXT.tobytes(), 9000)
+    assert isal_package.isal().inflate(blocks).tobytes() == TEXT.tobytes()
     damaged = np.array(blocks)
     damaged[-5] ^= 1  # of the last block's checksum
     with pytest.raises(ValueError, match="checksum"):

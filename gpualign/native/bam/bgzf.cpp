@@ -99,16 +99,14 @@ struct IsalLibrary {
 
     auto inflate(Input<uint8_t> blocks) const {
         Text out;
-        int64_t lines = 0;
         {
             nb::gil_scoped_release release;
             const size_t content = bgzf::Contents::of(blocks.data(), blocks.size()).bytes;
             out.reserve(content + 1);
             bgzf::inflate(isal, blocks.data(), blocks.size(), reinterpret_cast<uint8_t*>(out.extend(0)), content + 1);
             out.extend(content);
-            lines = newlines(out.data(), out.data() + out.size());
         }
-        return tuple_of(to_numpy(std::move(out)), lines);
+        return to_numpy(std::move(out));
     }
 
     void inflate_into(Input<uint8_t> blocks, Mutable<uint8_t> text) const {
@@ -269,7 +267,7 @@ void bind_bgzf(nb::module_& m) {
             "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what "
             "begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"),
-            "The text of whole blocks, and its newlines. Raises ValueError where they are damaged.")
+            "The text of whole blocks. Raises ValueError where they are damaged.")
         .def("inflate_into", &IsalLibrary::inflate_into, nb::arg("blocks"), nb::arg("text"),
             "Writes the text of whole blocks to memory of at least a byte more. Raises ValueError where they are "
             "damaged.");

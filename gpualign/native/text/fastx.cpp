@@ -55,18 +55,6 @@ int64_t count_newlines(TextInput data) {
     return newlines(p, end);
 }
 
-// Newlines in each run of `bytes` bytes of a text.
-std::vector<int64_t> newlines_of_pieces(TextInput data, size_t bytes) {
-    if (bytes == 0) throw nb::value_error("pieces of no bytes");
-    const char* const begin = begin_of(data);
-    const size_t size = data.size();
-    nb::gil_scoped_release release;
-    std::vector<int64_t> counts;
-    for (size_t at = 0; at < size; at += bytes)
-        counts.push_back(newlines(begin + at, begin + std::min(size, at + bytes)));
-    return counts;
-}
-
 // Calls each(begin, end) for the bytes of an interval of an open file, part by part, while that returns true. Returns
 // (bytes that are not there, the error's number).
 template <class Each> std::pair<int64_t, int> read_in_parts(int descriptor, int64_t offset, int64_t size, Each&& each) {
@@ -217,8 +205,6 @@ void bind_fastx(nb::module_& m) {
         "Whole FASTA/FASTQ records to (names, name_offsets, bases, base_offsets, qualities | None, comments | None, "
         "comment_offsets | None). Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("count_newlines", &count_newlines, nb::arg("data"));
-    m.def("newlines_of_pieces", &newlines_of_pieces, nb::arg("data"), nb::arg("bytes"),
-        "Newlines in each piece of so many bytes of a text.");
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
     m.def("count_fastq_lines", &count_fastq_lines, nb::arg("pieces"), nb::arg("lines_before"),
         "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
