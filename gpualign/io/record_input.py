@@ -117,13 +117,18 @@ class RecordInput:
                 self._stream = self._stack.enter_context(
                     contextlib.closing(CramInput(self._file, fasta, threads, all_tags=True))
                 )
-            self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
+            self._source: Source = self._in_pieces() if self._file.in_pieces else Streamed(self._stream)
             self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
             named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
             self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise
+
+    def _in_pieces(self) -> InPieces:
+        """The file, read by another thread than the one that looks at each record."""
+        pieces = Prefetch(self._file.pieces(), tuning.PIECES_AHEAD)
+        return InPieces(self._file, iter(self._stack.enter_context(contextlib.closing(pieces))))
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """As :meth:`InputFile.inflate_by`."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -136,12 +137,16 @@ class Stored:
 
 
 class InPieces:
-    """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them."""
+    """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them.
+
+    Args:
+        pieces: those of the file, if they are read in another thread.
+    """
 
     paired = broken = at_end = False
 
-    def __init__(self, file: InputFile) -> None:
-        self.path, self._pieces = file.path, file.pieces()
+    def __init__(self, file: InputFile, pieces: Iterator[Inflated] | None = None) -> None:
+        self.path, self._pieces = file.path, pieces or file.pieces()
         self.line: int | None = 1 if file.has_lines else None
         self._held: list[Inflated] = []
 

@@ -26,6 +26,8 @@ GZIP_READ_SIZE = 1 << 23
 READ_SIZE, PIPE_READ_AHEAD = 1 << 18, 1 << 22
 #: chunks to cut ahead: a reader of two files takes several of one at a time
 CHUNKS_AHEAD = 4
+#: inflated pieces of a file of records to have ahead of the thread that finds their borders
+PIECES_AHEAD = 8
 #: parts to inflate ahead, and bytes of a part: large, as the thread waits for the GIL after each
 PARTS_AHEAD, PART_BYTES = 4, 1 << 23
 #: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length

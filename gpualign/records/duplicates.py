@@ -31,8 +31,9 @@ _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]")
 _MAX_MULTIPLE = 100
 _BISECTIONS = 40
 
-#: uint64 ends of templates and UMIs, int64 counts of libraries, templates: see _native.duplicate_ends
-BatchEnds = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], int]
+#: uint64 ends of templates, uint32 begins of their parts, uint64 UMIs, int64 counts of libraries, templates: see
+#: _native.duplicate_ends
+BatchEnds = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int64], int]
 
 
 @dataclass(frozen=True)

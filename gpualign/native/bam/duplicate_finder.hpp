@@ -1,7 +1,6 @@
 // Finds the duplicates among all templates of a run. Free of Python.
 //
-// Templates are distributed over many partitions by hash, so that equal ones meet; threads sort the partitions one by
-// one.
+// Templates are in parts by hash, so that equal ones meet; threads sort the parts one by one.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bam/hash_parts.hpp"
 #include "bam/optical.hpp"
 #include "bam/template_ends.hpp"
 #include "bam/template_join.hpp"
@@ -45,55 +45,49 @@ public:
     // chance. sets: keep what sizes() and molecules() tell.
     DuplicateFinder(size_t libraries, uint32_t optical_distance, int umi_distance, bool far_errors, bool sets)
         : optical_distance_(optical_distance), umi_distance_(umi_distance), with_far_errors_(far_errors),
-          with_sets_(sets), counts_(libraries), duplicates_(libraries), pairs_(kParts), singles_(kParts) {}
+          with_sets_(sets), counts_(libraries), duplicates_(libraries), given_(2 * kHashParts),
+          ends_of_pairs_(kHashParts) {}
 
-    // Adds the ends of the next batch, which has `templates` templates, and their UMIs. Throws std::invalid_argument.
-    void add(const TemplateEnds* ends, size_t count, const Umi* umis, int64_t templates) {
-        if (umi_distance_ >= 0) {
-            umis_.resize(size_t(templates_ + templates));
-            for (size_t i = 0; i < count; i++)
-                if (ends[i].number < templates) umis_[size_t(templates_) + ends[i].number] = umis[i];
-        }
-        if (templates_ + templates > int64_t(UINT32_MAX))
-            throw std::invalid_argument("more than 4,294,967,295 templates");
-        for (size_t i = 0; i < count; i++) {
-            TemplateEnds given = ends[i];
-            if (given.library() >= counts_.size() || given.number >= templates)
-                throw std::invalid_argument("no ends of templates");
-            given.number += uint32_t(templates_);
-            push(given);
-        }
-        templates_ += templates;
+    // Adds the ends of the next batch of templates, grouped by part_of, and a UMI for each template if they count.
+    // Throws std::invalid_argument.
+    void add(std::shared_ptr<const TemplateEnds> ends, size_t count, std::vector<uint32_t> begins, const Umi* umis,
+        int64_t templates) {
+        given_.add(std::move(ends), count, std::move(begins), uint32_t(templates_));
+        number(umis, templates);
     }
 
-    // Adds the records of the next batch, whose templates are anywhere in the input: each record counts as one.
-    void add_records(const RecordEnds* records, size_t count, const Umi* umis) {
-        if (templates_ + int64_t(count) > int64_t(UINT32_MAX))
-            throw std::invalid_argument("more than 4,294,967,295 records");
-        for (size_t i = 0; i < count; i++)
-            if (records[i].ends.number >= count ||
-                ((records[i].more & RecordEnds::kMapped) && records[i].ends.library() >= counts_.size()))
-                throw std::invalid_argument("no ends of records");
-        if (umi_distance_ >= 0) umis_.insert(umis_.end(), umis, umis + count);
-        join_.add(records, count, uint32_t(templates_));
-        templates_ += int64_t(count);
+    // Adds the records of the next batch, grouped by RecordEnds::part_of, whose templates are anywhere in the input:
+    // each record counts as one. Throws std::invalid_argument.
+    void add_records(
+        std::shared_ptr<const RecordEnds> records, size_t count, std::vector<uint32_t> begins, const Umi* umis) {
+        join_.add(std::move(records), count, std::move(begins), uint32_t(templates_));
+        number(umis, int64_t(count));
+    }
+
+    // Pairs first.
+    static size_t part_of(const TemplateEnds& ends) {
+        return ends.second == kNoEnd ? kHashParts + hash_part(hash_of_single(ends)) : hash_part(pair_hash(ends));
     }
 
     LibraryCounts& counts(size_t library) { return counts_[library]; }
 
-    // Finds the duplicates; called once. Throws Stopped.
+    // Finds the duplicates; called once. Throws Stopped, and std::invalid_argument.
     void finish(int threads) {
         status_.assign(size_t(templates_), kNoDuplicate);
         if (with_sets_) sizes_.assign(size_t(templates_), 0), kept_.assign(size_t(templates_), kNobody);
         if (!join_.empty()) {
-            join_.finish(threads, counts_, [&](const TemplateEnds& ends, uint32_t source) {
-                if (umi_distance_ >= 0) umis_[ends.number] = umis_[source];
-                push(ends);
-            });
+            join_.finish(
+                threads, counts_, [&](std::vector<TemplateEnds>&& templates, const std::vector<uint32_t>& sources) {
+                    if (umi_distance_ >= 0)
+                        for (size_t i = 0; i < templates.size(); i++) umis_[templates[i].number] = umis_[sources[i]];
+                    std::vector<uint32_t> begins = group_by_part(templates, 2 * kHashParts, part_of);
+                    const std::lock_guard lock(totals_lock_);
+                    given_.add(std::move(templates), std::move(begins), 0);
+                });
         }
         fill_filter(threads);
         const auto in_parts = [&](auto&& task) {
-            parallel_for(threads, kParts, [&](size_t part, int) {
+            parallel_for(threads, kHashParts, [&](size_t part, int) {
                 if (all_work_is_to_stop.load(std::memory_order_relaxed)) return;
                 task(part);
             });
@@ -106,6 +100,7 @@ public:
         in_parts([&](size_t part) { find_pairs(part); });
         in_parts([&](size_t part) { find_singles(part); });
         filter_ = {};
+        given_.clear();
         join_.spread(status_);
         join_.spread(sizes_);
         join_.spread(kept_);
@@ -138,17 +133,17 @@ public:
     bool with_umis() const { return umi_distance_ >= 0; }
 
 private:
-    static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
     static constexpr uint32_t kNobody = ~uint32_t(0);
     static constexpr uint64_t kEndOfPair =
         0;  // `second` of an entry that represents a mate of a pair among single reads
 
-    void push(const TemplateEnds& given) {
-        if (given.second == kNoEnd) singles_[part_of(single_hash(given.first, given.group))].push(given);
-        else pairs_[part_of(pair_hash(given))].push(given);
+    void number(const Umi* umis, int64_t templates) {
+        if (templates_ + templates > int64_t(UINT32_MAX))
+            throw std::invalid_argument("more than 4,294,967,295 templates");
+        if (umi_distance_ >= 0) umis_.insert(umis_.end(), umis, umis + templates);
+        templates_ += templates;
     }
 
-    static size_t part_of(uint64_t hash) { return size_t(hash >> (64 - kPartBits)); }
     static uint64_t single_hash(uint64_t end, uint64_t group) { return mix(mix(end) ^ group); }
     static uint64_t hash_of_single(const TemplateEnds& single) { return single_hash(single.first, single.group); }
     static uint64_t pair_hash(const TemplateEnds& pair) {
@@ -158,26 +153,36 @@ private:
     // Bloom filter with one hash and 16 bits per single read, so that few ends of pairs need to be compared.
     void fill_filter(int threads) {
         size_t maximum = 0;
-        for (const EndsList& list : singles_) maximum = std::max(maximum, list.size());
+        for (size_t part = 0; part < kHashParts; part++) maximum = std::max(maximum, given_.size(kHashParts + part));
         if (maximum == 0) return;
         filter_bits_ = 64;
         while (filter_bits_ < 16 * maximum) filter_bits_ *= 2;
-        filter_.assign(kParts * filter_bits_ / 64, 0);
-        parallel_for(threads, kParts, [&](size_t part, int) {
-            singles_[part].each([&](const TemplateEnds& single) {
-                const auto [word, bit] = filter_bit(single_hash(single.first, single.group));
+        filter_.assign(kHashParts * filter_bits_ / 64, 0);
+        parallel_for(threads, kHashParts, [&](size_t part, int) {
+            for (const TemplateEnds& single : given_.of(kHashParts + part)) {
+                const auto [word, bit] = filter_bit(hash_of_single(single));
                 filter_[word] |= bit;
-            });
+            }
         });
     }
     std::pair<size_t, uint64_t> filter_bit(uint64_t hash) const {
-        const size_t at = part_of(hash) * filter_bits_ + (hash & (filter_bits_ - 1));
+        const size_t at = hash_part(hash) * filter_bits_ + (hash & (filter_bits_ - 1));
         return {at / 64, uint64_t(1) << at % 64};
     }
 
-    // Templates of a list, equal ones next to each other, the best first.
-    template <class Hash> static std::vector<TemplateEnds> sorted(EndsList& list, Hash&& hash) {
-        return sorted_in_buckets(list.take(), kPartBits, hash, [](const TemplateEnds& a, const TemplateEnds& b) {
+    std::vector<TemplateEnds> sorted_pairs(size_t part) const { return sorted(given_.of(part), pair_hash); }
+    std::vector<TemplateEnds> sorted_singles(size_t part) const {
+        std::vector<TemplateEnds> singles = given_.of(kHashParts + part);
+        singles.insert(singles.end(), ends_of_pairs_[part].begin(), ends_of_pairs_[part].end());
+        return sorted(singles, hash_of_single);
+    }
+
+    // Equal templates next to each other, the best first.
+    template <class Hash> std::vector<TemplateEnds> sorted(const std::vector<TemplateEnds>& all, Hash&& hash) const {
+        for (const TemplateEnds& ends : all)
+            if (ends.library() >= counts_.size() || ends.number >= templates_)
+                throw std::invalid_argument("no ends of templates");
+        return sorted_in_buckets(all, hash, [](const TemplateEnds& a, const TemplateEnds& b) {
             return std::tie(a.first, a.group, a.second, b.score, a.number) <
                    std::tie(b.first, b.group, b.second, a.score, b.number);
         });
@@ -255,15 +260,13 @@ private:
     void measure_far_errors(size_t part) {
         FarErrors errors;
         MoleculeSplitter split(UmiClusters(umi_distance_, &far_errors_));
-        const auto measure = [&](EndsList& list, auto&& hash, auto&& equal) {
-            std::vector<TemplateEnds> all = sorted(list, hash);
+        const auto measure = [&](std::vector<TemplateEnds> all, auto&& equal) {
             each_place(all, equal, [&](const TemplateEnds* begin, const TemplateEnds* end) {
                 if (end > begin + 1) split.measure(begin, end, umis_, errors);
             });
-            for (const TemplateEnds& ends : all) list.push(ends);
         };
-        measure(pairs_[part], pair_hash, equal_pairs);
-        measure(singles_[part], hash_of_single, equal_singles);
+        measure(sorted_pairs(part), equal_pairs);
+        measure(sorted_singles(part), equal_singles);
         const std::lock_guard lock(totals_lock_);
         far_errors_.add(errors);
     }
@@ -277,7 +280,7 @@ private:
     }
 
     void find_pairs(size_t part) {
-        std::vector<TemplateEnds> all = sorted(pairs_[part], pair_hash);
+        std::vector<TemplateEnds> all = sorted_pairs(part);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         std::map<int64_t, int64_t> sizes[3];
@@ -320,14 +323,14 @@ private:
                 const uint64_t hash = single_hash(end, pair.group);
                 const auto [word, bit] = filter_bit(hash);
                 if (!(filter_[word] & bit)) continue;
-                const std::lock_guard lock(locks_[part_of(hash)]);
-                singles_[part_of(hash)].push({end, kEndOfPair, pair.group, kNowhere, 0, pair.number});
+                const std::lock_guard lock(locks_[hash_part(hash)]);
+                ends_of_pairs_[hash_part(hash)].push_back({end, kEndOfPair, pair.group, kNowhere, 0, pair.number});
             }
         }
     }
 
     void find_singles(size_t part) {
-        std::vector<TemplateEnds> all = sorted(singles_[part], hash_of_single);
+        std::vector<TemplateEnds> all = sorted_singles(part);
         OpticalDuplicates optical(optical_distance_);
         std::vector<DuplicateCounts> duplicates(counts_.size());
         each_set(all, equal_singles, [&](const TemplateEnds* begin, const TemplateEnds* end) {
@@ -360,12 +363,13 @@ private:
     std::vector<LibraryCounts> counts_;
     std::vector<DuplicateCounts> duplicates_;
     SetSizes set_sizes_;
-    std::vector<EndsList> pairs_, singles_;
+    GroupedBatches<TemplateEnds> given_;                    // grouped by part_of
+    std::vector<std::vector<TemplateEnds>> ends_of_pairs_;  // where a single read begins, by the part of that
     std::vector<uint64_t> filter_;
     size_t filter_bits_ = 0;
     std::vector<uint8_t> status_;
     std::mutex totals_lock_;
-    std::array<std::mutex, kParts> locks_;
+    std::array<std::mutex, kHashParts> locks_;
 };
 
 }  // namespace gpualign

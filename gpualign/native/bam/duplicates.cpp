@@ -29,8 +29,9 @@ RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
     return {{0, kNoEnd, 0, 0, 0, uint32_t(collector.number())}, hash, (uint32_t(other) & ~RecordEnds::kFlags) | flags};
 }
 
-// (ends, UMIs, counts, templates): kWords numbers per template with a mapped read; kCounts per library. by_record:
-// kRecordWords numbers per record.
+// (ends, begins of their parts, UMIs, counts, templates): kWords numbers per template with a mapped read, grouped by
+// DuplicateFinder::part_of; a UMI for each template; kCounts numbers per library. by_record: kRecordWords numbers per
+// record, grouped by RecordEnds::part_of.
 auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups,
     const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group, bool by_strand,
     const std::string& barcode_tags, bool barcode_in_name, bool umis, bool duplex, bool by_name, bool by_record,
@@ -50,8 +51,10 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
     if (duplex && by_record) throw nb::value_error("strands need templates");
     EndCollector collector(rules);
+    std::vector<TemplateEnds> ends;
     std::vector<RecordEnds> of_records;
-    std::vector<Umi> found_umis;
+    std::vector<uint32_t> begins;
+    std::vector<Umi> of_templates;
     {
         nb::gil_scoped_release release;
         for (BamRecords left(records.data(), records.size()); left.more();) {
@@ -60,48 +63,47 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read
             if (by_record) of_records.push_back(record_ends(record, collector));
         }
         collector.finish();
-        size_t next = 0;
-        const std::vector<TemplateEnds> ends = by_record ? collector.take() : std::vector<TemplateEnds>();
-        found_umis = collector.take_umis();
-        std::vector<Umi> umis_of_records(umis ? of_records.size() : 0);
-        for (size_t i = 0; i < of_records.size(); i++) {
-            if (!(of_records[i].more & RecordEnds::kMapped)) continue;
-            if (umis) umis_of_records[i] = found_umis.at(next);
-            of_records[i].ends = ends.at(next++);
+        ends = collector.take();
+        const std::vector<Umi> found = collector.take_umis();
+        if (umis) of_templates.resize(size_t(collector.templates()));
+        for (size_t i = 0; i < found.size(); i++) of_templates.at(ends.at(i).number) = found[i];
+        if (by_record) {
+            for (const TemplateEnds& of_record : ends) of_records.at(of_record.number).ends = of_record;
+            begins = group_by_part(of_records, kHashParts, RecordEnds::part_of);
+        } else {
+            begins = group_by_part(ends, 2 * kHashParts, DuplicateFinder::part_of);
         }
-        if (by_record) found_umis = std::move(umis_of_records);
     }
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary,
                                         library.unmapped, library.without_barcode});
-    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(collector.take()),
-        to_numpy_words(std::move(found_umis)), to_numpy(std::move(counts)), collector.templates());
+    return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(std::move(ends)),
+        to_numpy(std::move(begins)), to_numpy_words(std::move(of_templates)), to_numpy(std::move(counts)),
+        collector.templates());
 }
 
-void add_templates(
-    DuplicateFinder& finder, const Input<uint64_t>& ends, const Input<uint64_t>& umis, int64_t templates) {
-    if (ends.size() % kWords) throw nb::value_error("no ends of templates");
-    if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kWords)
-        throw nb::value_error("a UMI for each template");
-    nb::gil_scoped_release release;
-    finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords,
-        reinterpret_cast<const Umi*>(umis.data()), templates);
+// What a finder reads of an array, which stays alive.
+template <class Item> std::shared_ptr<const Item> kept_items(const Input<uint64_t>& words) {
+    if (words.size() % (sizeof(Item) / sizeof(uint64_t))) throw nb::value_error("no ends of templates or records");
+    return {std::make_shared<Input<uint64_t>>(words), reinterpret_cast<const Item*>(words.data())};
 }
 
-void add(DuplicateFinder& finder, const std::tuple<Input<uint64_t>, Input<uint64_t>, Input<int64_t>, int64_t>& batch,
-    bool by_record) {
-    const auto& [ends, umis, counts, templates] = batch;
+using Batch = std::tuple<Input<uint64_t>, Input<uint32_t>, Input<uint64_t>, Input<int64_t>, int64_t>;
+
+void add(DuplicateFinder& finder, const Batch& batch, bool by_record) {
+    const auto& [ends, part_begins, umis, counts, templates] = batch;
     if (counts.size() > kCounts * finder.libraries()) throw nb::value_error("counts of more libraries");
+    if (finder.with_umis() && umis.size() != size_t(templates) * kUmiWords)
+        throw nb::value_error("a UMI for each template");
+    const auto* of_templates = reinterpret_cast<const Umi*>(umis.data());
+    std::vector<uint32_t> begins(part_begins.data(), part_begins.data() + part_begins.size());
     if (by_record) {
-        if (ends.size() % kRecordWords) throw nb::value_error("no ends of records");
-        if (finder.with_umis() && umis.size() / kUmiWords != ends.size() / kRecordWords)
-            throw nb::value_error("a UMI for each record");
-        nb::gil_scoped_release release;
-        finder.add_records(reinterpret_cast<const RecordEnds*>(ends.data()), ends.size() / kRecordWords,
-            reinterpret_cast<const Umi*>(umis.data()));
+        const size_t count = ends.size() / kRecordWords;
+        if (int64_t(count) != templates) throw nb::value_error("not all records");
+        finder.add_records(kept_items<RecordEnds>(ends), count, std::move(begins), of_templates);
     } else {
-        add_templates(finder, ends, umis, templates);
+        finder.add(kept_items<TemplateEnds>(ends), ends.size() / kWords, std::move(begins), of_templates, templates);
     }
     for (size_t i = 0; i < counts.size() / kCounts; i++) {
         LibraryCounts& total = finder.counts(i);
@@ -158,9 +160,9 @@ void bind_duplicates(nb::module_& m) {
         nb::arg("no_library"), nb::arg("cells"), nb::arg("by_read_group"), nb::arg("by_strand"),
         nb::arg("barcode_tags"), nb::arg("barcode_in_name"), nb::arg("umis"), nb::arg("duplex"), nb::arg("by_name"),
         nb::arg("by_record"), nb::arg("first_is_best"),
-        "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, UMIs, "
-        "counts, templates). by_record: "
-        "templates are anywhere in the input, and each record is numbered. "
+        "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, begins of "
+        "their parts, UMIs, counts, templates). by_record: templates are anywhere in the input, and each record is "
+        "numbered. "
         "Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
         nb::arg("added"), nb::arg("incomplete"),

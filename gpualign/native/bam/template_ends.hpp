@@ -25,6 +25,11 @@ struct TemplateEnds {
     uint32_t number;         // of the template, in input order
 
     size_t library() const { return group >> 48; }
+    TemplateEnds numbered_from(uint32_t from) const {
+        TemplateEnds ends = *this;
+        ends.number += from;
+        return ends;
+    }
 };
 static_assert(sizeof(TemplateEnds) == 40, "memory for a template");
 

@@ -7,61 +7,11 @@
 #include <tuple>
 #include <vector>
 
+#include "bam/hash_parts.hpp"
 #include "bam/template_ends.hpp"
 #include "index/builder.hpp"
 
 namespace gpualign {
-
-// A list that grows without copying.
-template <class Item> class BlockList {
-public:
-    void push(const Item& item) {
-        if (size_ % kBlock == 0) blocks_.emplace_back(new Item[kBlock]);
-        blocks_.back()[size_++ % kBlock] = item;
-    }
-    size_t size() const { return size_; }
-    // Moves the items out.
-    std::vector<Item> take() {
-        std::vector<Item> all;
-        all.reserve(size_);
-        for (auto& block : blocks_) {
-            all.insert(all.end(), block.get(), block.get() + std::min(kBlock, size_ - all.size()));
-            block.reset();
-        }
-        blocks_.clear();
-        size_ = 0;
-        return all;
-    }
-    template <class Visit> void each(Visit&& visit) const {
-        for (size_t i = 0; i < size_; i++) visit(blocks_[i / kBlock][i % kBlock]);
-    }
-
-private:
-    static constexpr size_t kBlock = 256;
-    std::vector<std::unique_ptr<Item[]>> blocks_;
-    size_t size_ = 0;
-};
-
-using EndsList = BlockList<TemplateEnds>;
-
-// Sorts items whose hashes are equal where they belong together: by buckets of the hash, whose highest `used` bits are
-// the same for all, and by less(a, b) in each bucket.
-template <class Item, class Hash, class Less>
-std::vector<Item> sorted_in_buckets(const std::vector<Item>& items, int used, Hash&& hash, Less&& less) {
-    int bits = 1;
-    while (bits < 24 && size_t(1) << bits < items.size()) bits++;
-    const auto bucket = [&](const Item& item) { return size_t(hash(item) << used >> (64 - bits)); };
-    std::vector<uint32_t> ends((size_t(1) << bits) + 1);
-    for (const Item& item : items) ends[bucket(item) + 1]++;
-    for (size_t i = 1; i < ends.size(); i++) ends[i] += ends[i - 1];
-    std::vector<Item> sorted(items.size());
-    for (const Item& item : items) sorted[ends[bucket(item)]++] = item;
-    size_t begin = 0;
-    for (size_t i = 0; i + 1 < ends.size(); begin = ends[i++])
-        if (ends[i] > begin + 1)
-            std::sort(sorted.begin() + ptrdiff_t(begin), sorted.begin() + ptrdiff_t(ends[i]), less);
-    return sorted;
-}
 
 // What is to be known of a record.
 struct RecordEnds {
@@ -74,61 +24,64 @@ struct RecordEnds {
     static constexpr uint32_t kReads = 3, kMapped = 4, kWithBarcode = 8, kFlags = 15;
 
     bool of_template(const RecordEnds& other) const { return name == other.name && !((more ^ other.more) & ~kFlags); }
+    RecordEnds numbered_from(uint32_t first) const {
+        RecordEnds record = *this;
+        record.ends.number += first;
+        return record;
+    }
+    static size_t part_of(const RecordEnds& record) { return hash_part(record.name); }
 };
 static_assert(sizeof(RecordEnds) == 56, "memory for a record");
 
 class TemplateJoin {
 public:
-    TemplateJoin() : parts_(kParts) {}
+    TemplateJoin() : records_(kHashParts) {}
 
-    void add(const RecordEnds* records, size_t count, uint32_t first) {
-        for (size_t i = 0; i < count; i++) {
-            RecordEnds given = records[i];
-            given.ends.number += first;
-            parts_[given.name >> (64 - kPartBits)].push(given);
-        }
-        size_ += count;
+    // records: grouped by RecordEnds::part_of. Throws std::invalid_argument.
+    void add(std::shared_ptr<const RecordEnds> records, size_t count, std::vector<uint32_t> begins, uint32_t first) {
+        records_.add(std::move(records), count, std::move(begins), first);
+        size_ = size_t(first) + count;
     }
 
     bool empty() const { return size_ == 0; }
 
-    // Calls found(ends, source) for each template with a mapped read, whose number is that of its first record; source:
-    // number of the record with its barcode. Adds to the counts of libraries, which took each read for a single one.
+    // Calls found(templates, sources) for those of each part that have a mapped read, from any thread; a template's
+    // number is that of its first record, its source the number of the record with its barcode. Adds to the counts of
+    // libraries, which took each read for a single one. Throws std::invalid_argument.
     template <class Found> void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
         std::mutex lock;
-        parallel_for(threads, kParts, [&](size_t part, int) {
-            std::vector<Joined> templates;
-            std::vector<Member> members;
+        members_.resize(kHashParts);
+        parallel_for(threads, kHashParts, [&](size_t part, int) {
+            std::vector<TemplateEnds> templates;
+            std::vector<uint32_t> sources;
             std::vector<LibraryCounts> more(counts.size());
-            join(by_template(parts_[part].take()), templates, members, more);
+            const std::vector<RecordEnds> records = records_.of(part);
+            for (const RecordEnds& record : records)
+                if (record.ends.number >= size_ ||
+                    ((record.more & RecordEnds::kMapped) && record.ends.library() >= counts.size()))
+                    throw std::invalid_argument("no ends of records");
+            join(by_template(records), templates, sources, members_[part], more);
+            found(std::move(templates), sources);
             const std::lock_guard guard(lock);
-            for (const Joined& joined : templates) found(joined.ends, joined.source);
-            members_.insert(members_.end(), members.begin(), members.end());
             for (size_t i = 0; i < counts.size(); i++) {
                 counts[i].unpaired += more[i].unpaired, counts[i].pairs += more[i].pairs;
                 counts[i].without_barcode += more[i].without_barcode;
             }
         });
-        size_ = 0;
+        records_.clear();
     }
 
     // Gives each record its template's value.
     template <class Value> void spread(std::vector<Value>& values) const {
-        if (!values.empty())
-            for (const Member& member : members_) values[member.record] = values[member.of_template];
+        if (values.empty()) return;
+        for (const auto& of_part : members_)
+            for (const Member& member : of_part) values[member.record] = values[member.of_template];
     }
 
 private:
-    static constexpr size_t kPartBits = 8, kParts = size_t(1) << kPartBits;
-
     // A record that is not the first of its template.
     struct Member {
         uint32_t record, of_template;
-    };
-
-    struct Joined {
-        TemplateEnds ends;
-        uint32_t source;
     };
 
     // Records of a template next to each other, in input order.
@@ -138,11 +91,11 @@ private:
             const uint32_t more_of_a = a.more & ~RecordEnds::kFlags, more_of_b = b.more & ~RecordEnds::kFlags;
             return std::tie(a.name, more_of_a, a.ends.number) < std::tie(b.name, more_of_b, b.ends.number);
         };
-        return sorted_in_buckets(records, kPartBits, hash, less);
+        return sorted_in_buckets(records, hash, less);
     }
 
-    static void join(const std::vector<RecordEnds>& records, std::vector<Joined>& templates,
-        std::vector<Member>& members, std::vector<LibraryCounts>& counts) {
+    static void join(const std::vector<RecordEnds>& records, std::vector<TemplateEnds>& templates,
+        std::vector<uint32_t>& sources, std::vector<Member>& members, std::vector<LibraryCounts>& counts) {
         for (size_t begin = 0, end; begin < records.size(); begin = end) {
             const RecordEnds* reads[2] = {};
             uint32_t seen = 0;
@@ -155,8 +108,9 @@ private:
             }
             if (!reads[0]) continue;
             const RecordEnds& source = reads[1] && !(reads[0]->more & RecordEnds::kWithBarcode) ? *reads[1] : *reads[0];
-            templates.push_back({reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends, source.ends.number});
-            templates.back().ends.number = records[begin].ends.number;
+            templates.push_back(reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends);
+            templates.back().number = records[begin].ends.number;
+            sources.push_back(source.ends.number);
         }
     }
 
@@ -170,8 +124,8 @@ private:
         return EndCollector::joined(a.ends, b.ends, a_is_first, barcodes[0] ? a.ends.group : b.ends.group);
     }
 
-    std::vector<BlockList<RecordEnds>> parts_;
-    std::vector<Member> members_;
+    GroupedBatches<RecordEnds> records_;
+    std::vector<std::vector<Member>> members_;  // of each part
     size_t size_ = 0;
 };
 
