@@ -288,7 +288,7 @@ class BgzfWriter:
         """Write a piece whose ``before`` is the number of bytes written so far."""
         self._rest += cut.head
         if whole := len(self._rest) - len(self._rest) % BLOCK_CONTENT:
-            self._out.write(_blocks(self._rest[:whole], self._level))  # seldom more than one
+            self._submit(self._rest[:whole])  # seldom more than one
             self._rest = self._rest[whole:]
         if len(cut.blocks):
             self._out.write(cut.blocks)

@@ -101,9 +101,9 @@ public:
         in_parts([&](size_t part) { find_singles(part); });
         filter_ = {};
         given_.clear();
-        join_.spread(status_);
-        join_.spread(sizes_);
-        join_.spread(kept_);
+        join_.spread(threads, status_);
+        join_.spread(threads, sizes_);
+        join_.spread(threads, kept_);
     }
 
     std::vector<uint8_t>& status() { return status_; }

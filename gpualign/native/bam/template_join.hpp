@@ -72,10 +72,11 @@ public:
     }
 
     // Gives each record its template's value.
-    template <class Value> void spread(std::vector<Value>& values) const {
+    template <class Value> void spread(int threads, std::vector<Value>& values) const {
         if (values.empty()) return;
-        for (const auto& of_part : members_)
-            for (const Member& member : of_part) values[member.record] = values[member.of_template];
+        parallel_for(threads, members_.size(), [&](size_t part, int) {
+            for (const Member& member : members_[part]) values[member.record] = values[member.of_template];
+        });
     }
 
 private:
