@@ -20,8 +20,9 @@ inline uint32_t sum_of_qualities(const BamRecord& record) {
     const uint8_t* qualities = record.qualities();
     const size_t length = record.length();
     if (length == 0 || qualities[0] == 0xff) return 0;
-    uint32_t sum = 0;  // so simple that compilers make vector code without branches, which qualities mispredict
-    for (size_t i = 0; i < length; i++) sum += qualities[i] >= kScoredQuality ? qualities[i] : 0;
+    uint32_t sum = 0;
+    for (size_t i = 0; i < length; i++)  // without branches, which qualities mispredict
+        sum += qualities[i] & -uint32_t(qualities[i] >= kScoredQuality);
     return sum;
 }
 
