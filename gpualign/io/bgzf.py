@@ -30,15 +30,32 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
+#: bytes before a text in its memory, for a record that begins in the piece before it
+ROOM = 1 << 16
 #: content that a thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 
 
 class Inflated(NamedTuple):
-    """A piece of text (uint8) and the number of newlines in it, counted by the thread that inflated it, or 0."""
+    """A piece of text.
+
+    Attributes:
+        text: uint8.
+        newlines: in it, counted by the thread that inflated it; 0: not counted.
+        memory: :data:`ROOM` bytes for what comes before the text, and the text; None: it has no such room.
+    """
 
     text: NDArray[np.uint8]
     newlines: int
+    memory: NDArray[np.uint8] | None = None
+
+    def after(self, texts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        """The text with others before it, which are moved to the room before it."""
+        assert self.memory is not None
+        begin = ROOM - sum(map(len, texts))
+        if texts:
+            np.concatenate(texts, out=self.memory[begin:ROOM])
+        return self.memory[begin : ROOM + len(self.text)]
 
 
 class BgzfCodec:
@@ -146,15 +163,17 @@ class BgzfReader(io.RawIOBase):
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
         """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
         if (text := self.codec.inflate(group)) is None:
-            return [self._counted(_inflated(part)) for part in _parts_of(group)]
+            return [
+                self._counted(memory[ROOM:], memory) for memory in (_inflated(part, ROOM) for part in _parts_of(group))
+            ]
         starts = range(0, len(text), tuning.PIECE_BYTES)
         return [self._counted(text[start : start + tuning.PIECE_BYTES]) for start in starts]
 
-    def _counted(self, text: NDArray[np.uint8]) -> Inflated:
+    def _counted(self, text: NDArray[np.uint8], memory: NDArray[np.uint8] | None = None) -> Inflated:
         if not self._count_lines:
-            return Inflated(text, 0)
+            return Inflated(text, 0, memory)
         with STEPS.at("parse"):
-            return Inflated(text, _native.count_newlines(text))
+            return Inflated(text, _native.count_newlines(text), memory)
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
@@ -167,9 +186,9 @@ def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 
 @STEPS.at("inflate")
-def _inflated(group: NDArray[np.uint8] | bytes) -> NDArray[np.uint8]:
+def _inflated(group: NDArray[np.uint8] | bytes, room: int = 0) -> NDArray[np.uint8]:
     try:
-        return isal().inflate(np.frombuffer(group, np.uint8))
+        return isal().inflate(np.frombuffer(group, np.uint8), room)
     except ValueError as error:
         raise zlib.error(str(error)) from None
 

@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
 from gpualign.io.bam_reads import read_bam_header
-from gpualign.io.bgzf import BgzfCodec
+from gpualign.io.bgzf import ROOM, BgzfCodec, Inflated
 from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
@@ -27,8 +28,8 @@ from gpualign.io.text import Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
-#: bytes of a header that are read first, and of BAM records that are looked at in one call
-_HEADER_BYTES, _LOOKED_AT = 1 << 16, 1 << 18
+#: bytes of a header of SAM that are read first
+_HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
 _CRAM_MAGIC = b"CRAM"
 _SAM_COLUMNS = 11
@@ -47,14 +48,16 @@ class RecordChunk(Protocol):
 
 @dataclass(frozen=True)
 class BamChunk:
-    """Of BAM."""
+    """Of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
 
-    text: Text
-    path: str
+    pieces: tuple[NDArray[np.uint8], ...]
+    owned: bool = False
 
     def records(self) -> NDArray[np.uint8]:
-        with STEPS.at("copy"):  # as others may want the text's memory again
-            return np.concatenate(self.text.pieces(self.path))
+        if self.owned:
+            return self.pieces[0]
+        with STEPS.at("copy"):
+            return np.concatenate(self.pieces)
 
 
 @dataclass(frozen=True)
@@ -117,18 +120,31 @@ class RecordInput:
                 self._stream = self._stack.enter_context(
                     contextlib.closing(CramInput(self._file, fasta, threads, all_tags=True))
                 )
-            self._source: Source = self._in_pieces() if self._file.in_pieces else Streamed(self._stream)
-            self.header, self.contigs = self._sam_header() if self._sam else self._bam_header()
+            if self._sam:
+                self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
+                self.header, self.contigs = self._sam_header()
+            else:
+                self._begin, self._pieces = np.zeros(0, np.uint8), self._bam_pieces()
+                self.header, self.contigs = self._bam_header()
             named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
             self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise
 
-    def _in_pieces(self) -> InPieces:
+    def _bam_pieces(self) -> Iterator[Inflated]:
         """The file, read by another thread than the one that looks at each record."""
+        if not self._file.in_pieces:
+            return self._streamed()
         pieces = Prefetch(self._file.pieces(), tuning.PIECES_AHEAD)
-        return InPieces(self._file, iter(self._stack.enter_context(contextlib.closing(pieces))))
+        return iter(self._stack.enter_context(contextlib.closing(pieces)))
+
+    def _streamed(self) -> Iterator[Inflated]:
+        count = -1
+        while count:
+            memory = np.empty(ROOM + tuning.PIECE_BYTES, np.uint8)
+            count = self._stream.readinto(memory[ROOM:].data)
+            yield Inflated(memory[ROOM : ROOM + count], 0, memory)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """As :meth:`InputFile.inflate_by`."""
@@ -149,33 +165,47 @@ class RecordInput:
             yield from ahead
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
-        """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone."""
-        source, borders = self._source, _native.RecordBorders(templates)
-        want, seen, taken = chunk_bytes, 0, 0  # bytes that borders knows, of those that are held; bytes before these
+        """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
+
+        A piece that has room is a chunk without a copy: the record that it continues is moved before it. Other pieces,
+        in memory that a device uses again, are gathered and copied.
+        """
+        borders, held, size, taken = _native.RecordBorders(templates), list[NDArray[np.uint8]](), 0, 0
         try:
-            while True:
-                size = source.hold(want)
-                for at in range(seen, size, _LOOKED_AT):
-                    try:
-                        borders.feed(source.text(at, min(at + _LOOKED_AT, size)))
-                    except ValueError as error:
-                        raise self._damaged(borders.records, str(error)) from None
-                seen = max(seen, size)  # more was held for a long record
-                if source.at_end:
-                    break
-                if cut := borders.border - taken:
-                    yield BamChunk(source.take(cut), self.path)
-                    want, seen, taken = chunk_bytes, seen - cut, taken + cut
+            for piece in self._parts(chunk_bytes):
+                try:
+                    borders.feed(piece.text)
+                except ValueError as error:
+                    raise self._damaged(borders.records, str(error)) from None
+                cut = borders.border - taken - size  # in the piece
+                if cut <= 0 or (piece.memory is None and size + cut < chunk_bytes):
+                    held.append(piece.text)
+                    size += len(piece.text)
+                    continue
+                rest = piece.text[cut:]
+                if piece.memory is not None and size <= ROOM:
+                    yield BamChunk((piece.after(held)[: size + cut],), owned=True)
                 else:
-                    want = 2 * max(want, size)
+                    yield BamChunk((*held, piece.text[:cut]))
+                taken += size + cut
+                held, size = [rest.copy() if len(rest) <= ROOM else rest], len(rest)
         except InputError as error:
             raise self._damaged(borders.records, error.what) from None
         if borders.inside:
             raise self._damaged(borders.records, "a BAM record is cut short")
         if not self._stream.marked_end():
             raise self._damaged(borders.records, "no end-of-file marker; it may be truncated")
-        if seen:
-            yield BamChunk(source.take(seen), self.path)
+        if size:
+            yield BamChunk(tuple(held))
+
+    def _parts(self, most: int) -> Iterator[Inflated]:
+        """What follows the header, in pieces of at most so many bytes."""
+        for piece in chain([Inflated(self._begin, 0)], self._pieces):
+            if len(piece.text) <= most:
+                yield piece
+            else:
+                for at in range(0, len(piece.text), most):
+                    yield Inflated(piece.text[at : at + most], 0)
 
     def _damaged(self, records: int, why: str) -> InputError:
         if why.startswith("truncated or damaged"):
@@ -191,16 +221,19 @@ class RecordInput:
             yield SamChunk(self._source.take(cut), self.path, line, self.contigs, self._file.regular)
 
     def _take(self, size: int) -> bytes:
-        """The next bytes.
+        """The next bytes of BAM.
 
         Raises:
             EOFError: there are fewer.
         """
         if size < 0:
             raise ValueError("a negative length")
-        if self._source.hold(size) < size:
-            raise EOFError("it is cut short")
-        return self._source.take(size).joined(self.path).tobytes()
+        while len(self._begin) < size:
+            if (piece := next(self._pieces, None)) is None:
+                raise EOFError("it is cut short")
+            self._begin = np.concatenate((self._begin, piece.text))
+        taken, self._begin = self._begin[:size], self._begin[size:]
+        return taken.tobytes()
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
@@ -224,7 +257,7 @@ class RecordInput:
         if not end and len(record.split(b"\t")) < _SAM_COLUMNS:
             raise InputError("is not SAM, BAM or CRAM" if begin else "is empty, without even a header", self.path)
         try:
-            text = _lines(self._take(end))
+            text = _lines(self._source.take(end).joined(self.path).tobytes())
             found = [dict(part.split(":", 1) for part in line.split("\t")[1:]) for line in text if line[:4] == "@SQ\t"]
             names, lengths = [contig["SN"] for contig in found], [int(contig["LN"]) for contig in found]
         except (ValueError, KeyError) as error:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -137,21 +136,16 @@ class Stored:
 
 
 class InPieces:
-    """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them.
-
-    Args:
-        pieces: those of the file, if they are read in another thread.
-    """
+    """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them."""
 
     paired = broken = at_end = False
 
-    def __init__(self, file: InputFile, pieces: Iterator[Inflated] | None = None) -> None:
-        self.path, self._pieces = file.path, pieces or file.pieces()
-        self.line: int | None = 1 if file.has_lines else None
+    def __init__(self, file: InputFile) -> None:
+        self.path, self.line, self._pieces = file.path, 1, file.pieces()
         self._held: list[Inflated] = []
 
     def hold(self, size: int) -> int:
-        held, ended = sum(len(text) for text, _ in self._held), False
+        held, ended = sum(len(piece.text) for piece in self._held), False
         while held < size and not ended:
             if (piece := next(self._pieces, None)) is not None:
                 self._held.append(piece)
@@ -162,20 +156,19 @@ class InPieces:
         return min(held, size)
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        return HeldText(tuple(text for text, _ in self._held)).part(begin, end).joined(self.path)
+        return HeldText(tuple(piece.text for piece in self._held)).part(begin, end).joined(self.path)
 
     def take(self, size: int) -> HeldText:
         taken = []
         while size:
-            text, lines = self._held.pop(0)
+            text, lines, _ = self._held.pop(0)
             if len(text) > size:
                 text, rest, all_lines = text[:size], text[size:], lines
-                lines = 0 if self.line is None else int(_native.count_newlines(text))
+                lines = int(_native.count_newlines(text))
                 self._held.insert(0, Inflated(rest if len(rest) > _KEPT_WHOLE else rest.copy(), all_lines - lines))
             taken.append(text)
-            size -= len(text)
-            self.line = None if self.line is None else self.line + lines
+            self.line, size = self.line + lines, size - len(text)
         return HeldText(tuple(taken))
 
     def streamed(self, stack: ExitStack) -> Streamed:
-        return Streamed(TextOfPieces(self.path, (text for text, _ in itertools.chain(self._held, self._pieces))))
+        return Streamed(TextOfPieces(self.path, (piece.text for piece in itertools.chain(self._held, self._pieces))))

@@ -18,11 +18,11 @@ TEXT = np.frombuffer(b"".join(b"line %d\n" % i for i in range(9000)), np.uint8)
 def test_its_functions_are_there_by_address() -> None:
     blocks = isal_package.isal().compress(TEXT)
     assert gzip.decompress(bytes(blocks)) == TEXT.tobytes()
-    assert isal_package.isal().inflate(blocks).tobytes() == TEXT.tobytes()
+    assert isal_package.isal().inflate(blocks, 0).tobytes() == TEXT.tobytes()
     damaged = np.array(blocks)
     damaged[-5] ^= 1  # of the last block's checksum
     with pytest.raises(ValueError, match="checksum"):
-        isal_package.isal().inflate(damaged)
+        isal_package.isal().inflate(damaged, 0)
 
 
 def test_its_reader_of_gzip_reads_all_members_in_place() -> None:
