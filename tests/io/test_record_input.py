@@ -14,7 +14,7 @@ from gpualign.io import tuning
 from gpualign.io.record_input import BamChunk, RecordInput
 
 
-def records(path: Path) -> bytes:
+def after_header(path: Path) -> bytes:
     """What follows the header."""
     data = gzip.decompress(path.read_bytes())
     at = 8 + int.from_bytes(data[4:8], "little")
@@ -64,9 +64,9 @@ def test_chunks_are_whole_records(
         found = list(source.chunks(chunk_bytes, templates))
         owned = [chunk.owned for chunk in found if isinstance(chunk, BamChunk)]
         texts = [chunk.records().tobytes() for chunk in found]
-    assert b"".join(texts) == records(bam)
+    assert b"".join(texts) == after_header(bam)
     assert len(texts) > 3
-    assert any(owned) == (chunk_bytes == 1 << 24)  # smaller ones are parts of a piece
+    assert any(owned) or chunk_bytes < 1 << 24  # a part of a piece is copied
     of_chunks = [names(text) for text in texts]
     assert sum(map(len, of_chunks)) == 1200
     if templates:
