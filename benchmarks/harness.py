@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,8 @@ from typing import Any, TypeVar
 from gpualign import GpualignError
 
 FOLDER = Path(__file__).resolve().parent
+#: how busy the machine was before anything was measured
+LOAD_BEFORE = round(os.getloadavg()[0], 2)
 RESULTS = Path(os.environ.get("GPUALIGN_BENCH_RESULTS", FOLDER / "results"))
 Value = TypeVar("Value")
 
@@ -58,7 +60,6 @@ class Timing:
     user_s: float
     system_s: float
     peak_mib: float
-    load_before: float
 
     @property
     def cpu_s(self) -> float:
@@ -119,12 +120,11 @@ def ratio(of: Iterable[float], to: Iterable[float]) -> float:
 
 
 def summary(timings: Sequence[Timing]) -> dict[str, Any]:
-    """Medians of a case's runs, and the runs."""
+    """Medians of a case's runs."""
     return {
         "wall_s": round(statistics.median(t.wall_s for t in timings), 3),
         "cpu_s": round(statistics.median(t.cpu_s for t in timings), 3),
         "peak_mib": round(statistics.median(t.peak_mib for t in timings), 1),
-        "runs": [{key: round(value, 3) for key, value in asdict(t).items()} for t in timings],
     }
 
 
@@ -170,11 +170,13 @@ def slug(gpu: str | None = None) -> str:
 
 
 def machine(programs: Iterable[str] = (), packages: Iterable[str] = (), gpus: Sequence[str] = ()) -> dict[str, Any]:
-    """What the figures were measured on and with."""
+    """What the figures were measured on and with, and by which command; paths in it without their folders."""
     from gpualign import __version__, _native
 
     facts: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
+        "command": " ".join(Path(word).name if at == 0 or word[0] == "/" else word for at, word in enumerate(sys.argv)),
+        "load_before": LOAD_BEFORE,
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": memory_gib(),
@@ -200,11 +202,27 @@ def gpu_names() -> list[str]:
         return []
 
 
+def rows(value: Any, indent: str = "") -> str:
+    """JSON with a row of a table a line: a row is what holds numbers or texts, and fits into 320 characters."""
+    line = json.dumps(value, ensure_ascii=False)
+    members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    nested = sum(isinstance(one, dict | list) for one in members)
+    if nested == 0 or (nested < len(members) and len(line) <= 320):
+        return line
+    inner = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {rows(one, inner)}" for name, one in value.items()]
+    else:
+        parts = [rows(one, inner) for one in members]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{last}"
+
+
 def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any], slug_of_machine: str | None = None) -> Path:
     """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}-{slug_of_machine or slug()}.json"
-    path.write_text(json.dumps({"machine": dict(facts), **figures}, indent=1) + "\n")
+    path.write_text(rows({"machine": dict(facts), **figures}) + "\n")
     print(f"wrote {path}")
     return path
 

@@ -110,10 +110,8 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "bwa_s": round(statistics.median(peers), 3) if peers else None,
         "times_single": round(arguments.samples * statistics.median(singles) / wall, 2),
         "times_bwa": round(arguments.samples * statistics.median(peers) / wall, 2) if peers else None,
-        "seconds": facts["seconds"],
-        "timeline": facts["timeline"],
     }
-    print(json.dumps(figures, indent=1), flush=True)
+    print(figures, flush=True)
     return figures
 
 
