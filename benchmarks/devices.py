@@ -166,7 +166,7 @@ def main() -> None:
         for device, row in cases.items():
             show(command, device, row)
         results = {"command": command, "work": arguments.work, "cases": cases}
-        harness.save(f"devices-{command}", facts, results, harness.slug(infos[0].name) if infos else None)
+        harness.save(f"devices-{command}", facts, results)
 
 
 if __name__ == "__main__":

@@ -158,10 +158,10 @@ def memory_gib() -> float:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
 
 
-def slug(gpu: str | None = None) -> str:
-    """A short name for this kind of machine, for file names: "2-core-xeon", or the GPU's, "h200"."""
-    if gpu is not None:
-        words = re.findall(r"[a-z0-9]+", gpu.lower())
+def slug(gpus: Sequence[str]) -> str:
+    """A short name for this kind of machine, for file names: "2-core-xeon", or that of the first GPU, "h200"."""
+    if gpus:
+        words = re.findall(r"[a-z0-9]+", gpus[0].split(",")[0].lower())
         return "-".join(word for word in words if word not in ("nvidia", "geforce", "tesla"))
     words = re.findall(r"[a-z]+", processor().lower())
     known = ("xeon", "epyc", "ryzen", "core", "graviton", "neoverse", "ampere", "apple")
@@ -218,17 +218,20 @@ def rows(value: Any, indent: str = "") -> str:
     return f"{first}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{last}"
 
 
-def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any], slug_of_machine: str | None = None) -> Path:
-    """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so."""
+def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any]) -> Path:
+    """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so.
+
+    Args:
+        facts: of :func:`machine`; the file is named after the GPU if they have one.
+    """
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}-{slug_of_machine or slug()}.json"
+    path = RESULTS / f"{name}-{slug(facts.get('gpus', ()))}.json"
     path.write_text(rows({"machine": dict(facts), **figures}) + "\n")
     print(f"wrote {path}")
     return path
 
 
 def record(name: str, results: Any) -> Path:
-    """:func:`save` for scripts whose peers are Python packages; named after the GPU where there is one."""
-    gpus = gpu_names()
-    facts = machine(packages=("edlib", "parasail", "rapidfuzz", "pycuda"), gpus=gpus)
-    return save(name, facts, {"results": results}, slug(gpus[0].split(",")[0]) if gpus else None)
+    """:func:`save` for scripts whose peers are Python packages."""
+    facts = machine(packages=("edlib", "parasail", "rapidfuzz", "pycuda"), gpus=gpu_names())
+    return save(name, facts, {"results": results})

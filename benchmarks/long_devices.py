@@ -64,8 +64,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     names, ways = arguments.sets.split(","), ["cpu", *filter(None, arguments.devices.split("+"))]
-    gpus = harness.gpu_names()
-    facts = harness.machine([tool for tool in PEERS if shutil.which(tool)], gpus=gpus)
+    facts = harness.machine([tool for tool in PEERS if shutil.which(tool)], gpus=harness.gpu_names())
     sets: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -78,8 +77,7 @@ def main() -> None:
             rates(rows, bases)
             for case, row in rows.items():
                 print(name, case, row, flush=True)
-            machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-            harness.save("long-devices", facts, {"threads": arguments.threads, "sets": sets}, machine)
+            harness.save("long-devices", facts, {"threads": arguments.threads, "sets": sets})
 
 
 def measure(

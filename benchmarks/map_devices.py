@@ -276,10 +276,8 @@ def main() -> None:
 
 def record(figures: dict[str, Any], name: str) -> None:
     """Write what there is so far."""
-    gpus = harness.gpu_names()
-    facts = harness.machine(("minimap2", "minibwa"), ("pycuda",), gpus)
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save(name, facts, {"minimap2_index": "made before", "map_devices": figures}, machine)
+    facts = harness.machine(("minimap2", "minibwa"), ("pycuda",), harness.gpu_names())
+    harness.save(name, facts, {"minimap2_index": "made before", "map_devices": figures})
 
 
 if __name__ == "__main__":

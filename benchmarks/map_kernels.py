@@ -176,9 +176,7 @@ def main() -> None:
             save_index(index, str(saved))
             for name, row in profile(arguments.index or saved).items():
                 print(name, row)
-    gpus = harness.gpu_names()
-    facts = harness.machine((), ("pycuda",), gpus)
-    harness.save("map-kernels", facts, {"map_kernels": figures}, harness.slug(gpus[0].split(",")[0]))
+    harness.save("map-kernels", harness.machine((), ("pycuda",), harness.gpu_names()), {"map_kernels": figures})
 
 
 if __name__ == "__main__":

@@ -97,9 +97,7 @@ def main() -> None:
             genome = folder / "synthetic.fa"
             synthetic_genome.make(arguments.synthetic, genome, arguments.threads)
             rows += measure("synthetic", genome, arguments, folder, ["", arguments.limit])
-    gpus = harness.gpu_names()
-    facts = harness.machine((), ("pycuda",), gpus)
-    harness.save("map-references", facts, {"rows": rows}, harness.slug(gpus[0].split(",")[0]) if gpus else None)
+    harness.save("map-references", harness.machine((), ("pycuda",), harness.gpu_names()), {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -133,8 +133,7 @@ def main() -> None:
         figures = measure(arguments, Path(name))
     name = f"{arguments.samples:,} of {arguments.pairs:,} pairs, {arguments.threads} threads, {figures['device']}"
     gpus = harness.gpu_names() if figures["device"] != "cpu" else []
-    slug = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("samples", harness.machine(["bwa"], gpus=gpus), {"samples": {name: figures}}, slug)
+    harness.save("samples", harness.machine(["bwa"], gpus=gpus), {"samples": {name: figures}})
 
 
 if __name__ == "__main__":

@@ -64,8 +64,7 @@ def main() -> None:
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
     facts = harness.machine((), ("pysam", "isal", "pycuda"), gpus)
     settings = {key: getattr(arguments, key) for key in ("pairs", "duplicates", "device", "threads", "memory", "cores")}
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table}, machine)
+    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table})
     if differing := [case for case, row in table["commands"].items() if row.get("same_records") is False]:
         sys.exit(f"other records than of the case marked: {', '.join(differing)}")
 

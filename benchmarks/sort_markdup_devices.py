@@ -55,8 +55,7 @@ def main() -> None:
     gpus = harness.gpu_names() if set(devices) != {"cpu"} else []
     facts = harness.machine((), ("isal", "pycuda"), gpus)
     settings = {key: getattr(arguments, key) for key in ("pairs", "threads", "memory", "bases")}
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("sort-markdup-devices", facts, {**settings, **table}, machine)
+    harness.save("sort-markdup-devices", facts, {**settings, **table})
     if differing := [case for case, rows in table["commands"].items() if not rows["same_records"]]:
         sys.exit(f"devices write other records: {', '.join(differing)}")
 
