@@ -175,7 +175,9 @@ def machine(programs: Iterable[str] = (), packages: Iterable[str] = (), gpus: Se
 
     facts: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
-        "command": " ".join(Path(word).name if at == 0 or word[0] == "/" else word for at, word in enumerate(sys.argv)),
+        "command": " ".join(
+            Path(word).name if at == 0 or word.startswith("/") else word for at, word in enumerate(sys.argv)
+        ),
         "load_before": LOAD_BEFORE,
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
