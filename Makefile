@@ -163,7 +163,8 @@ bench: $(VENV)/installed
 	$(PIP_INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py map verification
 
-# All results in benchmarks/results into docs/benchmarks.md, docs/benchmark-tables.md, their figures and the README.
+# All results in benchmarks/results into the pages that show them: docs/benchmarks.md, docs/benchmark-tables.md,
+# docs/reliability-tables.md, figures, README.
 report: $(VENV)/developing
 	$(BIN)/python benchmarks/report.py
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """What gpualign and others do with bad input: the table of tests/helpers/bad_input.py, each cell run as a command.
 
-    python benchmarks/bad_input.py            # measures, writes results/bad-input-<machine>.json and the docs' tables
-    python benchmarks/bad_input.py --render   # writes the docs' tables from the results that are there
+    python benchmarks/bad_input.py
 
-An entry is the exit code and, where that is 0, how many records came out. Programs that are not installed are left out.
+Result: benchmarks/results/bad-input-<machine>.json, the tables of docs/reliability-tables.md. An entry is the exit code
+and, where that is 0, how many records came out. Programs that are not installed are left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -27,8 +26,7 @@ sys.path.insert(0, str(harness.FOLDER.parent))
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import NONE, Role, Row
 
-DOCS = harness.FOLDER.parent / "docs" / "reliability-tables.md"
-BEGIN, END = "<!-- begin: {} (benchmarks/bad_input.py) -->\n", "<!-- end: {} -->\n"
+Table = list[list[str]]
 READS, REFERENCE = bad_input.ROLES[0], bad_input.ROLES[1]
 FASTA_READS = replace(READS, kind="FASTA reads")
 DEADLINE_S = 60
@@ -210,8 +208,8 @@ def measure_endings(folder: Path, peers: dict[str, Peer]) -> dict[str, Any]:
     return found
 
 
-def measure() -> dict[str, Any]:
-    peers = {name: peer for name, peer in PEERS.items() if harness.have([name])[name]}
+def measure(peers: dict[str, Peer]) -> dict[str, Table]:
+    """The tables, each with its heads as the first row."""
     with tempfile.TemporaryDirectory(prefix="bad-input-") as name:
         folder = Path(name)
         good_input.write_good_inputs(folder)
@@ -221,11 +219,12 @@ def measure() -> dict[str, Any]:
             shell(f"bwa index -p {folder}/bwa {folder}/ref.fa")
         if "bowtie2" in peers:
             shell(f"bowtie2-build -q {folder}/ref.fa {folder}/bowtie2")
+        ours, theirs = measure_ours(folder), measure_peers(folder, peers)
         return {
-            "expected_records": {name: peer.expected for name, peer in peers.items()},
-            "peers": measure_peers(folder, peers),
-            "endings": measure_endings(folder, peers),
-            "gpualign": measure_ours(folder),
+            "gpualign": table_of_ours(ours),
+            "peers, reads": table_of_peers(theirs["reads"], ours, peers, READS),
+            "peers, reference": table_of_peers(theirs["reference"], ours, peers, REFERENCE),
+            "endings": table_of_endings(measure_endings(folder, peers)),
         }
 
 
@@ -236,31 +235,22 @@ def _both(entries: dict[str, str] | None) -> str:
     return " / ".join(dict.fromkeys(entries.values()))
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
-
-
-def render_ours(results: dict[str, Any]) -> str:
+def table_of_ours(ours: dict[str, Any]) -> Table:
     roles = [role.name for role in bad_input.ROLES]
-    rows = []
-    for row, cells in results["gpualign"].items():
-        rows.append([row, *(_both(cells.get(role)) for role in roles)])
-    return _table(["input", *roles], rows)
+    rows = [[row, *(_both(cells.get(role)) for role in roles)] for row, cells in ours.items()]
+    return [["input", *roles], *rows]
 
 
-def render_peers(results: dict[str, Any], kind: str) -> str:
+def table_of_peers(theirs: dict[str, Any], ours: dict[str, Any], peers: dict[str, Peer], role: Role) -> Table:
     """Exit code 0 for input that is invalid, or with records missing, stands in bold."""
-    role = READS if kind == "reads" else REFERENCE
-    expected = results["expected_records"]
-    peers = [name for name in expected if any(name in cells for cells in results["peers"][kind].values())]
+    names = [name for name in peers if any(name in cells for cells in theirs.values())]
     rows = []
     for row in bad_input.ROWS:
-        cells = results["peers"][kind].get(row.name)
+        cells = theirs.get(row.name)
         if cells is not None:
-            shown = [_judged(row, role, cells.get(name), expected[name]) for name in peers]
-            rows.append([row.name, *shown, _both(results["gpualign"][row.name].get(role.name))])
-    return _table(["input", *peers, "gpualign map"], rows)
+            shown = [_judged(row, role, cells.get(name), peers[name].expected) for name in names]
+            rows.append([row.name, *shown, _both(ours[row.name].get(role.name))])
+    return [["input", *names, "gpualign map"], *rows]
 
 
 def _judged(row: Row, role: Role, entries: dict[str, str] | None, records: int) -> str:
@@ -270,42 +260,15 @@ def _judged(row: Row, role: Role, entries: dict[str, str] | None, records: int) 
     return f"**{shown}**" if shown.startswith("0") and wrong else shown
 
 
-def render_endings(results: dict[str, Any]) -> str:
-    names = list(dict.fromkeys(name for entries in results["endings"].values() for name in entries))
-    rows = [[name, *(entries.get(name, "–") for entries in results["endings"].values())] for name in names]
-    return _table(["program", *results["endings"]], rows)
-
-
-def render(results: dict[str, Any], text: str) -> str:
-    """The page with its tables replaced."""
-    tables = {
-        "gpualign": render_ours(results),
-        "peers, reads": render_peers(results, "reads"),
-        "peers, reference": render_peers(results, "reference"),
-        "endings": render_endings(results),
-    }
-    for name, table in tables.items():
-        before, _, rest = text.partition(BEGIN.format(name))
-        _, end, after = rest.partition(END.format(name))
-        assert end, f"{DOCS.name} has no markers for the table '{name}'"
-        text = before + BEGIN.format(name) + "\n" + table + "\n" + END.format(name) + after
-    return text
-
-
-def newest() -> Path:
-    """The results that the docs show."""
-    return max(
-        harness.RESULTS.glob("bad-input-*.json"), key=lambda path: json.loads(path.read_text())["machine"]["date"]
-    )
+def table_of_endings(endings: dict[str, dict[str, str]]) -> Table:
+    names = list(dict.fromkeys(name for entries in endings.values() for name in entries))
+    rows = [[name, *(entries.get(name, "–") for entries in endings.values())] for name in names]
+    return [["program", *endings], *rows]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--render", action="store_true", help="measure nothing")
-    if not parser.parse_args().render:
-        results = measure()
-        harness.save("bad-input", harness.machine(tuple(results["expected_records"])), results)
-    DOCS.write_text(render(json.loads(newest().read_text()), DOCS.read_text()))
+    peers = {name: peer for name, peer in PEERS.items() if harness.have([name])[name]}
+    harness.save("bad-input", harness.machine(peers), measure(peers))
 
 
 if __name__ == "__main__":

@@ -106,22 +106,17 @@ def verify(folder: Path, work: float) -> list[str | Path]:
 COMMANDS = {"pairwise": pairwise, "lcs-filter": lcs_filter, "verify": verify}
 
 
-def run(command: list[str | Path], device: str, folder: Path) -> tuple[harness.Timing, dict[str, Any]]:
-    """A run's times, and what its report says of the devices."""
+def run(command: list[str | Path], device: str, folder: Path) -> tuple[harness.Timing, float]:
+    """A run's times, and seconds in which the busiest device ran kernels."""
     report = folder / "report.json"
     program = [sys.executable, "-m", "gpualign", *command, "--quiet", "--json", report, "--device", device]
     timing = harness.run_timed(program, output_of(folder, device))
-    facts = json.loads(report.read_text())
-    return timing, {key: facts.get(key) for key in ("cpu_batches", "gpu_batches", "devices")}
+    devices = json.loads(report.read_text()).get("devices") or ()
+    return timing, max((device["kernel_s"] for device in devices), default=0.0)
 
 
 def output_of(folder: Path, device: str) -> Path:
     return folder / f"{device.replace(':', '-').replace(',', '-')}.out"
-
-
-def kernel_s(facts: dict[str, Any]) -> float:
-    """Seconds of the busiest device."""
-    return max((device["kernel_s"] for device in facts["devices"] or ()), default=0.0)
 
 
 def measure(command: list[str | Path], devices: list[str], folder: Path, rounds: int) -> dict[str, Any]:
@@ -129,7 +124,7 @@ def measure(command: list[str | Path], devices: list[str], folder: Path, rounds:
     runs = harness.interleave(cases, rounds)
     first = devices[0]
     walls = {device: [timing.wall_s for timing, _ in runs[device]] for device in devices}
-    kernels = {device: [max(1e-9, kernel_s(facts)) for _, facts in runs[device]] for device in devices}
+    kernels = {device: [max(1e-9, kernel_s) for _, kernel_s in runs[device]] for device in devices}
     return {
         device: harness.summary([timing for timing, _ in runs[device]])
         | {
@@ -137,7 +132,6 @@ def measure(command: list[str | Path], devices: list[str], folder: Path, rounds:
             "kernel_s": round(float(np.median(kernels[device])), 3),
             "kernel_speed_to_one": harness.ratio(kernels[device], kernels[first]),
             "same_bytes": filecmp.cmp(output_of(folder, first), output_of(folder, device), shallow=False),
-            "reports": [facts for _, facts in runs[device]],
         }
         for device in devices
     }
@@ -147,8 +141,6 @@ def show(command: str, device: str, row: dict[str, Any]) -> None:
     print(
         f"{command:<11} {device:<16} {row['wall_s']:8.2f} s  speed {row['speed_to_one']:5.2f}  "
         f"kernels {row['kernel_s']:8.2f} s  speed {row['kernel_speed_to_one']:5.2f}  "
-        f"by cores {row['reports'][-1]['cpu_batches']} of "
-        f"{row['reports'][-1]['cpu_batches'] + row['reports'][-1]['gpu_batches']}  "
         f"{'same bytes' if row['same_bytes'] else 'OTHER BYTES'}",
         flush=True,
     )
@@ -174,7 +166,7 @@ def main() -> None:
         for device, row in cases.items():
             show(command, device, row)
         results = {"command": command, "work": arguments.work, "cases": cases}
-        harness.save(f"devices-{command}", facts, results, harness.slug(infos[0].name) if infos else None)
+        harness.save(f"devices-{command}", facts, results)
 
 
 if __name__ == "__main__":

@@ -262,7 +262,9 @@ def main() -> None:
             told[f"mapped, {title}"] = {"map": said, **more}
     print(json.dumps([table, told], indent=1))
     machine = harness.machine(["samtools", "picard"], ["pysam"])
-    harness.save("duplicates", machine, {"duplicates": table, "cases": told})
+    for row in (row for peers in table.values() for row in peers.values()):
+        del row["reasons"]
+    harness.save("duplicates", machine, {"duplicates": table})
 
 
 if __name__ == "__main__":

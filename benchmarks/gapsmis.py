@@ -25,13 +25,54 @@ from typing import Any
 
 import numpy as np
 from harness import record
-from sweep_gapsmis import model_for, paper_block, time_kernels
 
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.matrices import match_mismatch
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
+TEXTS, TEXT_LENGTH, PATTERNS = 2048, 250, 100
+
+
+def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> PairBlock:
+    """Random texts of 250 symbols and patterns of 50 to 200 (or one length), mutated prefixes of some of the texts."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (texts, TEXT_LENGTH)).astype(np.uint8)
+    lengths = [pattern_length or (50, 100, 150, 200)[k % 4] for k in range(PATTERNS)]
+    patterns = []
+    for k, length in enumerate(lengths):
+        pattern = np.delete(codes[k % texts], slice(20, 20 + k % 7))[:length].copy()
+        changed = rng.random(length) < 0.03
+        pattern[changed] = rng.integers(0, 4, int(changed.sum()))
+        patterns.append(pattern)
+    names = [str(i) for i in range(max(texts, PATTERNS))]
+    return PairBlock(
+        EncodedSequences(names[:PATTERNS], np.concatenate(patterns), np.cumsum([0, *lengths]).astype(np.int64)),
+        EncodedSequences(names[:texts], codes.reshape(-1), np.arange(texts + 1, dtype=np.int64) * TEXT_LENGTH),
+        np.repeat(np.arange(PATTERNS, dtype=np.int32), texts),
+        np.tile(np.arange(texts, dtype=np.int32), PATTERNS),
+    )
+
+
+def model_for(gaps: int, traceback: bool) -> GapModel:
+    """Match 5, mismatch -4, gaps 10 + 1 for each further symbol."""
+    table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
+    return GapModel(table, 5, gaps, 10, 1, traceback=traceback)
+
+
+def time_kernels(device: Any, kernel: Any, block: PairBlock, repeats: int = 5) -> float:
+    """Median seconds of a batch's kernels, without copies."""
+    slot = slots_of(device, 1)[0]
+    times = []
+    for _ in range(repeats + 1):
+        kernel.submit(slot, block)
+        slot.submitted()
+        before = device.timeline.summary()["kernel_s"]
+        slot.wait()
+        times.append(device.timeline.summary()["kernel_s"] - before)
+    return float(np.median(times[1:]))
 
 
 def build_plain() -> ctypes.CDLL:
@@ -128,7 +169,6 @@ def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
         row = traceback_table(device, plain, length)
         results[f"traceback table, patterns of {length}"] = row
         print(f"patterns of {length}:", row, flush=True)
-    results["long pairs"] = long_pairs(device)
     return results
 
 
@@ -226,32 +266,6 @@ class Hybrid:
 
         list(self.pool.map(walk, range(0, len(block), 512)))
         return gap_list
-
-
-def long_pairs(device: Any) -> dict[str, Any]:
-    """A warp per pair: 1,056 pairs of 4,000 × 5,000 symbols."""
-    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
-    from gpualign.sequences.encoded import EncodedSequences
-
-    rng, count, m, n = np.random.default_rng(5), 1056, 4000, 5000
-    texts = rng.integers(0, 4, (count, n)).astype(np.uint8)
-    patterns = np.ascontiguousarray(np.delete(texts, slice(1000, 1060), axis=1)[:, :m])
-    names = [str(i) for i in range(count)]
-    ids = np.arange(count, dtype=np.int32)
-    block = PairBlock(
-        EncodedSequences(names, patterns.reshape(-1), np.arange(count + 1, dtype=np.int64) * m),
-        EncodedSequences(names, texts.reshape(-1), np.arange(count + 1, dtype=np.int64) * n),
-        ids,
-        ids,
-    )
-    results = {}
-    for traceback in (False, True):
-        kernel = GapsmisKernel(device, model_for(2, traceback))
-        answer = align(kernel, device, block)
-        assert (answer.score == 5 * m - 10 - 59).all()
-        results["traceback" if traceback else "scores"] = timed(kernel, device, block, 2)
-        print("long pairs, traceback:", traceback, results["traceback" if traceback else "scores"], flush=True)
-    return results
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import statistics
 from typing import Any
 
 import numpy as np
-from harness import gpu_names, interleave, machine, save, seconds, slug
+from harness import gpu_names, interleave, machine, save, seconds
 
 from gpualign import _native
 from gpualign.engine.cuda import CudaBackend
@@ -153,9 +153,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     table = rows(arguments.rounds)
-    names = gpu_names()
-    facts = machine(packages=("pycuda", "stringzillas-cuda"), gpus=names)
-    save("gpu-peers", facts, {"rounds": arguments.rounds, "rows": table}, slug(list_devices()[0].name))
+    facts = machine(packages=("pycuda", "stringzillas-cuda"), gpus=gpu_names())
+    save("gpu-peers", facts, {"rounds": arguments.rounds, "rows": table})
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,8 @@ from typing import Any, TypeVar
 from gpualign import GpualignError
 
 FOLDER = Path(__file__).resolve().parent
+#: how busy the machine was before anything was measured
+LOAD_BEFORE = round(os.getloadavg()[0], 2)
 RESULTS = Path(os.environ.get("GPUALIGN_BENCH_RESULTS", FOLDER / "results"))
 Value = TypeVar("Value")
 
@@ -58,7 +60,6 @@ class Timing:
     user_s: float
     system_s: float
     peak_mib: float
-    load_before: float
 
     @property
     def cpu_s(self) -> float:
@@ -119,12 +120,11 @@ def ratio(of: Iterable[float], to: Iterable[float]) -> float:
 
 
 def summary(timings: Sequence[Timing]) -> dict[str, Any]:
-    """Medians of a case's runs, and the runs."""
+    """Medians of a case's runs."""
     return {
         "wall_s": round(statistics.median(t.wall_s for t in timings), 3),
         "cpu_s": round(statistics.median(t.cpu_s for t in timings), 3),
         "peak_mib": round(statistics.median(t.peak_mib for t in timings), 1),
-        "runs": [{key: round(value, 3) for key, value in asdict(t).items()} for t in timings],
     }
 
 
@@ -158,10 +158,10 @@ def memory_gib() -> float:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
 
 
-def slug(gpu: str | None = None) -> str:
-    """A short name for this kind of machine, for file names: "2-core-xeon", or the GPU's, "h200"."""
-    if gpu is not None:
-        words = re.findall(r"[a-z0-9]+", gpu.lower())
+def slug(gpus: Sequence[str]) -> str:
+    """A short name for this kind of machine, for file names: "2-core-xeon", or that of the first GPU, "h200"."""
+    if gpus:
+        words = re.findall(r"[a-z0-9]+", gpus[0].split(",")[0].lower())
         return "-".join(word for word in words if word not in ("nvidia", "geforce", "tesla"))
     words = re.findall(r"[a-z]+", processor().lower())
     known = ("xeon", "epyc", "ryzen", "core", "graviton", "neoverse", "ampere", "apple")
@@ -170,11 +170,15 @@ def slug(gpu: str | None = None) -> str:
 
 
 def machine(programs: Iterable[str] = (), packages: Iterable[str] = (), gpus: Sequence[str] = ()) -> dict[str, Any]:
-    """What the figures were measured on and with."""
+    """What the figures were measured on and with, and by which command; paths in it without their folders."""
     from gpualign import __version__, _native
 
     facts: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
+        "command": " ".join(
+            Path(word).name if at == 0 or word.startswith("/") else word for at, word in enumerate(sys.argv)
+        ),
+        "load_before": LOAD_BEFORE,
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": memory_gib(),
@@ -200,17 +204,36 @@ def gpu_names() -> list[str]:
         return []
 
 
-def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any], slug_of_machine: str | None = None) -> Path:
-    """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so."""
+def rows(value: Any, indent: str = "") -> str:
+    """JSON with a row of a table a line: a row is what holds numbers or texts, and fits into 320 characters."""
+    line = json.dumps(value, ensure_ascii=False)
+    members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    nested = sum(isinstance(one, dict | list) for one in members)
+    if nested == 0 or (nested < len(members) and len(line) <= 320):
+        return line
+    inner = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {rows(one, inner)}" for name, one in value.items()]
+    else:
+        parts = [rows(one, inner) for one in members]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{last}"
+
+
+def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any]) -> Path:
+    """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so.
+
+    Args:
+        facts: of :func:`machine`; the file is named after the GPU if they have one.
+    """
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}-{slug_of_machine or slug()}.json"
-    path.write_text(json.dumps({"machine": dict(facts), **figures}, indent=1) + "\n")
+    path = RESULTS / f"{name}-{slug(facts.get('gpus', ()))}.json"
+    path.write_text(rows({"machine": dict(facts), **figures}) + "\n")
     print(f"wrote {path}")
     return path
 
 
 def record(name: str, results: Any) -> Path:
-    """:func:`save` for scripts whose peers are Python packages; named after the GPU where there is one."""
-    gpus = gpu_names()
-    facts = machine(packages=("edlib", "parasail", "rapidfuzz", "pycuda"), gpus=gpus)
-    return save(name, facts, {"results": results}, slug(gpus[0].split(",")[0]) if gpus else None)
+    """:func:`save` for scripts whose peers are Python packages."""
+    facts = machine(packages=("edlib", "parasail", "rapidfuzz", "pycuda"), gpus=gpu_names())
+    return save(name, facts, {"results": results})

@@ -1,27 +1,23 @@
 #!/usr/bin/env python3
 """What libraries of pairs are taken for: mixtures of pairs whose places are known, by gpualign and bwa mem.
 
-    python benchmarks/insert_sizes.py           # measures, writes results/insert-sizes-<machine>.json and the table
-    python benchmarks/insert_sizes.py --render  # writes the docs' table from the results that are there
-    python benchmarks/insert_sizes.py --facts   # writes tests/data/insert_sizes.tsv, bwa mem's estimates for the tests
+    python benchmarks/insert_sizes.py          # the table of docs/reliability-tables.md
+    python benchmarks/insert_sizes.py --facts  # writes tests/data/insert_sizes.tsv, bwa mem's estimates for the tests
 
 Times are processor time of a thread that maps, the least of some rounds, as multiples of that of as many usual pairs.
-Before that up to 5,000 pairs are mapped for the estimate.
+Before that up to 5,000 pairs are mapped for the estimate. Result: benchmarks/results/insert-sizes-<machine>.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import harness
 import numpy as np
@@ -41,8 +37,6 @@ sys.path.insert(0, str(harness.FOLDER.parent))
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.libraries import FACTS, KINDS, PERCENTAGES, READ, TESTED, Maker, Pair
 
-DOCS = harness.FOLDER.parent / "docs" / "reliability-tables.md"
-BEGIN, END = "<!-- begin: libraries (benchmarks/insert_sizes.py) -->\n", "<!-- end: libraries -->\n"
 PROPER = 2
 MEASURED = tuple(percent for percent in PERCENTAGES if percent not in (25, 75))
 
@@ -91,27 +85,27 @@ def estimates(log: str) -> dict[str, list[float]]:
     return found
 
 
-def proper_percent(proper: set[int], pairs: list[Pair]) -> dict[str, float | None]:
-    """Of the usual pairs and of the others, those in proper pairs."""
-    shares: dict[str, float | None] = {}
-    for kind, other in (("usual", False), ("other", True)):
-        numbers = {i for i, pair in enumerate(pairs) if pair.other == other}
-        shares[kind] = round(100 * len(numbers & proper) / len(numbers), 1) if numbers else None
-    return shares
+def proper_percent(proper: set[int], pairs: list[Pair]) -> str:
+    """Of the usual pairs, and of the others, those in proper pairs."""
+    kinds = [{i for i, pair in enumerate(pairs) if pair.other == other} for other in (False, True)]
+    shares = (round(100 * len(kind & proper) / len(kind), 1) if kind else None for kind in kinds)
+    return ", ".join("–" if share is None else f"{share:g}" for share in shares)
 
 
-def measure(count: int, rounds: int) -> dict[str, Any]:
-    results: dict[str, Any] = {"pairs": count, "rounds": rounds, "mixtures": []}
+def measure(count: int, rounds: int) -> list[list[str]]:
+    """The table, with its heads as the first row."""
+    heads = ["other pairs", "%", "estimated", "proper: usual, other (%)", "bwa mem", "proper with bwa mem", "time"]
+    table = [heads]
     with tempfile.TemporaryDirectory(prefix="gpualign-insert-sizes-") as folder:
         measured = Measured(Path(folder))
         for kind in KINDS:
-            for percent in MEASURED[1:] if results["mixtures"] else MEASURED:
-                results["mixtures"].append(one(measured, kind, percent, count, rounds))
-                print(results["mixtures"][-1], flush=True)
-    return results
+            for percent in MEASURED[1:] if len(table) > 1 else MEASURED:
+                table.append(one(measured, kind, percent, count, rounds))
+                print(*table[-1], sep="\t", flush=True)
+    return table
 
 
-def one(measured: Measured, kind: str, percent: int, count: int, rounds: int) -> dict[str, Any]:
+def one(measured: Measured, kind: str, percent: int, count: int, rounds: int) -> list[str]:
     pairs, plain = (measured.maker.library(kind, share, count) for share in (percent, 0))
     seconds: list[float] = []
     usual: list[float] = []
@@ -119,54 +113,21 @@ def one(measured: Measured, kind: str, percent: int, count: int, rounds: int) ->
         usual.append(measured.gpualign(plain)[2])
         library, proper, taken = measured.gpualign(pairs)
         seconds.append(taken)
-    found, of_bwa = measured.bwa(pairs)
-    return {
-        "others": kind if percent else "none",
-        "percent": percent,
-        **library.reported,
-        "proper_percent": proper_percent(proper, pairs),
-        "times_plain": round(min(seconds) / min(usual), 2),
-        "bwa": found,
-        "bwa_proper_percent": proper_percent(of_bwa, pairs),
-    }
-
-
-def render(results: dict[str, Any], text: str) -> str:
-    heads = ["other pairs", "%", "estimated", "proper: usual, other (%)", "bwa mem", "proper with bwa mem", "time"]
-    rows = [heads, ["---"] * len(heads), *map(_row, results["mixtures"])]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert end, f"{DOCS.name} has no markers for the table"
-    return before + BEGIN + "\n" + table + "\n" + END + after
-
-
-def _row(mixture: dict[str, Any]) -> list[str]:
-    size = mixture.get("insert_size")
+    found, proper_of_bwa = measured.bwa(pairs)
+    size = library.reported.get("insert_size")
     estimated = "no pairing"
     if size is not None:
         estimated = f"{size['orientation']} {size['mean']:,.0f} ± {size['sd']:,.0f}, {size['min']:,} to {size['max']:,}"
-    of_bwa = (f"{key.lower()} {mean:,.0f} ± {sd:,.0f}" for key, (mean, sd, *_) in mixture["bwa"].items())
+    of_bwa = (f"{key.lower()} {mean:,.0f} ± {sd:,.0f}" for key, (mean, sd, *_) in found.items())
     return [
-        mixture["others"],
-        str(mixture["percent"]),
+        kind if percent else "none",
+        str(percent),
         estimated,
-        _shares(mixture["proper_percent"].values()),
+        proper_percent(proper, pairs),
         ", ".join(of_bwa) or "–",
-        _shares(mixture["bwa_proper_percent"].values()),
-        f"{mixture['times_plain']:.2f}",
+        proper_percent(proper_of_bwa, pairs),
+        f"{min(seconds) / min(usual):.2f}",
     ]
-
-
-def _shares(percentages: Iterable[float | None]) -> str:
-    return ", ".join("–" if share is None else f"{share:g}" for share in percentages)
-
-
-def newest() -> Path:
-    """The results that the docs show."""
-    return max(
-        harness.RESULTS.glob("insert-sizes-*.json"), key=lambda path: json.loads(path.read_text())["machine"]["date"]
-    )
 
 
 def write_facts() -> None:
@@ -182,17 +143,15 @@ def write_facts() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--facts", action="store_true")
     parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.facts:
         return write_facts()
-    if not arguments.render:
-        results = measure(arguments.pairs, arguments.rounds)
-        harness.save("insert-sizes", harness.machine(("bwa",)), results)
-    DOCS.write_text(render(json.loads(newest().read_text()), DOCS.read_text()))
+    mixtures = measure(arguments.pairs, arguments.rounds)
+    settings = {"pairs": arguments.pairs, "rounds": arguments.rounds}
+    harness.save("insert-sizes", harness.machine(("bwa",)), {**settings, "mixtures": mixtures})
 
 
 if __name__ == "__main__":

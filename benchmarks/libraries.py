@@ -341,9 +341,7 @@ def compare_device(arguments: argparse.Namespace) -> None:
     for seed, label in product(map(int, arguments.seeds.split(",")), arguments.sets.split(",")):
         with tempfile.TemporaryDirectory(dir=arguments.keep) as scratch:
             rows.append(on_device(label, seed, arguments.device, arguments.pairs, arguments.rounds, Path(scratch)))
-    gpus = harness.gpu_names()
-    name = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("libraries-device", harness.machine((), ("pycuda",), gpus), {"rows": rows}, name)
+    harness.save("libraries-device", harness.machine((), ("pycuda",), harness.gpu_names()), {"rows": rows})
 
 
 def main() -> None:

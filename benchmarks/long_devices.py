@@ -64,8 +64,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     names, ways = arguments.sets.split(","), ["cpu", *filter(None, arguments.devices.split("+"))]
-    gpus = harness.gpu_names()
-    facts = harness.machine([tool for tool in PEERS if shutil.which(tool)], gpus=gpus)
+    facts = harness.machine([tool for tool in PEERS if shutil.which(tool)], gpus=harness.gpu_names())
     sets: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -77,9 +76,8 @@ def main() -> None:
             sets[f"{name}, {round(bases / 1e6)} Mbp"] = rows
             rates(rows, bases)
             for case, row in rows.items():
-                print(name, case, {key: row[key] for key in row if key not in ("runs", "devices")}, flush=True)
-            machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-            harness.save("long-devices", facts, {"threads": arguments.threads, "sets": sets}, machine)
+                print(name, case, row, flush=True)
+            harness.save("long-devices", facts, {"threads": arguments.threads, "sets": sets})
 
 
 def measure(
@@ -118,7 +116,7 @@ def measure(
         if facts:
             middle = sorted(facts, key=lambda one: one["seconds"]["mapping"])[len(facts) // 2]
             rows[case]["mapping_s"] = middle["seconds"]["mapping"]
-            rows[case]["devices"] = middle.get("devices") or []
+            rows[case]["kernel_s"] = max((device["kernel_s"] for device in middle.get("devices") or ()), default=0.0)
     sams = {way: folder / f"{way}.sam" for way in ways}
     for way, sam in sams.items():
         on(way, sam)
@@ -133,8 +131,7 @@ def rates(rows: dict[str, Any], bases: int) -> None:
         taken = row.get("mapping_s", row["wall_s"])
         row["mbp_per_s"] = round(bases / taken / 1e6, 1)
         row["times_cpu"] = round(rows["cpu"]["mapping_s"] / taken, 3)
-        if row.get("devices"):
-            kernels = max(device["kernel_s"] for device in row["devices"])
+        if kernels := row.pop("kernel_s", 0.0):
             row["kernels_tbp_per_h"] = round(bases / kernels * 3600 / 1e12, 2)
 
 

@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import zlib
@@ -185,13 +186,7 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
     devices = arguments.device.split("+")
 
     def rate(reads: int, command: list[Any]) -> dict[str, float]:
-        timing = harness.run_timed(command)
-        return {
-            "reads_per_s": reads / timing.wall_s,
-            "wall_s": timing.wall_s,
-            "cpu_s": timing.cpu_s,
-            "mib": timing.peak_mib,
-        }
+        return {"reads_per_s": reads / harness.run_timed(command).wall_s}
 
     def on_device(
         device: str, files: list[Path] = one.files, output: Path | str = os.devnull, more: Sequence[str] = ()
@@ -201,9 +196,9 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         options = ["-t", threads, "--device", device, "-q", "--json", report, "-o", output, *more]
         taken = rate(one.reads, [*gpualign, *files, *options])
         facts = json.loads(report.read_text())
-        return taken | {
-            key: facts.get(key) for key in ("thread_seconds", "devices", "seconds", "gpu_items", "cpu_items")
-        }
+        busiest = max((device["kernel_s"] for device in facts.get("devices", ())), default=0.0)
+        kernels = {"kernel_reads_per_s": one.reads / busiest} if busiest else {}
+        return taken | {"once_begun": one.reads / facts["seconds"]["mapping"]} | kernels
 
     cases: dict[str, Any] = {device: partial(on_device, device) for device in devices}
     if arguments.packed:
@@ -233,24 +228,11 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         harness.run_timed([*gpualign, *one.few, "-t", threads, "--device", device, "-q"], folder / f"{device}.sam")
     figures: dict[str, Any] = {"reads": one.reads, "share": one.share}
     for name, runs in found.items():
-        rates = [run["reads_per_s"] for run in runs]
-        figures[name] = {"reads_per_s": round(float(np.median(rates))), "runs": runs}
+        figures[name] = {key: round(statistics.median(run[key] for run in runs)) for key in runs[0]}
         if name in devices:
             outputs = [without_program(folder / f"{tool}.sam") for tool in (name, "cpu")]
             figures[name]["same_bytes"] = outputs[0] == outputs[1]
-        if runs[-1].get("devices"):
-            slowest = [max(device["kernel_s"] for device in run["devices"]) for run in runs]
-            figures[name]["kernel_reads_per_s"] = round(one.reads / max(1e-9, float(np.median(slowest))))
-    for name in found:
-        kernels = figures[name].get("kernel_reads_per_s", 0)
-        print(f"{one.name:<10} {name:<40} {figures[name]['reads_per_s']:>12,} reads/s {kernels:>12,}", flush=True)
-    for device in devices:
-        row = figures[device]
-        print(f"  {device}: kernels {row['kernel_reads_per_s']:,} reads/s, same bytes: {row['same_bytes']}")
-        last = row["runs"][-1]
-        print(f"  wall {last['wall_s']:.2f} cpu {last['cpu_s']:.1f} MiB {last['mib']:.0f}")
-        print("  ", last["seconds"], last["thread_seconds"])
-        print("  ", last["devices"], flush=True)
+        print(f"{one.name:<10} {name:<40}", figures[name], flush=True)
     return figures
 
 
@@ -294,10 +276,8 @@ def main() -> None:
 
 def record(figures: dict[str, Any], name: str) -> None:
     """Write what there is so far."""
-    gpus = harness.gpu_names()
-    facts = harness.machine(("minimap2", "minibwa"), ("pycuda",), gpus)
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save(name, facts, {"minimap2_index": "made before", "map_devices": figures}, machine)
+    facts = harness.machine(("minimap2", "minibwa"), ("pycuda",), harness.gpu_names())
+    harness.save(name, facts, {"minimap2_index": "made before", "map_devices": figures})
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def _measure(case: str, commands: dict[str, str], outputs: dict[str, Path], roun
         row |= {"reads_per_s": round(reads / row["wall_s"]), "reads_per_cpu_s": round(reads / row["cpu_s"])}
         if tool != "gpualign":
             row["gpualign_times_as_fast"] = ratios(timings["gpualign"], timings[tool])
-        print(case, tool, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+        print(case, tool, row, flush=True)
         table[tool] = row
     return table
 

@@ -3,7 +3,7 @@
     python benchmarks/map_references.py [--synthetic 3100000000] [--reads 10000000] [--threads 16] [--folder FOLDER]
 
 The references: chr20; all genomes of data.py together; a synthetic genome (synthetic_genome.py). Reads as in
-map_devices.py; reads a second of whole commands, and once begun: without the index's way to the device. A last case
+map_devices.py; reads a second of whole commands, and once begun: without the index's copy to the device. A last case
 gives the device less memory than the synthetic genome's index needs. Of each reference a share of the reads is mapped
 on the CPU as well, and the bytes are compared.
 """
@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +34,17 @@ def together(paths: list[Path], output: Path) -> Path:
     return output
 
 
-def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Path, limits: list[str]) -> dict[str, Any]:
-    """One reference; ``limits``: device memory of the runs, "" for all of it."""
+def measure(
+    name: str, genome: Path, arguments: argparse.Namespace, folder: Path, limits: Sequence[str] = ("",)
+) -> list[dict[str, Any]]:
+    """Rows of one reference, a row for each of ``limits``: device memory of the run, "" for all of it."""
+    reads = arguments.reads
     threads = ["-t", str(arguments.threads)]
     index, report, fastq = (folder / name for name in ("genome.gpi", "report.json", "reads.fq"))
     built = harness.run_timed([*GPUALIGN, "index", genome, "-d", index, *threads])
     bases = len(bases_of(genome))
     simulate(genome, reads, False, [fastq], min(arguments.threads, 8))
-    figures: dict[str, Any] = {
-        "bases": bases,
-        "index_s": built.wall_s,
-        "index_mib": built.peak_mib,
-        "index_bytes_a_base": round(index.stat().st_size / bases, 3),
-        "reads": reads,
-        "runs": [],
-    }
-    print(f"{genome.name}: {bases:,} bases, index {built.wall_s:.1f} s, {figures['index_bytes_a_base']} bytes a base")
+    rows = []
     few = head(fastq, min(arguments.share, reads), folder / "few.fq")
     command = [*GPUALIGN, "map", index, few, *threads, "-q", "--device"]
     harness.run_timed([*command, "cpu"], folder / "cpu.sam")
@@ -61,24 +57,22 @@ def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Pat
         )
         facts = json.loads(report.read_text())
         loading = max((device["load_s"] for device in facts.get("devices", ())), default=0.0)
-        run = {
+        device = (facts.get("devices") or [{}])[0]
+        row = {
+            "reference": f"{name}, {bases / 1e6:,.0f} Mbp",
+            "index_s": round(built.wall_s, 3),
+            "index_bytes_a_base": round(index.stat().st_size / bases, 3),
+            "reads": reads,
             "max_gpu_mem": limit or None,
-            "same_bytes": same,
-            "wall_s": taken.wall_s,
+            "index_loaded_s": facts["seconds"]["index"],
+            **{key: device.get(key) for key in ("load_s", "peak_vram_mb", "mapped_host_mb")},
             "reads_per_s": round(reads / taken.wall_s),
             "reads_per_s_of_mapping": round(reads / (facts["seconds"]["mapping"] - loading)),
-            "host_mib": taken.peak_mib,
-            **{key: facts.get(key) for key in ("seconds", "devices", "gpu_items", "cpu_items")},
+            "same_bytes": same,
         }
-        figures["runs"].append(run)
-        device = (facts.get("devices") or [{}])[0]
-        print(
-            f"  memory {limit or 'all':>5}: {run['reads_per_s']:>10,} reads/s ({run['reads_per_s_of_mapping']:,} once "
-            f"begun), load {facts['seconds']['index']:.2f} s, to the device {loading:.2f} s, device "
-            f"{device.get('peak_vram_mb')} MiB, of the host {device.get('mapped_host_mb')} MiB, same bytes: {same}",
-            flush=True,
-        )
-    return figures
+        rows.append(row)
+        print(row, flush=True)
+    return rows
 
 
 def main() -> None:
@@ -92,22 +86,18 @@ def main() -> None:
     parser.add_argument("--genomes", default=",".join(name for name in data.GENOMES if name != "biomarks50k"))
     parser.add_argument("--folder", type=Path, help="for what is made")
     arguments = parser.parse_args()
-    results: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         names = arguments.genomes.split(",")
-        results["chr20"] = measure(data.genome("chr20"), arguments.reads, arguments, folder, [""])
+        rows += measure("chr20", data.genome("chr20"), arguments, folder)
         everything = together([data.genome(name) for name in names], folder / "genomes.fa")
-        results[" + ".join(names)] = measure(everything, arguments.reads, arguments, folder, [""])
+        rows += measure(" + ".join(names), everything, arguments, folder)
         if arguments.synthetic:
             genome = folder / "synthetic.fa"
             synthetic_genome.make(arguments.synthetic, genome, arguments.threads)
-            results["synthetic"] = measure(genome, arguments.reads, arguments, folder, ["", arguments.limit])
-    gpus = harness.gpu_names()
-    facts = harness.machine((), ("pycuda",), gpus)
-    harness.save(
-        "map-references", facts, {"references": results}, harness.slug(gpus[0].split(",")[0]) if gpus else None
-    )
+            rows += measure("synthetic", genome, arguments, folder, ["", arguments.limit])
+    harness.save("map-references", harness.machine((), ("pycuda",), harness.gpu_names()), {"rows": rows})
 
 
 if __name__ == "__main__":

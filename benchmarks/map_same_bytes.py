@@ -188,14 +188,13 @@ def main() -> None:
     arguments = parser.parse_args()
     devices = arguments.devices.split(",")
     chosen = ways(devices)
-    gpus = harness.gpu_names() if devices != ["cpu"] else []
-    facts = harness.machine(gpus=gpus)
+    facts = harness.machine(gpus=harness.gpu_names() if devices != ["cpu"] else [])
     rows = {}
     for name in arguments.sets.split(","):
         rows[name] = compare(name, arguments.share, chosen)
         print(name, rows[name], flush=True)
         figures = {"ways": [way._asdict() for way in chosen], "sets": rows}
-        harness.save("map-same-bytes", facts, figures, harness.slug(gpus[0].split(",")[0]) if gpus else None)
+        harness.save("map-same-bytes", facts, figures)
 
 
 if __name__ == "__main__":

@@ -49,17 +49,6 @@ class Position:
     start: int
     mapq: int
     cigar: str
-    edits: int
-
-    @property
-    def score(self) -> int:
-        """Affine, 1/-4/-6/-1, from CIGAR and NM. Not AS: bwa reports the best local score there, even of an alignment
-        that is not clipped."""
-        operations = data.parse_cigar(self.cigar)
-        gaps = [count for count, operation in operations if operation in "ID"]
-        pairs = sum(count for count, operation in operations if operation in "M=X")
-        mismatches = self.edits - sum(gaps)
-        return pairs - 5 * mismatches - sum(6 + count for count in gaps)
 
 
 def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Position | None]]:
@@ -74,7 +63,5 @@ def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Position | Non
             if operation not in "SH":
                 break
             lead += count
-        edits = next(int(field[5:]) for field in fields[11:] if field.startswith("NM:i:"))
         strand = "-" if flag & 16 else "+"
-        start, mapq = int(fields[3]) - lead, int(fields[4])
-        yield key, Position(fields[2], strand, start, mapq, fields[5], edits)
+        yield key, Position(fields[2], strand, int(fields[3]) - lead, int(fields[4]), fields[5])

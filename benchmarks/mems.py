@@ -235,28 +235,23 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
             sample = run(command, output)
             if contender != "mummer":
                 fields = json.loads(report.read_text())
-                sample |= {f"{stage}_s": seconds for stage, seconds in fields["seconds"].items()}
                 if "devices" in fields:
                     sample["kernel_s"] = max(device["kernel_s"] for device in fields["devices"])
             samples[contender].append(sample)
     result: dict[str, Any] = {
         "workload": name,
-        "query_bytes": query.stat().st_size,
         "reads": workload.reads and int(workload.reads * arguments.scale),
     }
     for contender, rows in samples.items():
         result[contender] = {key: round(statistics.median(row[key] for row in rows), 4) for key in rows[0]}
     if "cuda" in samples and "cpu" in samples:
         result["cpu"]["search_s"] = round(search_seconds(workload, reference, query, arguments.threads), 4)
-        result["search_over_kernel"] = round(result["cpu"]["search_s"] / result["cuda"]["kernel_s"], 1)
     if arguments.discard:
         return result
     outputs = [folder / f"{contender.replace(':', '')}.out" for contender in arguments.contenders]
-    result["output_bytes"] = outputs[-1].stat().st_size
     if "mummer" in samples:
         result["speed_up"] = round(result["mummer"]["wall_s"] / result[arguments.contenders[-1]]["wall_s"], 2)
-        result["memory_ratio"] = round(result["mummer"]["peak_mib"] / result[arguments.contenders[-1]]["peak_mib"], 2)
-        if result["output_bytes"] < _COMPARED_BYTES:
+        if outputs[-1].stat().st_size < _COMPARED_BYTES:
             result["equal_sets"] = matches_of(outputs[0]) == matches_of(outputs[-1])
     else:
         result["equal_bytes"] = all(

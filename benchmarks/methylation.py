@@ -59,7 +59,7 @@ def main() -> None:
             row = {**harness.summary(runs), "times_as_fast": map_benchmark.ratios(timings["gpualign"], runs)}
             if not case.endswith("plain reads"):
                 row |= placed(whole.folder / f"{case}.sam")
-            print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+            print(case, row, flush=True)
             mapping[case] = row
         start = bases.size // 3
         pairs = arguments.slice * arguments.depth // (2 * LENGTH)

@@ -119,7 +119,6 @@ def cpu(rounds: int) -> dict[str, Any]:
                 "gcups": round(statistics.median(ours) / 1e9, 2),
                 "parasail_gcups": {f: round(statistics.median(rates) / 1e9, 2) for f, rates in theirs.items()},
                 "times_parasail": round(statistics.median(a / b for a, b in zip(ours, theirs[best], strict=True)), 2),
-                "rounds_gcups": [round(rate / 1e9, 2) for rate in ours],
             }
     return results
 
@@ -255,7 +254,6 @@ def _measure(path: Path, options: list[str], cells: float, repeats: int = 3) -> 
         "kernel_s": round(kernel, 4),
         "wall_s": round(wall, 3),
         "tcups": round(cells / kernel / 1e12, 3),
-        "whole_command_tcups": round(cells / wall / 1e12, 3),
         "pairs_per_s": round(reports[0]["pairs"] / kernel),
         "peak_vram_mb": reports[0]["devices"][0]["peak_vram_mb"],
     }

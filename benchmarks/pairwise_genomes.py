@@ -54,14 +54,19 @@ def genomes(files: list[str], symbols: int | None, run: Callable[[list[str]], di
 
 
 def _found(output: Path, pair: list[np.ndarray], gap_open: int, gap_extend: int) -> dict[str, Any]:
-    """The score that the command printed, and that of its path."""
+    """The score that the command printed, and how many operations its path has.
+
+    Raises:
+        RuntimeError: the path has another score.
+    """
     header, line = output.read_text().splitlines()
     row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
     found: dict[str, Any] = {"score": int(row["score"])}
     if "cigar" in row:
         runs = [(int(length), operation) for length, operation in re.findall(r"(\d+)([MID])", row["cigar"])]
-        found |= {"runs": len(runs), "identity": float(row["identity"])}
-        found["path_score"] = _path_score(runs, pair, gap_open, gap_extend)
+        found["runs"] = len(runs)
+        if _path_score(runs, pair, gap_open, gap_extend) != found["score"]:
+            raise RuntimeError("the path has another score")
     return found
 
 

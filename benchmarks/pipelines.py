@@ -110,7 +110,6 @@ def main() -> None:
             "gpualign": len(found["gpualign"][0]),
             "bwa": len(found["bwa"][0]),
             "both": len(set(found["gpualign"][0]) & set(found["bwa"][0])),
-            "types": {tool: types for tool, (_, types) in found.items()},
         },
         "mem, samtools fixmate, sort, markdup": {
             "counted": "duplicates",

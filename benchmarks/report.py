@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn all results into docs/benchmarks.md, docs/benchmark-tables.md, their figures and the README's block of figures.
+"""Turn all results into docs/{benchmarks,benchmark-tables,reliability-tables}.md, their figures, the README's block.
 
     python benchmarks/report.py            # write
     python benchmarks/report.py --check    # exit 1 where a text or a figure is not what the results say
@@ -28,9 +28,8 @@ from report_tables import (
     cpu_ratio,
     curves,
     entries,
-    layouts,
+    grid,
     promises,
-    references,
     span,
     table,
     two_gpus,
@@ -67,9 +66,8 @@ def contents(results: Results) -> dict[Path, str]:
         traceback_shares,
         cluster,
         curves,
-        layouts,
+        grid,
         promises,
-        references,
         two_gpus,
     )
     environment.filters |= {one.__name__: one for one in filters}
@@ -82,7 +80,7 @@ def contents(results: Results) -> dict[Path, str]:
     block = page("readme.md")
     return {
         **{DOCS / "figures" / f"{name}.svg": str(figure(results)) for name, figure in FIGURES.items()},
-        **{DOCS / name: page(name) for name in ("benchmarks.md", "benchmark-tables.md")},
+        **{DOCS / name: page(name) for name in ("benchmarks.md", "benchmark-tables.md", "reliability-tables.md")},
         README: _BLOCK.sub(lambda found: f"{found[1]}{block}{found[2]}", README.read_text()),
     }
 

@@ -74,8 +74,7 @@ def points(rows: Iterable[Row], x: str, y: str, factor: float = 1) -> Points:
 def verification(results: Results) -> Picture:
     """Cells a second by the threads that share a pair and by query length; pairs a second with edlib's."""
     kernels, core = results["verify-kernels"], results["verify"]["core"]
-    shared = [row for row in kernels["ablation"] if "blocks" not in row]
-    by_query = {f"{n:,} bases": [row for row in shared if row["query"] == n] for n in (100, 250, 1000)}
+    by_query = {f"{n:,} bases": [row for row in kernels["ablation"] if row["query"] == n] for n in (100, 250, 1000)}
     full, limited = ([row for row in kernels["rows"] if row["label"] == one] for one in ("full columns", "limit 0.2"))
     by_length = {
         "whole matrices": points(full, "query", "tcups"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import statistics
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -110,6 +109,12 @@ def table(
     return "\n\n".join(made)
 
 
+def grid(rows: list[list[str]]) -> str:
+    """A table that a result holds as the page shows it, its heads first."""
+    heads, *below = rows
+    return "\n".join(_line(row) for row in (heads, ["---"] * len(heads), *below))
+
+
 def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"
 
@@ -148,25 +153,17 @@ def cpu_ratio(row: Row) -> float:
     return float(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"])
 
 
-def _once_begun(row: Row) -> float | None:
-    """Reads a second from when the index and the devices are ready, the median of the runs."""
-    runs = [run for run in row["runs"] if run.get("seconds")]
-    rates = [run["reads_per_s"] * run["wall_s"] / run["seconds"]["mapping"] for run in runs]
-    return round(statistics.median(rates)) if rates else None
-
-
 def two_gpus(rows: Row) -> list[float]:
     """How many times as fast two are as one, once begun, in each case."""
     cases = {name: name.replace("cuda:0,1", "cuda:0") for name in rows if name.startswith("cuda:0,1")}
     return [
         round(rate / one, 2)
         for two, own in cases.items()
-        if (rate := _once_begun(rows[two])) and (one := _once_begun(rows[own]))
+        if (rate := rows[two].get("once_begun")) and (one := rows[own].get("once_begun"))
     ]
 
 
 COMPUTED: dict[str, Callable[[Row], Any]] = {
-    "once begun": _once_begun,
     "lead": _lead,
     **{f"wrong {level}": partial(_wrong_of_kept, level) for level in (10, 20, 30)},
     "broken": lambda row: ", ".join(map(str, broken_promises(row))) or "none",
@@ -200,13 +197,6 @@ def promises(figures: Any) -> Iterator[tuple[list[str], Row]]:
     yield from ((names, row) for names, row in entries(figures["sets"], 2) if names[1] == "gpualign")
 
 
-def references(figures: Any) -> Iterator[tuple[list[str], Row]]:
-    """A row for each run: one genome is mapped with little memory on the device as well."""
-    for (name,), one in entries(figures["references"], 1):
-        for run in one["runs"]:
-            yield [f"{name}, {one['bases'] / 1e6:,.0f} Mbp"], {**one, **run, **run["devices"][0]}
-
-
 def cluster(figures: Any) -> Iterator[tuple[list[str], Row]]:
     """With the ratio of processor time without what a cluster costs to start."""
     commands = figures["commands"]
@@ -214,9 +204,3 @@ def cluster(figures: Any) -> Iterator[tuple[list[str], Row]]:
     for (command, name), row in entries(commands, 2):
         without = (row["cpu_s"] - start[name]) / commands[command]["no cluster"]["cpu_s"]
         yield [command, name], {**row, "without": without}
-
-
-def layouts(figures: Any) -> Iterator[tuple[list[str], Row]]:
-    for row in figures:
-        times = {key: one.get("kernel_ms", one.get("wall_ms")) for key, one in row.items() if key != "layout"}
-        yield [row["layout"]], times

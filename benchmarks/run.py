@@ -61,7 +61,7 @@ class Benchmark:
 
 _MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc", "pf")
 BENCHMARKS = {
-    "map": Benchmark("map.py", quick="--sets ecoli_se100 --rounds 1 --no-brute-force"),
+    "map": Benchmark("map.py", quick="--sets ecoli_se100 --rounds 1"),
     "map-pairs": Benchmark("map_pairs.py", quick="--rounds 1 --to sam --pairs 20000", genomes=("chr20",)),
     "duplicates": Benchmark("duplicates.py", quick="--molecules 2000"),
     "sort-markdup": Benchmark("sort_markdup.py", quick="--rounds 1 --pairs 20000 --molecules 2000"),
@@ -92,7 +92,7 @@ BENCHMARKS = {
         quick="--pairs 100000 --share 100000 --rounds 1",
         genomes=("chr20",),
     ),
-    "map-kernels": Benchmark("map_kernels.py", cuda=("--profile",), quick="--reads 30000", genomes=("chr20",)),
+    "map-kernels": Benchmark("map_kernels.py", cuda=("",), quick="--reads 30000", genomes=("chr20",)),
     "map-references": Benchmark(
         "map_references.py",
         cuda=("--device {device}",),
@@ -133,7 +133,6 @@ BENCHMARKS = {
     ),
     "all-places": Benchmark("all_loci.py", quick="--sets ecoli --share 0.05"),
     "real-reads": Benchmark("real_reads.py"),
-    "mapper-api": Benchmark("mapper_api.py", quick="--reads 2000 --rounds 1 --genomes ecoli_mg1655"),
     "validity": Benchmark("validity.py", quick="--sets bundled"),
     "bad-input": Benchmark("bad_input.py"),
     "insert-sizes": Benchmark("insert_sizes.py", quick="--pairs 500 --rounds 1"),
@@ -148,7 +147,7 @@ BENCHMARKS = {
         "verify_kernels.py", cuda=("", "--counters", "--streams"), quick="--scale 0.01 --no-sweep --sample 1000"
     ),
     "gpu-peers": Benchmark("gpu_peers.py", cuda=("",)),
-    "distances": Benchmark("distances.py", cpu=("",), cuda=("--device {device}",), quick="--rounds 1"),
+    "distances": Benchmark("distances.py", quick="--rounds 1"),
     "pairwise": Benchmark("pairwise.py", cpu=("cpu", "core"), cuda=("gpu",), quick="--rounds 1"),
     "pairwise-vsearch": Benchmark(
         "pairwise.py", cpu=("vsearch {data}/biomarks50k.fa", "windows"), genomes=("biomarks50k",)
@@ -177,11 +176,10 @@ BENCHMARKS = {
     ),
     "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),
-    "gapsmis-sweep": Benchmark("sweep_gapsmis.py", cuda=("",)),
     "lcs": Benchmark(
         "lcs.py",
         cpu=("cpu", "paths --device cpu"),
-        cuda=("kernel", "sweep", "command --device {device}", "paths --device {device}"),
+        cuda=("kernel", "command --device {device}", "paths --device {device}"),
     ),
     "mems": Benchmark(
         "mems.py",

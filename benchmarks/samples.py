@@ -110,10 +110,8 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "bwa_s": round(statistics.median(peers), 3) if peers else None,
         "times_single": round(arguments.samples * statistics.median(singles) / wall, 2),
         "times_bwa": round(arguments.samples * statistics.median(peers) / wall, 2) if peers else None,
-        "seconds": facts["seconds"],
-        "timeline": facts["timeline"],
     }
-    print(json.dumps(figures, indent=1), flush=True)
+    print(figures, flush=True)
     return figures
 
 
@@ -135,8 +133,7 @@ def main() -> None:
         figures = measure(arguments, Path(name))
     name = f"{arguments.samples:,} of {arguments.pairs:,} pairs, {arguments.threads} threads, {figures['device']}"
     gpus = harness.gpu_names() if figures["device"] != "cpu" else []
-    slug = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("samples", harness.machine(["bwa"], gpus=gpus), {"samples": {name: figures}}, slug)
+    harness.save("samples", harness.machine(["bwa"], gpus=gpus), {"samples": {name: figures}})
 
 
 if __name__ == "__main__":

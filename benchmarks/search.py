@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from bases import BASES
 from data import folder, genome, packaged, read_fasta, reverse_complement
-from harness import gpu_names, interleave, machine, ratio, save, slug
+from harness import gpu_names, interleave, machine, ratio, save
 from synthetic_genome import make
 
 import gpualign
@@ -351,9 +351,7 @@ def main() -> None:
     gpualign.search(["ACGT"], ["ACGT"], 0, device="cpu")  # loads what it needs
     rows = cases[given.what]()
     if given.save:
-        gpus = gpu_names()
-        facts = machine(packages=("sassy-rs", "edlib"), gpus=gpus)
-        save(f"search-{given.what}", facts, {"results": rows}, slug(gpus[0].split(",")[0]) if gpus else None)
+        save(f"search-{given.what}", machine(packages=("sassy-rs", "edlib"), gpus=gpu_names()), {"results": rows})
 
 
 if __name__ == "__main__":

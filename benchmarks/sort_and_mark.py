@@ -100,7 +100,7 @@ def _measure(commands: dict[str, str], settings: dict[str, Any]) -> dict[str, An
     for case, runs in timings.items():
         row = {**harness.summary(runs), "times_as_fast": map_benchmark.ratios(timings["gpualign"], runs)}
         row["reads_per_s"] = round(2 * settings["pairs"] / row["wall_s"])
-        print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+        print(case, row, flush=True)
         table[case] = row
     return table
 

@@ -64,8 +64,7 @@ def main() -> None:
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
     facts = harness.machine((), ("pysam", "isal", "pycuda"), gpus)
     settings = {key: getattr(arguments, key) for key in ("pairs", "duplicates", "device", "threads", "memory", "cores")}
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table}, machine)
+    harness.save(arguments.name, facts, {"genome": arguments.genome.name, **settings, **table})
     if differing := [case for case, row in table["commands"].items() if row.get("same_records") is False]:
         sys.exit(f"other records than of the case marked: {', '.join(differing)}")
 
@@ -102,7 +101,7 @@ def measured(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
             row["bam_bytes"] = Path(f"{out}.bam").stat().st_size
             _keep_or_compare(case, Path(f"{out}.bam"), folder / "marked.bam", row)
         table["commands"][case] = row
-        print(case, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+        print(case, row, flush=True)
         _remove_outputs(folder)
     return table
 
@@ -123,18 +122,9 @@ def _row(report: Path, pairs: int) -> dict[str, Any]:
     facts = json.loads(report.read_text())
     if facts["reads"] != 2 * pairs:
         raise RuntimeError(f"{facts['reads']} reads of {2 * pairs}")
-    spent = {
-        who: {step: took["seconds"] for step, took in steps.items() if took["seconds"] >= 0.01}
-        for who, steps in facts.get("timeline", {}).items()
-    }
     return {
-        "seconds": facts["seconds"],
-        "threads_seconds": spent.get("host", {}),
-        "devices_seconds": spent.get("devices", {}),
-        "kernel_s": [device.get("kernel_s") for device in facts.get("devices", ())],
-        "rss_mib": facts["peak_rss_mb"],
+        "seconds": {key: facts["seconds"].get(key) for key in ("mapping", "output")},
         "duplicates": facts.get("duplicates", {}).get("share"),
-        "mean_depth": facts.get("coverage", {}).get("mean"),
     }
 
 

@@ -55,8 +55,7 @@ def main() -> None:
     gpus = harness.gpu_names() if set(devices) != {"cpu"} else []
     facts = harness.machine((), ("isal", "pycuda"), gpus)
     settings = {key: getattr(arguments, key) for key in ("pairs", "threads", "memory", "bases")}
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("sort-markdup-devices", facts, {**settings, **table}, machine)
+    harness.save("sort-markdup-devices", facts, {**settings, **table})
     if differing := [case for case, rows in table["commands"].items() if not rows["same_records"]]:
         sys.exit(f"devices write other records: {', '.join(differing)}")
 
@@ -80,7 +79,7 @@ def measured(arguments: argparse.Namespace, devices: list[str], folder: Path) ->
         rows = {device: _row(of_device) for device, of_device in runs.items()}
         table["commands"][case] = {"same_records": len(set(checksums.values())) == 1, **rows}
         for device, row in rows.items():
-            print(case, device, {key: value for key, value in row.items() if key != "runs"}, flush=True)
+            print(case, device, row, flush=True)
         print(case, "same records on all devices:", table["commands"][case]["same_records"], flush=True)
     return table
 
@@ -131,7 +130,6 @@ def _row(runs: list[dict[str, Any]]) -> dict[str, Any]:
         return run["seconds"]["reading"] + run["seconds"]["writing"]  # type: ignore[no-any-return]
 
     records = runs[0]["records"]
-    timeline = runs[-1].get("timeline", {})
     return {
         "records_per_s": round(median(lambda run: records / run["wall_s"])),
         "records_per_s_without_start": round(median(lambda run: records / busy(run))),
@@ -143,11 +141,6 @@ def _row(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "records": records,
         "bam_bytes": runs[0]["bam_bytes"],
         "duplicates": runs[0].get("duplicates", {}).get("share"),
-        "steps_s": {
-            who: {name: took["seconds"] for name, took in steps.items() if took["seconds"] >= 0.01}
-            for who, steps in timeline.items()
-        },
-        "runs": [{key: run[key] for key in ("wall_s", "seconds", "cpu_s")} for run in runs],
     }
 
 

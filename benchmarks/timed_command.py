@@ -64,7 +64,6 @@ class _TreePeak(threading.Thread):
 def main(output: str, command: list[str]) -> None:
     target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     actions = [(os.POSIX_SPAWN_DUP2, target, 1)]
-    load = os.getloadavg()[0]
     start = time.perf_counter()
     child = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
     tree = _TreePeak(child)
@@ -79,7 +78,6 @@ def main(output: str, command: list[str]) -> None:
                 "system_s": usage.ru_stime,
                 "peak_mib": max(usage.ru_maxrss, tree.finish()) / 1024,
                 "status": os.waitstatus_to_exitcode(status),
-                "load_before": load,
             }
         )
     )

@@ -137,7 +137,6 @@ def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
         },
         "edlib_call_ns": round(1e9 * statistics.median(taken["edlib_call"]) / count),
         "ratio_to": {name: harness.ratio(taken[ours_of_task], taken[name]) for name, ours_of_task in rivals.items()},
-        "seconds": {name: [round(value, 4) for value in times] for name, times in taken.items()},
     }
     print(kind, {key: row[key] for key in ("pairs_per_s", "edlib_call_ns", "ratio_to")}, flush=True)
     return row

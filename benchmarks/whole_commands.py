@@ -66,12 +66,10 @@ _LONG_ON_CORES = {"pairwise"}
 ROWS = {"verify": verify, "lcs-filter": lcs_filter, "mems": mems, "pairwise": pairwise}
 
 
-def run(command: list[str | Path], device: str, output: Path) -> tuple[harness.Timing, dict[str, Any]]:
-    """A run's times and its report."""
-    report = output.with_suffix(".json")
+def run(command: list[str | Path], device: str, output: Path) -> harness.Timing:
     output.unlink(missing_ok=True)  # to replace a large file takes long
-    program = [sys.executable, "-m", "gpualign", *command, "-q", "--device", device, "--json", report, "-o", output]
-    return harness.run_timed(program), json.loads(report.read_text())
+    program = [sys.executable, "-m", "gpualign", *command, "-q", "--device", device, "-o", output]
+    return harness.run_timed(program)
 
 
 def measure(
@@ -84,25 +82,21 @@ def measure(
     for device in (one for one in devices if cores and one != "cpu"):
         cases[f"{device}, {cores} cores"] = partial(harness.on_cores, cores, cases[device])
     runs = harness.interleave(cases, rounds)
-    walls = {case: [timing.wall_s for timing, _ in runs[case]] for case in cases}
+    walls = {case: [timing.wall_s for timing in runs[case]] for case in cases}
     return {
-        case: harness.summary([timing for timing, _ in runs[case]])
+        case: harness.summary(runs[case])
         | {
             "speed_to_first": harness.ratio(walls[case], walls[devices[0]]),
             "same_bytes": filecmp.cmp(outputs[devices[0]], outputs[case.split(", ")[0]], shallow=False),
-            "report": runs[case][-1][1],
         }
         for case in cases
     }
 
 
 def shown(row: str, device: str, figures: dict[str, Any]) -> str:
-    report = figures["report"]
-    kernels = sum(one["kernel_s"] for one in report.get("devices", ()))
     return (
-        f"{row:<11} {device:<20} {figures['wall_s']:7.2f} s  {figures['cpu_s']:7.2f} CPU s  reported "
-        f"{report['wall_s']:6.2f} s  kernels {kernels:5.2f} s  speed {figures['speed_to_first']:6.2f}  "
-        f"{'same bytes' if figures['same_bytes'] else 'OTHER BYTES'}  {report.get('seconds', '')}"
+        f"{row:<11} {device:<20} {figures['wall_s']:7.2f} s  {figures['cpu_s']:7.2f} CPU s  "
+        f"speed {figures['speed_to_first']:6.2f}  {'same bytes' if figures['same_bytes'] else 'OTHER BYTES'}"
     )
 
 

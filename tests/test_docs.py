@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import subprocess
@@ -35,7 +36,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_report_says_what_the_results_say() -> None:
-    """benchmarks/report.py writes two pages, their figures and the README's block from benchmarks/results."""
+    """benchmarks/report.py makes all pages of figures, their pictures and the README's block of the results."""
     done = run("benchmarks/report.py", "--check")
     assert done.returncode == 0, done.stderr
 
@@ -103,9 +104,10 @@ def test_figures_are_small_and_have_labels() -> None:
 
 def test_every_result_is_in_the_report() -> None:
     pages = "".join((ROOT / "docs" / name).read_text() for name in ("benchmark-tables.md", "reliability-tables.md"))
-    results = [path.name for path in (BENCHMARKS / "results").iterdir()]
+    results = list((BENCHMARKS / "results").iterdir())
     assert len(results) > 30
-    assert [name for name in results if name not in pages] == []
+    assert [path.name for path in results if path.name not in pages] == []
+    assert sum(len(path.read_text().splitlines()) for path in results) <= 6000  # rows of tables, not single runs
 
 
 def test_every_benchmark_is_in_the_harness() -> None:
@@ -125,7 +127,13 @@ def test_every_benchmark_is_in_the_harness() -> None:
 def test_quick_benchmark_writes_a_result(tmp_path: Path) -> None:
     done = run("benchmarks/run.py", "--quick", "--results", str(tmp_path), "verification")
     assert done.returncode == 0, done.stderr
-    assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["verification"]
+    (result,) = tmp_path.iterdir()
+    assert result.name.split("-")[0] == "verification"
+    figures = json.loads(result.read_text())
+    assert figures["machine"]["command"] == "verification.py --pairs 2000 --rounds 1"
+    assert set(figures["near"]["pairs_per_s"]) > {"gpualign", "edlib"}
+    rows = [line for line in result.read_text().splitlines() if "gpualign_locations" in line]
+    assert len(rows) == 2  # a row of a table a line
 
 
 def run_lines(lines: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import io
 import json
 import os
@@ -20,7 +19,6 @@ import pytest
 
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import ALL, NONE, SAME, Role, Row, Situation
-from tests.helpers.paths import ROOT
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GOOD = Row("good", lambda role: role.good, {"": SAME})
@@ -186,14 +184,3 @@ def test_gzip_checks_use_what_gzip_reads() -> None:
     for name in ("truncated .gz", "wrong CRC in .gz", "damaged block in .gz"):
         with pytest.raises((OSError, EOFError, zlib.error)):
             gzip.decompress(rows[name].make(role) or b"")
-
-
-def test_the_docs_show_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables in docs/reliability-tables.md are those that benchmarks/bad_input.py makes of its results."""
-    benchmarks = ROOT / "benchmarks"
-    if not benchmarks.is_dir():
-        pytest.skip("no benchmarks here")
-    monkeypatch.syspath_prepend(str(benchmarks))
-    page = importlib.import_module("bad_input")
-    text = page.DOCS.read_text()
-    assert page.render(json.loads(page.newest().read_text()), text) == text

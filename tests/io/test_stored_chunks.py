@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,21 @@ def records_of(text: bytes, path: Path, chunk_bytes: int, packed: bool) -> tuple
     return found, len(chunks)
 
 
+@functools.cache
+def random_records(kind: str, longest: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Records whose bases and qualities fill 700,000 bytes, as (name, bases), and the text of them."""
+    rng = np.random.default_rng(longest)
+    records, text, total = [], [], 0
+    while total < 700_000:
+        bases = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, rng.integers(1, longest))].tobytes()
+        name = b"@>+"[len(records) % 3 : len(records) % 3 + 1] + b"%d" % len(records)
+        records.append((name, bases))
+        qualities = rng.choice(np.frombuffer(b"@+>I", np.uint8), len(bases)).tobytes()
+        text.append(b">%b\n%b\n" % (name, bases) if kind == "fasta" else b"@%b\n%b\n+\n%b\n" % (name, bases, qualities))
+        total += len(bases) * (1 if kind == "fasta" else 2)
+    return records, b"".join(text)
+
+
 @pytest.mark.parametrize("chunk_bytes", [1000, 70_000, 1 << 20])
 @pytest.mark.parametrize("longest", [30, 3000, 300_000])
 @pytest.mark.parametrize("kind", ["fasta", "fastq"])
@@ -63,16 +79,8 @@ def test_the_records_are_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, longest: int, chunk_bytes: int, packed: bool
 ) -> None:
     monkeypatch.setattr(BgzfCodec, "group_bytes", 1 << 14)  # a piece for almost every block
-    rng = np.random.default_rng(longest)
-    expected, text, total = [], [], 0
-    while total < 700_000:
-        bases = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, rng.integers(1, longest))].tobytes()
-        name = b"@>+"[len(expected) % 3 : len(expected) % 3 + 1] + b"%d" % len(expected)
-        expected.append((name, bases))
-        qualities = rng.choice(np.frombuffer(b"@+>I", np.uint8), len(bases)).tobytes()
-        text.append(b">%b\n%b\n" % (name, bases) if kind == "fasta" else b"@%b\n%b\n+\n%b\n" % (name, bases, qualities))
-        total += len(bases) * (1 if kind == "fasta" else 2)
-    found, chunks = records_of(b"".join(text), tmp_path / "reads", chunk_bytes, packed)
+    expected, text = random_records(kind, longest)
+    found, chunks = records_of(text, tmp_path / "reads", chunk_bytes, packed)
     assert found == expected
     assert chunks > 1 or chunk_bytes > 700_000 or longest > 3000
 
