@@ -126,7 +126,7 @@ run_options = together(
     click.option(
         "--dask",
         metavar="WHERE",
-        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/dask.md).",
+        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/guides/dask.md).",
     ),
     click.option("--cluster", metavar="WHERE", hidden=True, help="The former name of --dask."),
     click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),

@@ -51,7 +51,7 @@ def cluster(
     progress: OnProgress | None = None,
     **alignment: Any,
 ) -> Clusters:
-    """Greedy clustering around centroids by exact identity (docs/cluster.md).
+    """Greedy clustering around centroids by exact identity (docs/commands/cluster.md).
 
     >>> table, labels = cluster(["GATTACAGATTACA", "CCCCGGGGTTTT", "GATTACAGATAACA"], 0.9)
     >>> labels.tolist()

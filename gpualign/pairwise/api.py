@@ -70,9 +70,9 @@ def pairwise(
         ``score`` (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``,
         ``mismatches``, ``gapopens``, ``gaps`` (symbols), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
         forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh
-        (1982), filtered as docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
+        (1982), filtered as docs/internals/algorithms.md says; docs/commands/pairwise.md says which of equal ones.
 
-        With ``max_gaps`` (GapsMis, docs/algorithms.md): ``query``, ``target``, ``score``, ``gapopens``, ``tend``,
+        With ``max_gaps`` (GapsMis): ``query``, ``target``, ``score``, ``gapopens``, ``tend``,
         ``tstart``, ``gaps`` and ``cigar``; with ``score_only`` the first five. Where no alignment has so few gaps, the
         score is NaN, numbers are -1 and the CIGAR is "*".
 

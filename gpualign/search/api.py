@@ -53,7 +53,7 @@ def search(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Every place where a pattern fits in a target with at most so many errors (docs/search.md).
+    """Every place where a pattern fits in a target with at most so many errors (docs/commands/search.md).
 
     >>> rows = search(["GATTACA"], ["CCGATTTACACC", "TGTAATC"], 1, path=True)
     >>> rows[["target", "start", "end", "strand", "distance", "cigar", "matched"]].tolist()

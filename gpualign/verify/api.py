@@ -43,7 +43,7 @@ def verify(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/verify.md).
+    """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/commands/verify.md).
 
     >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
     >>> hits["distance"].tolist(), hits["strand"].tolist(), hits["cigar"].tolist()
