@@ -74,7 +74,7 @@ class DuplicateMarking:
             raise UsageError(f"optical distance must be from 0 to {_MAX_DISTANCE - 1:,}, not {self.optical_distance}")
         for tag in self.barcode_tags:
             if not _TAG.fullmatch(tag):
-                raise UsageError(f"a tag has a letter and a letter or digit, as RX has, not {tag!r}")
+                raise UsageError(f"a tag is a letter and a letter or digit, such as RX, not {tag!r}")
         if self.barcode_tags and self.barcode_in_name:
             raise UsageError("barcodes are in a tag or in the names, not in both")
         if self.umi_distance != "auto":
