@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Write the option tables of docs/commands/*.md and the table of GPU memory, from the code.
+"""Write the option tables of docs/commands/*.md and the table of GPU memory, from the code, and the figures of a guide.
 
     python docs/generate.py            # write
     python docs/generate.py --check    # exit 1 where a page differs from what the code says
 
 The tables stand between markers (`<!-- options:begin -->`, `<!-- gpu-memory:begin -->`); what is around them is written
 by hand. The texts are those of `--help`. `GROUPS` arranges the options by purpose: an option that it lacks is an error.
+The figures of docs/guides/germline.md are those of the newest benchmarks/results/map-references-*.json.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,7 +23,9 @@ from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
 from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.run import choose_index_params
 
-COMMANDS = Path(__file__).resolve().parent / "commands"
+DOCS = Path(__file__).resolve().parent
+COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"
+RESULTS = DOCS.parent / "benchmarks" / "results"
 _SCALE = 1 << 30
 #: bytes of a minimizer's entry, and the most that its share of the bucket table takes (native/index/builder.hpp); bytes
 #: of a base's code and of its bit in the ACGT mask
@@ -200,9 +204,31 @@ def gpu_memory() -> str:
     return "\n".join(lines)
 
 
+def human_sized() -> str:
+    """What a genome of human size took: the largest one of `benchmarks/map_references.py`."""
+    results = [json.loads(path.read_text()) for path in RESULTS.glob("map-references-*.json")]
+    newest = max(results, key=lambda result: str(result["machine"]["date"]))
+    machine = newest["machine"]
+    genome = max(newest["references"].values(), key=lambda one: int(one["bases"]))
+    gpus = f"{len(machine['gpus'])} x {machine['gpus'][0].partition(',')[0]}"
+    lines = [
+        f"| a made-up genome of {genome['bases'] / 1e9:.1f} Gbp, {gpus}, {machine['cores']} CPU threads | |",
+        "|---|---|",
+        f"| index built | {genome['index_s']:.0f} s |",
+        f"| index | {genome['index_bytes_a_base'] * genome['bases'] / 1e9:.1f} GB |",
+    ]
+    for run in genome["runs"]:
+        device = run["devices"][0]
+        left = device["mapped_host_mb"]
+        where = f", {left:,} MiB of the index read from host memory" if left else ""
+        used = f"{device['peak_vram_mb']:,} MiB of each GPU's memory{where}"
+        lines.append(f"| {used} | {run['reads_per_s']:,} reads/s, with the start |")
+    return "\n".join(lines)
+
+
 def contents() -> dict[Path, str]:
     """Every page, as it should be."""
-    pages = {}
+    pages = {GERMLINE: _filled(GERMLINE.read_text(), "figures", human_sized(), GERMLINE)}
     for command in GROUPS:
         path = COMMANDS / f"{command}.md"
         text = _filled(path.read_text(), "options", option_tables(command), path)

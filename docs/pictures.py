@@ -101,7 +101,9 @@ def draw_long_read(folder: Path) -> None:
     """A read over a deletion of 2 kb and an inversion of 4 kb."""
     rng = random.Random(57)
     genome = random_bases(rng, 40_000)
-    piece = genome[4_000:10_000] + genome[12_000:20_000] + reverse_complement(genome[20_000:24_000]) + genome[24_000:32_000]
+    piece = (
+        genome[4_000:10_000] + genome[12_000:20_000] + reverse_complement(genome[20_000:24_000]) + genome[24_000:32_000]
+    )
     read = "".join(base if rng.random() > 0.04 else rng.choice(("", base + rng.choice("ACGT"), "A")) for base in piece)
     reference = write_fasta(folder / "genome.fa", chr1=genome)
     gpualign("map", "-x", "ont", reference, write_fasta(folder / "read.fa", read=read), "-o", folder / "long.sam")
