@@ -6,6 +6,7 @@ Each shows what gpualign writes for the example data or for data that this scrip
 
 from __future__ import annotations
 
+import bisect
 import json
 import random
 import re
@@ -15,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pysam
 
 from gpualign.plots.drawing import new_figure, save_figure
@@ -130,6 +132,37 @@ def draw_spliced_read(folder: Path) -> None:
     save_figure(figure, str(IMAGES / "spliced-read.png"))
 
 
+def draw_contacts(folder: Path) -> None:
+    """A contact map of made-up Hi-C pairs: near bases meet often, bases of two domains seldom."""
+    rng = random.Random(57)
+    genome, borders = random_bases(rng, 300_000), (0, 80_000, 130_000, 220_000, 300_000)
+    mates: tuple[list[str], list[str]] = ([], [])
+    while len(mates[0]) < 30_000:
+        first = rng.randrange(len(genome) - 80)
+        second = first + int(2_000 * rng.paretovariate(0.7)) * rng.choice((-1, 1))
+        apart = bisect.bisect(borders, first) != bisect.bisect(borders, second)
+        if not 0 <= second < len(genome) - 80 or (apart and rng.random() < 0.8):
+            continue
+        for side, at in enumerate((first, second)):
+            mates[side].append(f"@p{len(mates[side])}\n{genome[at : at + 80]}\n+\n{'I' * 80}\n")
+    paths = [folder / "hic_1.fq", folder / "hic_2.fq"]
+    for path, records in zip(paths, mates, strict=True):
+        path.write_text("".join(records))
+    gpualign("map", "--hic", write_fasta(folder / "hic.fa", chr1=genome), *paths, "-o", folder / "hic.sam")
+    places: tuple[list[int], list[int]] = ([], [])
+    with pysam.AlignmentFile(str(folder / "hic.sam")) as file:
+        for record in file:
+            places[record.is_read2].append(record.reference_start)
+    bins = np.arange(0, len(genome) + 1, 5_000)
+    counts = np.histogram2d(*places, bins=(bins, bins))[0]
+    figure = new_figure(3.6, 3.2)
+    axes = figure.subplots()
+    shown = axes.imshow(np.log10(1 + counts + counts.T), cmap="Reds", extent=(0, 300, 300, 0))
+    figure.colorbar(shown, label="contacts, log10")
+    axes.set_xlabel("position, kb")
+    save_figure(figure, str(IMAGES / "contacts.png"))
+
+
 def draw_conversion(folder: Path) -> None:
     """The M-bias of made-up pairs: CpG are methylated to 70 %, the first ten bases of R2 are filled in."""
     rng = random.Random(57)
@@ -168,7 +201,7 @@ def draw_conversion(folder: Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for draw in (draw_protein_search, draw_long_read, draw_spliced_read, draw_conversion):
+        for draw in (draw_protein_search, draw_long_read, draw_spliced_read, draw_contacts, draw_conversion):
             draw(Path(folder))
 
 
