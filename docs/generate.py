@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write the option tables of docs/commands/*.md and the table of GPU memory, from the code, and the figures of a guide.
+"""Write the tables of docs/commands/*.md that come from the code, and the figures of a guide.
 
     python docs/generate.py            # write
     python docs/generate.py --check    # exit 1 where a page differs from what the code says
 
-The tables stand between markers (`<!-- options:begin -->`, `<!-- gpu-memory:begin -->`); what is around them is written
-by hand. The texts are those of `--help`. `GROUPS` arranges the options by purpose: an option that it lacks is an error.
+The tables stand between markers, such as `<!-- options:begin -->`; what is around them is written by hand. The texts of
+options are those of `--help`. `GROUPS` arranges the options by purpose: an option that it lacks is an error.
 The figures of docs/guides/germline.md are those of the newest benchmarks/results/map-references-*.json.
 """
 
@@ -22,6 +22,7 @@ from gpualign.cli import cli
 from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
 from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.run import choose_index_params
+from gpualign.map.presets import PRESETS
 
 DOCS = Path(__file__).resolve().parent
 COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"
@@ -204,6 +205,33 @@ def gpu_memory() -> str:
     return "\n".join(lines)
 
 
+#: preset of `map -x` -> the reads that it is for
+_READS = {
+    "sr": "short reads, Illumina and similar",
+    "sr-sensitive": "short reads that differ more from the reference",
+    "hifi": "long reads with few errors: PacBio HiFi, duplex nanopore",
+    "ont": "long reads with more errors: nanopore, PacBio CLR",
+    "asm5": "contigs of genomes that differ by up to 5 %",
+    "asm10": "contigs of genomes that differ by up to 10 %",
+    "asm20": "contigs of genomes that differ by up to 20 %",
+}
+_SHORT = {"match": "-A", "mismatch": "-B", "gap_open": "-O", "gap_extend": "-E", "clip_penalty": "-L"}
+
+
+def presets() -> str:
+    """What each preset sets; options have the names of its fields or letters."""
+    lines = ["| `-x` | for | sets | a long gap costs at most |", "|---|---|---|---|"]
+    for name, fields in PRESETS.items():
+        names = {"error_rate": "-e", "k": "-k", "w": "-w", **_SHORT}
+        shown = {field: names.get(field, f"--{field.replace('_', '-')}") for field in fields if "long" not in field}
+        given = " ".join(f"{option} {fields[field]}" for field, option in shown.items() if field != "chaining")
+        long_gap = (
+            f"{fields['long_gap_open']} + {fields['long_gap_extend']} a base" if "long_gap_open" in fields else ""
+        )
+        lines.append(f"| `{name}` | {_READS[name]} | {f'`{given}`' if given else 'the defaults'} | {long_gap} |")
+    return "\n".join(lines)
+
+
 def human_sized() -> str:
     """What a genome of human size took: the largest one of `benchmarks/map_references.py`."""
     results = [json.loads(path.read_text()) for path in RESULTS.glob("map-references-*.json")]
@@ -232,7 +260,10 @@ def contents() -> dict[Path, str]:
     for command in GROUPS:
         path = COMMANDS / f"{command}.md"
         text = _filled(path.read_text(), "options", option_tables(command), path)
-        pages[path] = _filled(text, "gpu-memory", gpu_memory(), path) if command == "map" else text
+        if command == "map":
+            text = _filled(text, "gpu-memory", gpu_memory(), path)
+            text = _filled(text, "presets", presets(), path)
+        pages[path] = text
     return pages
 
 

@@ -169,6 +169,8 @@ def command(
     split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
     short reads, and without using their mates. The output is in input order and the same for any number of threads.
 
+    A reference may have up to 4,294,967,294 bases. Splicing is not modelled: a read over an intron is split.
+
     \b
     Presets:
       sr            short reads: the defaults below
