@@ -126,7 +126,7 @@ run_options = together(
     click.option(
         "--dask",
         metavar="WHERE",
-        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/dask.md).",
+        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/guides/dask.md).",
     ),
     click.option("--cluster", metavar="WHERE", hidden=True, help="The former name of --dask."),
     click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
@@ -179,7 +179,7 @@ def _table_format(given: str | None, output: str | None) -> str:
     if named not in (None, form):
         raise UsageError(f"{output} is named as {named}, not as {form}")
     if parts[-1:] in (["gz"], ["bgz"]) and (form != "tsv" or _TABLE_NAMES.get(parts[-2:][0], "tsv") != "tsv"):
-        raise UsageError(f"Parquet and Arrow are not compressed once more: {output}")
+        raise UsageError(f"Parquet and Arrow are compressed already: {output}")
     if form != "tsv" and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{form} needs pyarrow (pip install 'gpualign[tables]')")
     return form

@@ -136,7 +136,7 @@ def test_bounded_gaps_against_the_recurrence(tmp_path: Path) -> None:
         assert sum(length for length, kind in lengths if kind in "ID") == row["gaps"]
     best = gpualign.pairwise(patterns, texts, max_gaps=2, mode="semi-global", best=True, score_only=True, **cost)
     assert best["score"].tolist() == [rows["score"][rows["query"] == i].max() for i in range(6)]
-    with pytest.raises(gpualign.UsageError, match="--id does not go with --max-gaps"):
+    with pytest.raises(gpualign.UsageError, match="--id cannot be used with --max-gaps"):
         gpualign.pairwise(patterns, texts, max_gaps=2, identity=0.9)
 
 

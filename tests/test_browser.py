@@ -71,7 +71,7 @@ def test_the_report_of_map(width: int, cli: Cli, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if importlib.util.find_spec("sphinx_click") is None or importlib.util.find_spec("furo") is None:
+    if importlib.util.find_spec("myst_parser") is None or importlib.util.find_spec("furo") is None:
         pytest.skip("Sphinx and what the site takes are not installed: pip install -e '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs/site", ".", str(folder)]
@@ -83,7 +83,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
 @pytest.mark.parametrize(
-    ("page", "figures"), [("README", 2), ("docs/site/commands", 0), ("docs/site/python", 0), ("docs/benchmarks", 6)]
+    ("page", "figures"),
+    [
+        ("README", 2),
+        ("docs/commands/map", 0),
+        ("docs/guides/germline", 1),
+        ("docs/site/python", 0),
+        ("docs/benchmarks", 6),
+    ],
 )
 def test_pages_of_the_site(page: str, figures: int, width: int, site: Path, tmp_path: Path) -> None:
     facts = shown(site / f"{page}.html", width, tmp_path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,9 @@ from tests.helpers.paths import ROOT
 _SVG = "{http://www.w3.org/2000/svg}"
 BENCHMARKS = ROOT / "benchmarks"
 EXAMPLES_PAGE = ROOT / "examples" / "README.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), BENCHMARKS / "README.md", EXAMPLES_PAGE]
+FOLDERS = [ROOT / "docs" / name for name in ("", "guides", "commands", "internals")]
+DOCS = [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGES.md", *DOCS, BENCHMARKS / "README.md", EXAMPLES_PAGE]
 #: a number with the unit of something that was measured
 _MEASURED = re.compile(r"\d[\d.,]*\s?(?:[TGM]CUPS|10¹² cells|reads/s|pairs/s|ms\b|MiB\b|times (?:as fast|faster))")
 _GENERATED = re.compile(r"<!-- figures:begin -->.*?<!-- figures:end -->", re.DOTALL)
@@ -198,29 +202,72 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     }
 
 
-def test_recipes_run_as_they_stand(tmp_path: Path) -> None:
-    """Those of docs/search.md: off-targets of guides, and reads by their barcodes."""
-    guides, barcodes = re.findall(
-        r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/search.md").read_text(), re.DOTALL
-    )
-    run_lines(guides + barcodes, tmp_path)
-    header, *sites = (line.split("\t") for line in (tmp_path / "sites.tsv").read_text().splitlines())
-    exact = [row[header.index("pattern")] for row in sites if row[header.index("distance")] == "0"]
-    assert {"g1", "g2", "g3"} == set(exact)
-    reads = {path.stem: path.read_text().count("\n") // 4 for path in (tmp_path / "by_barcode").iterdir()}
-    assert reads == {"bc1": 334, "bc2": 333, "unassigned": 333}
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "completion"])
+def test_every_command_has_a_page(command: str) -> None:
+    """With limits, exit codes and all options, which docs/generate.py takes from the command itself."""
+    text = " ".join((ROOT / "docs" / "commands" / f"{command}.md").read_text().split())
+    assert text.startswith(f"# gpualign {command}")
+    assert "xit code" in text or "map.md#limits" in text
+    assert f"(docs/commands/{command}.md)" in (ROOT / "README.md").read_text()
 
 
-def test_an_otu_table_as_it_stands(tmp_path: Path) -> None:
-    """The recipe of docs/cluster.md: all reads of both samples are in the table."""
-    (recipe,) = re.findall(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "docs/cluster.md").read_text(), re.DOTALL)
-    run_lines(recipe, tmp_path)
-    header, *rows = (line.split("\t") for line in (tmp_path / "otus.tsv").read_text().splitlines())
-    assert header == ["#OTU ID", "lake", "soil"]
-    counted = {row[0]: sum(map(int, row[1:])) for row in rows}
-    named = re.findall(r">(.*);size=(\d+)", (tmp_path / "otus.fa").read_text())
-    assert counted == {name: int(size) for name, size in named}
-    assert sum(counted.values()) == sum(map(int, re.findall(r">.*;size=(\d+)", (tmp_path / "reads.fa").read_text())))
+def test_tables_of_options_are_what_help_says() -> None:
+    done = run("docs/generate.py", "--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_table_that_differs_is_noticed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs" / "guides", tmp_path / "docs" / "guides")
+    shutil.copytree(ROOT / "benchmarks" / "results", tmp_path / "benchmarks" / "results")
+    (tmp_path / "docs" / "commands").mkdir()
+    for path in (ROOT / "docs" / "commands").glob("*.md"):
+        (tmp_path / "docs" / "commands" / path.name).write_text(path.read_text().replace("Seed length", "Length"))
+    script = tmp_path / "docs" / "generate.py"
+    script.write_text((ROOT / "docs" / "generate.py").read_text())
+    done = run(str(script), "--check")
+    assert done.returncode == 1
+    assert "index.md" in done.stderr
+    assert run(str(script)).returncode == 0
+    assert run(str(script), "--check").returncode == 0
+
+
+def _messages() -> list[str]:
+    """Every text in the source; what is filled in is an ellipsis."""
+    texts = []
+    for path in (ROOT / "gpualign").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values]
+                texts.append("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    for path in (ROOT / "gpualign" / "native").rglob("*.?pp"):
+        texts += re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text())
+    return texts
+
+
+def test_messages_in_troubleshooting_exist() -> None:
+    """Literally; an ellipsis stands for what is filled in."""
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    quoted = [double or single for double, single in re.findall(r"^\| (?:``(.+?)``|`([^`]+)`) \|", page, re.MULTILINE)]
+    assert len(quoted) > 40
+    source = "\n".join(_messages())
+    assert [text for text in quoted if not re.search(".*".join(map(re.escape, text.split("…"))), source)] == []
+
+
+def test_pages_for_users_are_short() -> None:
+    """Pages for users, without their tables."""
+    others = ("benchmark-tables", "reliability-tables", "developing")
+    pages = [page for page in DOCS if page.parent.name != "internals" and page.stem not in others]
+    lines = [line for page in pages for line in page.read_text().splitlines()]
+    assert len([line for line in lines if not line.startswith("|")]) < 2000
+
+
+def test_pictures_of_pages_are_small() -> None:
+    """Those that docs/pictures.py draws."""
+    drawn = re.findall(r'IMAGES / "([\w.-]+)"', (ROOT / "docs" / "pictures.py").read_text())
+    assert len(drawn) == 5
+    assert [name for name in drawn if (ROOT / "docs" / "images" / name).stat().st_size > 60_000] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

@@ -10,14 +10,16 @@ import gpualign
 
 project, author, release = "gpualign", "The gpualign authors", gpualign.__version__
 copyright = author
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_click"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 include_patterns = [
     "README.md",
     "CHANGES.md",
     "CONTRIBUTING.md",
     "docs/*.md",
+    "docs/guides/*.md",
+    "docs/commands/*.md",
+    "docs/internals/*.md",
     "docs/site/*.md",
-    "docs/tutorial/*.md",
     "benchmarks/README.md",
     "examples/README.md",
     "packaging/README.md",

@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference and write SAM, BAM, CRAM or PAF."),
     "mem": ("gpualign.map.mem_command", "Map reads with the options and tags of bwa mem: a drop-in."),
     "sort": ("gpualign.markdup.sort_command", "Sort records of SAM, BAM or CRAM by coordinate, name or template."),
-    "markdup": ("gpualign.markdup.command", "Mark duplicates in SAM, BAM or CRAM, sorted, indexed and measured."),
+    "markdup": ("gpualign.markdup.command", "Mark duplicates in SAM, BAM or CRAM of any aligner."),
     "index": ("gpualign.index.command", "Build and save the minimizer index of a reference."),
     "pairwise": (
         "gpualign.pairwise.command",

@@ -51,7 +51,7 @@ def cluster(
     progress: OnProgress | None = None,
     **alignment: Any,
 ) -> Clusters:
-    """Greedy clustering around centroids by exact identity (docs/cluster.md).
+    """Greedy clustering around centroids by exact identity (docs/commands/cluster.md).
 
     >>> table, labels = cluster(["GATTACAGATTACA", "CCCCGGGGTTTT", "GATTACAGATAACA"], 0.9)
     >>> labels.tolist()
@@ -61,16 +61,19 @@ def cluster(
 
     Args:
         sequences: a file, a batch, or strings.
-        identity: that members have with their centroid at least, 0 to 1.
+        identity: minimum identity of a member with its centroid, 0 to 1.
         order: in which sequences are taken: "length" (longest first), "size" (by ``;size=N`` of names) or "input".
         first: join the first centroid that is near enough, not the nearest.
-        linkage: "centroid", or "single": all pairs of at least the identity are in one cluster.
+        linkage: "centroid", or "single": join sequences that reach the identity, directly or through others.
         min_length, max_length: leave other sequences out.
-        min_coverage: least share of the longer of two sequences that is aligned to symbols of the other.
+        min_coverage: minimum share of the longer of two sequences that is aligned to symbols of the other.
         device, threads, progress: as for :func:`gpualign.verify`; sequences are counted.
         alignment: of :func:`gpualign.pairwise`: ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``,
             ``end_gap_open``, ``end_gap_extend``, ``identity_definition``, ``strand``, ``max_memory``. By default the
             scores are vsearch's, with a matrix gaps cost 12/1.
+
+    Returns:
+        :class:`Clusters`: the table, and the cluster of each sequence.
 
     Raises:
         UsageError: a parameter out of range.

@@ -16,7 +16,7 @@ from gpualign.pairwise.params import PairwiseParams
 
 @click.command("cluster", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("sequences", metavar="SEQS")
-@click.option("--id", "identity", type=float, required=True, metavar="FLOAT", help="Least identity, 0 to 1.")
+@click.option("--id", "identity", type=float, required=True, metavar="FLOAT", help="Minimum identity, 0 to 1.")
 @identity_definition_option
 @option_of(
     ClusterParams,
@@ -29,7 +29,7 @@ from gpualign.pairwise.params import PairwiseParams
     ClusterParams,
     "--linkage",
     type=click.Choice(LINKAGES),
-    help="single: all pairs of at least the identity are in one cluster.",
+    help="single: join sequences that reach the identity, directly or through others.",
 )
 @option_of(
     PairwiseParams, "--strand", type=click.Choice(["plus", "both"]), help="both: try the reverse complement as well."
@@ -39,7 +39,7 @@ from gpualign.pairwise.params import PairwiseParams
 @option_of(
     ClusterParams,
     "--min-coverage",
-    help="Least share of the longer of two sequences that is aligned to symbols of the other, 0 to 1.",
+    help="Minimum share of the longer of two sequences that is aligned to symbols of the other, 0 to 1.",
 )
 @click.option("--match", type=int, metavar="INT", help="Score of equal nucleotides.  [default: 2]")
 @click.option("--mismatch", type=int, metavar="INT", help="Score of different nucleotides.  [default: -4]")
@@ -60,7 +60,7 @@ from gpualign.pairwise.params import PairwiseParams
 @click.option("-p", "--path", is_flag=True, help="Write the alignment with the centroid, too, as a CIGAR.")
 @click.option("--uc", metavar="FILE", help="Write records S, H and C as vsearch and USEARCH do.")
 @click.option("--centroids", metavar="FILE", help="Write the centroids as FASTA.")
-@click.option("--sizein", "size_in", is_flag=True, help="A sequence counts as often as its ;size=N says.")
+@click.option("--sizein", "size_in", is_flag=True, help="Count a sequence as often as its ;size=N says.")
 @click.option("--sizeout", "size_out", is_flag=True, help="Add ;size=N to the names of centroids.")
 @click.option("--relabel", metavar="TEXT", help="Name centroids TEXT1, TEXT2, ...")
 @click.option("--members", metavar="DIR", help="Write the members of each cluster to DIR/NUMBER.fasta.")
@@ -68,19 +68,19 @@ from gpualign.pairwise.params import PairwiseParams
     "--biom-tsv",
     "counts",
     metavar="FILE",
-    help="Write the abundance of each cluster in each sample: by ;sample=, or by the begin of the name.",
+    help="Write the abundance of each cluster in each sample, which ;sample= or the beginning of a name tells.",
 )
-@click.option("--plot", metavar="FILE", help="Picture of the clusters' sizes (.png or .svg).")
+@click.option("--plot", metavar="FILE", help="Draw the sizes of the clusters (.png or .svg).")
 @click.option("--resume", metavar="DIR", help="Save finished batches in DIR, and resume from those already there.")
 @click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment matrices.")
-@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--no-header", is_flag=True, help="Write no header line.")
 @table_option
 @run_options
 def command(**values: Any) -> None:
     """Cluster the sequences of SEQS by exact identity, greedily around centroids.
 
     Each sequence in turn joins the centroid with the highest identity of at least --id, the first of equal ones, or
-    founds a cluster. Nothing is left to chance: filters only leave out pairs that cannot reach the identity.
+    founds a cluster. Filters leave out only pairs that cannot reach the identity.
 
     Columns: sequence, cluster (from 0), centroid, identity, strand; in the order in which sequences are taken.
 

@@ -62,14 +62,14 @@ class ClusterParams:
         if self.alignment.identity is None:
             raise UsageError("clusters need an identity")
         if self.alignment.mode != "global" or self.alignment.score_only:
-            raise UsageError("clusters are of global alignments")
+            raise UsageError("clusters need global alignments")
         if not 0.0 <= self.min_coverage <= 1.0:
             raise UsageError(f"min coverage must be from 0 to 1, not {self.min_coverage:g}")
         check_range("min length", self.min_length, 0)
         if self.max_length is not None:
             check_range("max length", self.max_length, self.min_length)
         if self.linkage == "single" and self.first:
-            raise UsageError("--first chooses a centroid: it does not go with --linkage single")
+            raise UsageError("--first chooses a centroid: it cannot be used with --linkage single")
 
     @property
     def identity(self) -> float:
@@ -121,9 +121,9 @@ class ClusterFiles:
             UsageError: the option.
         """
         if self.size_out and self.centroids is None:
-            raise UsageError("--sizeout is of --centroids")
+            raise UsageError("--sizeout needs --centroids")
         if self.relabel is not None and self.centroids is None and self.counts is None:
-            raise UsageError("--relabel is of --centroids and --biom-tsv")
+            raise UsageError("--relabel needs --centroids or --biom-tsv")
         if params.linkage == "single" and (self.uc is not None or self.path):
             raise UsageError("with --linkage single members have no alignment with a centroid: leave out --uc and -p")
         if self.members is not None and os.path.exists(self.members) and not os.path.isdir(self.members):

@@ -120,17 +120,17 @@ def distances(
             :func:`read_sequences`. ``targets`` None: the queries with each other.
         mode: "global", "prefix", "infix" (the query against all of the target, its beginning, or any part), or "indel"
             (insertions and deletions alone, n + m - 2 LCS).
-        max_errors: most errors of interest; None: all.
+        max_errors: maximum errors of interest; None: all.
         error_rate: the same as a share of the longer sequence (of the query in modes prefix and infix), rounded down.
-        nearest: give so many best targets of each query (not itself) instead of a matrix.
-        sparse: give a list of the pairs within the limit instead.
+        nearest: return this many best targets of each query (not itself) instead of a matrix.
+        sparse: return a list of the pairs within the limit instead.
         alphabet: "any": symbols are compared as they are; "nucleotide": in either case, U as T, and only A, C, G and T
             are equal to anything.
         out: an array for the matrix, (queries, targets) of numbers; on a GPU (``__cuda_array_interface__`` or DLPack)
             of int32, which is then filled without a copy through the host. Work on arrays there must be done.
         device: "auto", "cpu", "cuda", "cuda:0,1". A device stays open for later calls.
         threads: host threads; 0: all cores.
-        progress: called with how many queries are done, and of how many.
+        progress: called with the number of queries done, and their total number.
 
     Returns:
         :class:`PairMatrix`, :class:`NearestPairs` or :class:`SparsePairs`; numbers of sequences count from 0.
@@ -212,9 +212,9 @@ def scores(
         gap_open, gap_extend: positive penalties of a gap's first and of its further symbols; ``gap_extend`` None: as
             ``gap_open``, linear gaps.
         free_ends: which ends are free in semi-global mode (see :func:`pairwise`); None: all four.
-        min_score: least score of interest, with ``nearest`` and ``sparse``.
-        nearest: give so many best targets of each query (not itself) instead of a matrix.
-        sparse: give a list of the pairs that reach ``min_score`` instead.
+        min_score: minimum score of interest, with ``nearest`` and ``sparse``.
+        nearest: return this many best targets of each query (not itself) instead of a matrix.
+        sparse: return a list of the pairs that reach ``min_score`` instead.
         out, device, threads, progress: as for :func:`distances`.
 
     Returns:

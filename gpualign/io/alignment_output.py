@@ -80,9 +80,7 @@ class AlignmentLayout:
         if is_packed(path) and layout.format in ("bam", "cram"):
             raise UsageError(f"{layout.format.upper()} is already compressed (leave .gz out)")
         if layout.sort_memory is not None and not layout.held:
-            raise UsageError(
-                "memory for sorting is of no use without sorting or marking (add --sort or --mark-duplicates)"
-            )
+            raise UsageError("memory for sorting needs sorting or marking (add --sort or --mark-duplicates)")
         if layout.compression_level is not None and layout.format not in ("bam", "cram"):
             raise UsageError("only BAM and CRAM have a compression level (write to a .bam or .cram file)")
         if layout.sort and layout.format == "paf":

@@ -30,7 +30,7 @@ _NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
 
 
 def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
-    """All records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
+    """Read all records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
 
     Args:
         path: the file.

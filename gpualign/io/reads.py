@@ -292,7 +292,7 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     header = None if first.header is None else dict(first.header)
     for source in others:
         if (source.header is None) != (header is None):
-            raise InputError(f"not of the kind of {shown_input(first.path)}: FASTA and FASTQ, or BAM", source.path)
+            raise InputError(f"not in the format of {shown_input(first.path)}: FASTA and FASTQ, or BAM", source.path)
         if header is None or source.header is None:
             continue
         groups = {group["ID"]: group for group in header.get("RG", [])}

@@ -49,12 +49,12 @@ def lcs_filter(
         query: the sequence itself.
         subjects: sequences: a file, a batch, or strings.
         top: how many to keep; 0: all.
-        keep_ties: keep also those that equal the last kept one.
-        min_length, min_ratio: least LCS, in symbols and as a share (0 to 1) of what ``ratio_of`` names: "query",
+        keep_ties: also keep those that equal the last kept one.
+        min_length, min_ratio: minimum LCS, in symbols and as a share (0 to 1) of what ``ratio_of`` names: "query",
             "subject", "shorter" or "longer".
         alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
         strand: "both": the better of the query and its reverse complement, plus when they are equal.
-        subsequence: also give the one that is leftmost in the query, in its symbols.
+        subsequence: return the subsequence, too: the one that is leftmost in the query.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of subjects are counted.
 
     Returns:

@@ -51,7 +51,7 @@ def _default(name: str) -> Any:
 @click.option("--input-order", is_flag=True, help="Write subjects in input order instead of by rank.")
 @click.option("--multi-query", is_flag=True, help="Rank the subjects for every record of the query file.")
 @click.option("--lines", is_flag=True, help="Read plain text: each line is a sequence, named by its number.")
-@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--no-header", is_flag=True, help="Write no header line.")
 @click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
 @table_option
 @run_options
@@ -80,6 +80,6 @@ def command(**values: Any) -> None:
         header=not values.pop("no_header"),
     )
     if values["fasta"] and options.output_format != "tsv":
-        raise UsageError(f"--fasta is text: it does not go with {options.output_format}")
+        raise UsageError(f"--fasta is text: it cannot be used with {options.output_format}")
     values["alphabet"] = values["alphabet"] or ("bytes" if files.lines else "dna")
     run_lcs_filter(LcsFilterParams(whole_records=values.pop("fasta"), **values), files, options)

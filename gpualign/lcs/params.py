@@ -65,11 +65,13 @@ class LcsFilterParams:
         if self.strand not in STRANDS:
             raise UsageError(f"strand must be plus or both, not {self.strand!r}")
         if self.strand == "both" and self.alphabet != "dna":
-            raise UsageError(f"only dna has another strand: --strand both does not go with --alphabet {self.alphabet}")
+            raise UsageError(
+                f"only dna has another strand: --strand both cannot be used with --alphabet {self.alphabet}"
+            )
         if self.formulation not in FORMULATIONS:
             raise UsageError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {self.formulation!r}")
         if self.whole_records and self.subsequence:
-            raise UsageError("--fasta writes whole records: it does not go with --subsequence")
+            raise UsageError("--fasta writes whole records: it cannot be used with --subsequence")
 
     @property
     def streams(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 @dataclass(frozen=True)
 class Chaining:
-    """Parameters of chaining (docs/algorithms.md, "Chaining"); the defaults are for short reads.
+    """Parameters of chaining (docs/internals/algorithms.md, "Chaining"); the defaults are for short reads.
 
     Attributes:
         stretch: bases of a read segment to which ``Seeding.max_hits`` applies.

@@ -46,31 +46,32 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     type=click.Choice(tuple(PRESETS)),
     default="sr",
     show_default=True,
-    help="Kind of reads: sets the options that 'Presets' above lists; explicit options win.",
+    help="Kind of reads: sets several options at once (see Presets); explicit options win.",
 )
 @click.option(
     "--meth",
     is_flag=True,
-    help="Bisulfite or EM-seq reads: a T of a read over a C of the reference is no edit on the strand where conversion "
-    "makes it. R1 has C as T, R2 G as A. On the CPU.",
+    help="Bisulfite or EM-seq reads: R1 has C converted to T, R2 G to A; converted bases are not edits. On the CPU.",
 )
-@click.option("--pbat", is_flag=True, help="With --meth: R1 has G as A, R2 C as T.")
-@click.option("--non-directional", is_flag=True, help="With --meth: each template is of either kind, the better one.")
+@click.option("--pbat", is_flag=True, help="With --meth: a PBAT library; R1 has G converted to A, R2 C to T.")
+@click.option(
+    "--non-directional", is_flag=True, help="With --meth: map each template both ways, and keep the better one."
+)
 @click.option(
     "--methylation",
     metavar="FILE",
-    help="With --meth and --sort: write methylated and converted bases of each CpG, as MethylDackel's bedGraph "
-    "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz; else FILE_CpG.bedGraph, FILE_CHG.bedGraph "
-    "and FILE_CHH.bedGraph.",
+    help="With --meth and --sort: count methylated and converted bases of each CpG, as MethylDackel's bedGraph "
+    "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz. Any other name is a prefix: "
+    "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph.",
 )
-@option_of(MethylationRules, "--min-mapq", help="With --meth: bases count of records of this mapping quality or more.")
-@option_of(MethylationRules, "--min-quality", help="With --meth: bases of this quality or more count.")
-@click.option("--rrbs", is_flag=True, help="With --meth: bases filled in at MspI's sites do not count.")
+@option_of(MethylationRules, "--min-mapq", help="With --meth: minimum mapping quality of records whose bases count.")
+@option_of(MethylationRules, "--min-quality", help="With --meth: minimum quality of bases that count.")
+@click.option("--rrbs", is_flag=True, help="With --meth: do not count bases that were filled in at MspI sites.")
 @click.option(
     "--max-unconverted",
     type=int,
     metavar="INT",
-    help="With --meth: flag templates (0x200) of which a read has more than INT methylated bases outside CpG.",
+    help="With --meth: flag a template (0x200) if one of its reads has more than INT methylated bases outside CpG.",
 )
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
 @click.option(
@@ -167,6 +168,8 @@ def command(
     Every candidate is verified by its edit distance. A read that needs more than RATE * length edits is clipped or
     split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
     short reads, and without using their mates. The output is in input order and the same for any number of threads.
+
+    A reference may have up to 4,294,967,294 bases. Splicing is not modelled: a read over an intron is split.
 
     \b
     Presets:

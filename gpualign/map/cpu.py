@@ -78,8 +78,8 @@ def pairs_of(
     )
     if library.model is None:
         warn(
-            f"no insert size that many of the first {library.sampled:,} pairs share: mates are mapped each by itself, "
-            "and none are proper pairs (give --insert-size)"
+            f"the first {library.sampled:,} pairs share no insert size: mates are mapped one by one, and no pair is "
+            "proper (give --insert-size)"
         )
     elif library.source == "default":
         shortest, longest = library.model.min, library.model.max

@@ -25,9 +25,9 @@ def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> No
     if params.meth is not None and files.alt is not None:
         raise UsageError("bisulfite reads are not mapped with ALT contigs (leave out --alt, or --meth)")
     if params.meth is None and (files.methylation is not None or records.methylation_rules != MethylationRules()):
-        raise UsageError("methylation is counted of bisulfite reads (add --meth)")
+        raise UsageError("methylation is counted in bisulfite reads (add --meth)")
     if params.meth is None and (tags := set(METH_TAGS) & set(records.tags.extra)):
-        raise UsageError(f"{min(tags)} is a tag of bisulfite reads (add --meth)")
+        raise UsageError(f"{min(tags)} is a tag for bisulfite reads (add --meth)")
 
 
 def on_cpu_if_meth(params: MapParams, options: RunOptions, command: str = "map") -> RunOptions:

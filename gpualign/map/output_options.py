@@ -47,7 +47,7 @@ record_options = together(
         "--sam-hit-only",
         "no_unmapped",
         is_flag=True,
-        help="Leave out unmapped reads, and pairs of which neither mate is mapped.",
+        help="Leave out unmapped reads, and pairs if neither mate is mapped.",
     ),
     click.option(
         "--un",
@@ -68,8 +68,8 @@ record_options = together(
         "--xa",
         type=click.IntRange(min=0),
         metavar="INT",
-        help="Report secondary alignments with at least 80 % of the best score in XA of the primary record, if "
-        "there are at most INT, instead of as records.",
+        help="Write secondary alignments with at least 80 % of the best score to XA of the primary record, not as "
+        "records, if there are at most INT.",
     ),
     click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
     click.option(

@@ -118,7 +118,7 @@ class Library:
     def summary(self) -> str:
         """The summary's clause on pairs."""
         if self.model is None:
-            return "no insert size that pairs share"
+            return "the pairs share no insert size"
         size = f"insert size {self.model.mean:.0f} ± {self.model.sd:.0f}, {self.model.min} to {self.model.max}"
         share = f", {100 * self.share:.0f} % of the first {self.sampled:,} pairs" if self.sampled else ""
         return f"{self.model.orientation}, {size}{share}"

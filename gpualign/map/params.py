@@ -40,7 +40,7 @@ class Seeding:
 
     Attributes:
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
-        max_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
+        max_hits: seed hits followed per read, rarest seeds first (docs/internals/algorithms.md, "The repeat rule").
         max_candidates: loci verified per read, those with most seed hits; at least 1,024 for the one-substitution
             variants of a short read.
         full: find every locus within the error limit: follow all hits of an index that is dense enough for the reads,

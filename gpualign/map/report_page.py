@@ -167,7 +167,7 @@ def _summary(report: dict[str, Any]) -> str:
         rows["in proper pairs"] = share("properly_paired")
         rows["insert size"] = f"{size['mean']:.1f} ± {size['sd']:.1f} ({size['min']} to {size['max']} are proper)"
     elif "pairing" in report:
-        rows["insert size"] = "none that pairs share: no proper pairs"
+        rows["insert size"] = "the pairs share none: no pair is proper"
     rows |= {
         "unmapped": share("unmapped"),
         "secondary records": f"{report['secondary']:,}",

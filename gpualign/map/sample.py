@@ -240,12 +240,12 @@ def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], 
         )
     if full and statistics.long_reads:
         warn(
-            f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
-            f"{_native.LONGEST_WHOLE:,} bases"
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases: "
+            "not all of their alignments were searched for"
         )
     if statistics.invalid_tags:
         fields = counted(statistics.invalid_tags, "field")
-        warn(f"not copied: {fields} of comments, no SAM tag (XX:T:value) or an RG that the header lacks")
+        warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
     warn_of_barcodes(out.report, warn)
     if statistics.invalid_names:
         warn(

@@ -126,7 +126,7 @@ def run_samples(
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
     rows, unused = read_sheet(sheet.path)
     if unused:
-        run.warn(f"{sheet.path}: columns without a meaning here: {', '.join(unused)}")
+        run.warn(f"{sheet.path}: unknown columns: {', '.join(unused)}")
     jobs = _jobs(rows, sheet, options, layout, records)
     finished = FinishedSamples(sheet.resume, files.reference, params)
     results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}

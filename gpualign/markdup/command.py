@@ -27,7 +27,7 @@ from gpualign.records.options import (
 @click.option(
     "--order",
     type=click.Choice(RECORD_ORDERS),
-    help="Order of the output: that of the input, or as gpualign sort has it.  [default: input]",
+    help="Order of the output: that of the input, or one of the orders of gpualign sort.  [default: input]",
 )
 @marking_options
 @click.option(
@@ -49,8 +49,8 @@ def command(
     """Mark duplicates (0x400) in a SAM, BAM or CRAM file of any aligner.
 
     IN is a file, or '-' for standard input: sorted by coordinate, or with the records of each template next to each
-    other, as aligners write them. The rules are those of Picard's MarkDuplicates. Earlier marks are removed; otherwise
-    records stay as they are, but for the tags that are asked for and for those that mates lack (MC, MQ, ms).
+    other, as aligners write them. The rules are those of Picard's MarkDuplicates. Earlier marks are removed, and
+    mates that lack MC, MQ and ms get them. Records do not change otherwise, except for tags that you ask for.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ def find_mems(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Every maximal exact match of at least ``min_length`` bases (docs/mems.md).
+    """Find every maximal exact match of at least ``min_length`` bases (docs/commands/mems.md).
 
     >>> rows = find_mems(["TTGATTACATT"], ["CCGATTACACC", "TGTAATC"], 5, strands="both")
     >>> rows.tolist()

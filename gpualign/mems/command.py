@@ -67,7 +67,7 @@ class _EitherDash(click.Command):
 @click.option(
     "-tsv", "--tsv", "table", is_flag=True, help="Write a table, with 1-based forward coordinates and a strand column."
 )
-@click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
+@click.option("--no-header", is_flag=True, help="With --tsv: write no header line.")
 @click.option(
     "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (or give the index as REF)."
 )

@@ -67,7 +67,7 @@ class MemsParams:
         if self.forward_coordinates and self.strands == "forward":
             raise UsageError("-c gives positions of reverse matches: it needs -b or -r")
         if self.table and (self.strings or self.four_columns or self.lengths or self.forward_coordinates):
-            raise UsageError("--tsv has fixed columns: it does not go with -s, -F, -L or -c")
+            raise UsageError("--tsv has fixed columns: it cannot be used with -s, -F, -L or -c")
 
     @property
     def max_occurrences(self) -> int:

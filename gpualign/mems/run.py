@@ -56,7 +56,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     if params.dotplot is not None:
         check_plot(params.dotplot)
         if options.dask is not None:
-            raise UsageError("--dotplot does not go with --dask")
+            raise UsageError("--dotplot cannot be used with --dask")
     run = RunContext("mems", options, (reference, params.index, *queries), (params.save_index, params.dotplot))
     report = run.report
     strands = 2.0 if params.strands == "both" else 1.0

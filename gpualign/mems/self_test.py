@@ -55,4 +55,4 @@ def self_test(device: Device) -> None:
             raise DeviceError("maximal exact matches differ from the CPU's")
         printed = run_alone(device, partial(kernel_for, search=search, printing=True), piece).printed
         if printed is None or not np.array_equal(printed.text, search.report(piece, expected).text):
-            raise DeviceError("maximal exact matches are printed otherwise than by the CPU")
+            raise DeviceError("maximal exact matches are printed differently from the CPU's")

@@ -57,7 +57,7 @@ def pairwise(
     Args:
         queries, targets: sequences: a file, a batch, or strings. Without ``targets`` the pairs are those of one set.
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
-        include_self: of one set the pairs i = i as well.
+        include_self: also align each sequence of one set with itself.
         device, threads, progress: as for :func:`gpualign.verify`; pairs are counted.
         parameters: fields of :class:`gpualign.pairwise.params.PairwiseParams`: ``mode``, ``free_ends``,
             ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``end_gap_open``, ``end_gap_extend`` (one
@@ -69,12 +69,12 @@ def pairwise(
         A :class:`gpualign.Table`, in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers),
         ``score`` (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``,
         ``mismatches``, ``gapopens``, ``gaps`` (symbols), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
-        forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh
-        (1982), filtered as docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
+        forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. The
+        algorithm is Gotoh's (1982); docs/commands/pairwise.md says which of several optimal alignments is returned.
 
-        With ``max_gaps`` (GapsMis, docs/algorithms.md): ``query``, ``target``, ``score``, ``gapopens``, ``tend``,
-        ``tstart``, ``gaps`` and ``cigar``; with ``score_only`` the first five. Where no alignment has so few gaps, the
-        score is NaN, numbers are -1 and the CIGAR is "*".
+        With ``max_gaps`` (GapsMis): ``query``, ``target``, ``score``, ``gapopens``, ``tend``, ``tstart``, ``gaps`` and
+        ``cigar``; with ``score_only`` the first five. If no alignment has so few gaps, the score is NaN, numbers are
+        -1 and the CIGAR is "*".
 
     Raises:
         UsageError: a parameter that breaks a rule, or a pair that names no sequence.

@@ -83,7 +83,7 @@ def _default(name: str) -> Any:
     help="What --matrix-out prints; distance is 1 - identity.",
 )
 @click.option("--plot", metavar="FILE", help="Also draw a heat map of the identities: .png or .svg.")
-@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--no-header", is_flag=True, help="Write no header line.")
 @click.option("--top", type=int, metavar="N", help="Search: write the N best targets of each query, best first.")
 @click.option("--evalue", type=float, metavar="FLOAT", help="Search: only local alignments of at most this E-value.")
 @click.option(
@@ -167,7 +167,7 @@ def _take_output(values: dict[str, Any]) -> PairwiseOutput:
         raise UsageError("choose one of --paf, --blast6 and --matrix-out")
     userfields = values.pop("userfields")
     if userfields is not None and layouts:
-        raise UsageError(f"--userfields does not go with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
+        raise UsageError(f"--userfields cannot be used with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
     return PairwiseOutput(
         layout=layouts[0] if layouts else "tsv",
         columns=None if userfields is None else tuple(userfields.split("+")),

@@ -44,7 +44,7 @@ def parse_penalty(text: str) -> GapPenalty:
             raise ValueError(f"{text!r} is not a gap penalty (expected a number like 10, or vsearch's 20I/2E)")
         penalty, positions = int(found[1]), set(found[2])
         if "E" in positions and positions & {"L", "R"}:
-            raise ValueError(f"{part!r}: E is both ends, so it does not go with L or R")
+            raise ValueError(f"{part!r}: E is both ends, so it cannot be used with L or R")
         sides = {"L", "R"} if "E" in positions else positions & {"L", "R"}
         if not sides and "I" not in positions:
             sides, positions = {"L", "R"}, positions | {"I"}

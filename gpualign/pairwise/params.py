@@ -171,9 +171,9 @@ def take_params(
             raise UsageError("--best belongs to --max-gaps")
         return PairwiseParams(**fields)
     if fields.pop("identity", None) is not None:
-        raise UsageError("--id does not go with --max-gaps")
+        raise UsageError("--id cannot be used with --max-gaps")
     if fields.pop("strand", "plus") != "plus":
-        raise UsageError("--strand both does not go with --max-gaps")
+        raise UsageError("--strand both cannot be used with --max-gaps")
     if [fields.pop(name, None) for name in ("end_gap_open", "end_gap_extend")] != [None, None]:
         raise UsageError("--max-gaps has one penalty for all gaps: leave out those of end gaps")
     for name in ("identity_definition", "kernel", "max_memory"):  # these do not affect the result
@@ -230,9 +230,9 @@ class PairwiseOutput:
     def _check_no_text(self, table_format: str) -> None:
         if self.layout != "tsv":
             option = "matrix-out" if self.layout == "matrix" else self.layout
-            raise UsageError(f"--{option} is text: it does not go with {table_format}")
+            raise UsageError(f"--{option} is text: it cannot be used with {table_format}")
         if len(set(self.columns or ())) < len(self.columns or ()):
-            raise UsageError(f"{table_format} has no two columns of one name: --userfields names one twice")
+            raise UsageError(f"{table_format} cannot have two columns of one name: --userfields names one twice")
 
     def _check_bounded_gaps(self) -> None:
         refused = {
@@ -242,7 +242,7 @@ class PairwiseOutput:
         }
         for option, given in refused.items():
             if given:
-                raise UsageError(f"{option} does not go with --max-gaps")
+                raise UsageError(f"{option} cannot be used with --max-gaps")
 
     def _check_score_only(self) -> None:
         if self.plot is not None:
@@ -259,7 +259,7 @@ class PairwiseOutput:
         """Raises UsageError: a column that only a search has."""
         for column in self.columns or ():
             if column_of(column) in SEARCH_FIELDS:
-                raise UsageError(f"{column} is of a search: give --top, --evalue, --min-bits or --min-score")
+                raise UsageError(f"{column} is for a search: give --top, --evalue, --min-bits or --min-score")
 
     @property
     def names_statistics(self) -> bool:

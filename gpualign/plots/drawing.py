@@ -28,7 +28,7 @@ def check_plot(path: str) -> None:
         UsageError: the name ends in neither .png nor .svg, or matplotlib is not installed.
     """
     if _format(path) not in _FORMATS:
-        raise UsageError(f"a picture's name ends in .png or .svg, not as {path!r} does")
+        raise UsageError(f"a picture's name must end in .png or .svg, and {path!r} does not")
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError("pictures need matplotlib (pip install 'gpualign[plot]')")
 

@@ -1,7 +1,7 @@
 """Duplicates of a run: what is asked for, how they are found, and their counts as Picard reports them.
 
-The rules are Picard's (MarkDuplicates on reads grouped by name); docs/formats.md lists them and the differences of
-samtools.
+The rules are Picard's (MarkDuplicates on reads grouped by name); docs/commands/markdup.md lists them and what
+samtools does otherwise.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class DuplicateMarking:
         remove: leave them out instead of marking them.
         optical_distance: pixels by which x and y of optical duplicates differ at most; 0: none is called optical.
         barcode_tags: tags of the reads that duplicates share, of two characters each.
-        barcode_in_name: duplicates share the UMI at the end of their names (docs/formats.md has the rule).
+        barcode_in_name: duplicates share the UMI at the end of their names (docs/commands/markdup.md has the rule).
         by_read_group: duplicates are of one read group, not of one library.
         by_strand: duplicates are of one strand of the original, which the tag YD names.
         umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
             barcodes are compared as they are; "auto": 1, and UMIs seen once may be errors of others two or three bases
-            away, where that is likelier than chance (docs/sort_and_markdup.md).
+            away, where that is likelier than chance (docs/internals/algorithms.md).
         duplex: a UMI has two parts, in another order on the second strand of a molecule.
         group: write the number of each template's molecule as the tag MI.
         count: write how many templates a kept one stands for as the tag dc.
@@ -75,7 +75,7 @@ class DuplicateMarking:
             raise UsageError(f"optical distance must be from 0 to {_MAX_DISTANCE - 1:,}, not {self.optical_distance}")
         for tag in self.barcode_tags:
             if not _TAG.fullmatch(tag):
-                raise UsageError(f"a tag has a letter and a letter or digit, as RX has, not {tag!r}")
+                raise UsageError(f"a tag is a letter and a letter or digit, such as RX, not {tag!r}")
         if self.barcode_tags and self.barcode_in_name:
             raise UsageError("barcodes are in a tag or in the names, not in both")
         if self.umi_distance != "auto":

@@ -41,7 +41,7 @@ layout_options = together(
         type=int,
         metavar="INT",
         help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM, but 5 for that of sort without a GPU; htslib's for CRAM]",
+        "[default: 1 for BAM; 5 for BAM of sort, unless a GPU compresses; htslib's for CRAM]",
     ),
 )
 
@@ -106,37 +106,37 @@ marking_options = together(
     click.option(
         "--by-strand",
         is_flag=True,
-        help="Bisulfite reads: find duplicates within a strand of the original, which YD names (as of bwa-meth and of "
-        "map --meth, where this is always so).",
+        help="Bisulfite reads: find duplicates within each original strand, which the tag YD names (from bwa-meth or "
+        "map --meth). Always on with map --meth.",
     ),
     click.option(
         "--umi-distance",
         type=UmiDistance(),
         metavar="INT|auto",
-        help="Correct UMIs: one seen n times is an error of one that differs in at most INT bases and is seen "
-        "at least 2 n - 1 times (UMI-tools' directional method). auto: in one base; and one seen once is an error of "
-        "one two or three bases away where that is likelier than chance. Of several tags the last is the UMI.  "
+        help="Allow for errors in UMIs. INT: a UMI seen n times is an error of one that differs in at most INT bases "
+        "and is seen at least 2 n - 1 times (UMI-tools' directional method). auto: as 1, and two or three bases where "
+        "an error is likelier than chance. If there are several tags, the last is the UMI.  "
         f"[default: {default_of(DuplicateMarking, 'umi_distance')}]",
     ),
     click.option(
         "--duplex",
         is_flag=True,
-        help="UMIs have two parts, as AAAA+CCCC, which are the other way round on the second strand of a molecule.",
+        help="UMIs have two parts (AAAA+CCCC), in the other order on the second strand of a molecule.",
     ),
     click.option(
         "--group",
         is_flag=True,
-        help="Write the number of each template's molecule as MI; with --duplex /A or /B for its strand after it.",
+        help="Write the number of each template's molecule as MI; with --duplex it ends in /A or /B for the strand.",
     ),
     click.option(
-        "--duplicate-count", is_flag=True, help="Write how many templates a kept one stands for as dc, itself included."
+        "--duplicate-count", is_flag=True, help="Write dc: how many templates a kept one stands for, itself included."
     ),
     click.option(
         "--keep",
         type=click.Choice(("best", "first")),
         default="best",
         show_default=True,
-        help="Which copy of a template is kept: that with the largest sum of qualities, or the first.",
+        help="Which of the duplicates to keep: the one with the largest sum of base qualities, or the first.",
     ),
     click.option(
         "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."

@@ -53,7 +53,7 @@ def search(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Every place where a pattern fits in a target with at most so many errors (docs/search.md).
+    """Find every place where a pattern fits in a target with at most ``max_errors`` (docs/commands/search.md).
 
     >>> rows = search(["GATTACA"], ["CCGATTTACACC", "TGTAATC"], 1, path=True)
     >>> rows[["target", "start", "end", "strand", "distance", "cigar", "matched"]].tolist()
@@ -67,20 +67,20 @@ def search(
     Args:
         patterns: a file, a batch, or strings; IUPAC codes match what they stand for.
         targets: a file (also an index), a batch, or strings.
-        max_errors: most insertions, deletions and substitutions; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the pattern's length, rounded down.
+        max_errors: maximum insertions, deletions and substitutions; None: see ``error_rate``.
+        error_rate: maximum errors as a share of the pattern's length, rounded down.
         mismatches_only: no insertions and deletions.
-        max_bulges: most insertions and deletions among the errors.
+        max_bulges: maximum insertions and deletions among the errors.
         strand: "plus", "minus" or "both"; None: both of dna, else plus.
         hits: "local" minima of the distance, "all" ends, or of each pattern in each target the "best" or the "first".
         alphabet: "dna", "protein" or "bytes".
-        max_ambiguous: ambiguous bases of a target that a hit may have.
+        max_ambiguous: maximum ambiguous bases of the target in a hit.
         pam: a motif after each pattern (or "5:" before it) that must match exactly.
         fixed: parts that must match exactly: "3:NGG", "5:TTTV", or 1-based positions "1-4,20".
         ends: "free": patterns may hang over the ends of targets at ``overhang_cost`` a base.
-        best_per_target, margin: one hit a target, and the errors by which the next best pattern must be worse.
-        within: search only so many bases at either end of each target.
-        path: also give the alignment and the matched text, in the pattern's direction.
+        best_per_target, margin: one hit per target, if every other pattern has at least ``margin`` errors more.
+        within: search only this many bases at either end of each target.
+        path: return the alignment and the matched text, too, in the pattern's direction.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of targets are counted.
 
     Returns:
@@ -125,7 +125,7 @@ def iter_search(
     progress: OnProgress | None = None,
     **options: object,
 ) -> Iterator[Table[Row]]:
-    """As :func:`search`, a table for each batch of targets: memory does not grow with them.
+    """Like :func:`search`, but yield a table for each batch of targets, so that memory does not grow with them.
 
     >>> sum(len(table) for table in iter_search(["ACGT"], iter(["TACGTT", "CCC"]), 0, strand="plus"))
     1

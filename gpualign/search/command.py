@@ -44,8 +44,8 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     SearchParams,
     "--max-n",
     "max_ambiguous",
-    help="Ambiguous bases of a target that a hit may have: each matches any base that it stands for. With 0 they match "
-    "only codes of a pattern that stand for all of their bases, as N does.",
+    help="Maximum ambiguous bases of the target in a hit; each matches any base that it stands for. With 0 they match "
+    "only codes of a pattern that cover them, as N does.",
 )
 @click.option(
     "--pam",
@@ -55,22 +55,28 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
 @click.option(
     "--fixed",
     metavar="PARTS",
-    help="Parts of the patterns that must match exactly: 3:NGG (their end), 5:TTTV, or positions as 1-4,20.",
+    help="Parts of the patterns that must match exactly: 3:NGG (their end), 5:TTTV, or positions such as 1-4,20.",
 )
 @option_of(SearchParams, "--ends", type=click.Choice(ENDS), help="free: patterns may hang over the ends of targets.")
 @option_of(
-    SearchParams, "--overhang-cost", help="Errors that a base beyond an end counts, 0 to 1; the sum is rounded down."
+    SearchParams, "--overhang-cost", help="Cost in errors of each base beyond an end, 0 to 1; the sum is rounded down."
 )
-@click.option("--best-per-target", is_flag=True, help="One hit a target: of the pattern with the fewest errors.")
-@option_of(SearchParams, "--margin", help="Errors by which the next best pattern must be worse with --best-per-target.")
-@click.option("--within", type=int, metavar="INT", help="Search only so many bases at either end of each target.")
+@click.option(
+    "--best-per-target", is_flag=True, help="Write one hit per target: that of the pattern with the fewest errors."
+)
+@option_of(
+    SearchParams,
+    "--margin",
+    help="With --best-per-target: errors that every other pattern must have more than the best.",
+)
+@click.option("--within", type=int, metavar="INT", help="Search only INT bases at either end of each target.")
 @click.option(
     "-p",
     "--path",
     is_flag=True,
     help="Also write the alignment (= X I D; I consumes the pattern) and the matched text.",
 )
-@click.option("--bed", is_flag=True, help="Write BED: its score is the distance.")
+@click.option("--bed", is_flag=True, help="Write BED, with the distance as the score.")
 @click.option("--paf", is_flag=True, help="Write PAF.")
 @click.option(
     "--split",
@@ -78,14 +84,14 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     help="With --best-per-target: also write the targets, to NAME.fastq or NAME.fasta for each pattern, and the others "
     "to unassigned.fastq or .fasta.",
 )
-@click.option("--counts", metavar="FILE", help="Table of the hits of each pattern by distance.")
-@click.option("--plot", metavar="FILE", help="Picture of the hits of each pattern by distance (.png or .svg).")
+@click.option("--counts", metavar="FILE", help="Write the number of hits of each pattern by distance.")
+@click.option("--plot", metavar="FILE", help="Draw the hits of each pattern by distance (.png or .svg).")
 @click.option("--reference", metavar="FILE", help="FASTA for targets in CRAM.")
-@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--no-header", is_flag=True, help="Write no header line.")
 @table_option
 @run_options
 def command(**values: Any) -> None:
-    """Find every place in TARGETS where a pattern fits with at most k errors, exactly and completely.
+    """Find every place in TARGETS where a pattern fits with at most k errors; none is missed.
 
     PATTERNS are FASTA, FASTQ, or lines: a pattern each, or a name, a tab and a pattern. TARGETS are FASTA, FASTQ, SAM,
     BAM, CRAM, or an index (.gpi). Columns: pattern, target, strand, tstart, tend, plen, distance; 1-based and
@@ -120,7 +126,7 @@ def command(**values: Any) -> None:
         reference=values.pop("reference"),
     )
     if files.form != "table" and options.output_format != "tsv":
-        raise UsageError(f"--{files.form} is text: it does not go with {options.output_format}")
+        raise UsageError(f"--{files.form} is text: it cannot be used with {options.output_format}")
     if files.plot is not None:
         check_plot(files.plot)
     run_search(SearchParams(**values), files, options)

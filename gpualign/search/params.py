@@ -79,7 +79,7 @@ class SearchParams:
         if self.max_bulges is not None:
             check_range("max bulges", self.max_bulges, 0, LONGEST_PATTERN)
             if self.mismatches_only and self.max_bulges > 0:
-                raise UsageError("--mismatches-only allows no bulges: it does not go with --max-bulges")
+                raise UsageError("--mismatches-only allows no bulges: it cannot be used with --max-bulges")
         check_range("max ambiguous", self.max_ambiguous, 0, 1 << 20)
         check_range("margin", self.margin, 0, LONGEST_PATTERN)
         if self.within is not None:
@@ -89,9 +89,11 @@ class SearchParams:
         if self.alphabet != "dna":
             self._check_other_alphabet()
         if self.ends == "free" and (self.pam or self.fixed):
-            raise UsageError("a part that must match exactly cannot hang over an end: --ends free does not go with it")
+            raise UsageError(
+                "a part that must match exactly cannot hang over an end: --ends free cannot be used with it"
+            )
         if self.best_per_target and self.hits != "local":
-            raise UsageError(f"--best-per-target keeps one hit a target: it does not go with --hits {self.hits}")
+            raise UsageError(f"--best-per-target keeps one hit a target: it cannot be used with --hits {self.hits}")
         if self.margin != SearchParams.margin and not self.best_per_target:
             raise UsageError("--margin compares the best patterns of a target: it needs --best-per-target")
         if self.overhang_cost != SearchParams.overhang_cost and self.ends != "free":
@@ -99,11 +101,11 @@ class SearchParams:
 
     def _check_other_alphabet(self) -> None:
         if self.strand not in (None, "plus"):
-            raise UsageError(f"only dna has another strand: --strand {self.strand} does not go with {self.alphabet}")
+            raise UsageError(f"only dna has another strand: --strand {self.strand} cannot be used with {self.alphabet}")
         if self.pam:
-            raise UsageError(f"a PAM is of dna: --pam does not go with --alphabet {self.alphabet}")
+            raise UsageError(f"a PAM is of dna: --pam cannot be used with --alphabet {self.alphabet}")
         if self.max_ambiguous:
-            raise UsageError(f"only dna has ambiguous bases: --max-n does not go with --alphabet {self.alphabet}")
+            raise UsageError(f"only dna has ambiguous bases: --max-n cannot be used with --alphabet {self.alphabet}")
 
     @property
     def strands(self) -> int:

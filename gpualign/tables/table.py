@@ -61,7 +61,7 @@ class Table(Generic[R_co]):
 
     ``table["name"]`` is a column (a NumPy array, not copied), ``table[["a", "b"]]`` a table of some columns,
     ``table[5]`` a row, ``table[2:9]`` and ``table[mask]`` tables of some rows. Iteration gives rows, whose fields are
-    attributes. ``np.asarray(table)`` is a structured array. Tables are not changed once they are there.
+    attributes. ``np.asarray(table)`` is a structured array. A table does not change.
 
     Attributes:
         names: of the columns.
@@ -74,7 +74,7 @@ class Table(Generic[R_co]):
 
     @staticmethod
     def concat(parts: Sequence[Table[R_co]]) -> Table[R_co]:
-        """Tables with the same columns one after the other; at least one."""
+        """Join tables with the same columns, at least one of them."""
         first = parts[0]
         if len(parts) == 1:
             return first
@@ -181,7 +181,7 @@ class Table(Generic[R_co]):
         return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A ``pandas.DataFrame`` that shares the memory of the numbers, and where pyarrow is there of the texts.
+        """A ``pandas.DataFrame`` that shares the memory of the numbers, and of texts if pyarrow is installed.
 
         Raises:
             UsageError: pandas is not installed.

@@ -43,7 +43,7 @@ def verify(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/verify.md).
+    """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/commands/verify.md).
 
     >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
     >>> hits["distance"].tolist(), hits["strand"].tolist(), hits["cigar"].tolist()
@@ -61,19 +61,19 @@ def verify(
         queries, targets: nucleotide sequences: a file, a batch, or strings.
         candidates: int (n, 4), rows of query, target, start, end: numbers of sequences, then a half-open region,
             clipped to its target. None: query i with the whole of target i.
-        max_errors: most insertions, deletions and substitutions of a pair; -1: no limit; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the query's length, rounded down; None: no limit.
+        max_errors: maximum insertions, deletions and substitutions of a pair; -1: no limit; None: see ``error_rate``.
+        error_rate: maximum errors as a share of the query's length, rounded down; None: no limit.
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
-        cigar: also give the alignment, as text with = X I D; None beyond the limit.
+        cigar: return the alignment, too, as text with = X I D; None beyond the limit.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
         threads: host threads; 0: all cores.
-        progress: called now and then with the number of candidates that are done, and of all.
+        progress: called now and then with the number of candidates done, and their total number.
 
     Returns:
         A :class:`gpualign.Table` of the candidates in order: ``query`` and ``target`` (int32, their numbers),
         ``distance`` (int32; -1 beyond the limit), ``start`` and ``end`` (int64, half-open on the target's forward
-        strand; -1 beyond the limit), ``strand`` ("+" or "-"), and with ``cigar`` that.
+        strand; -1 beyond the limit), ``strand`` ("+" or "-"), and ``cigar`` if asked for.
 
     Raises:
         UsageError: a parameter out of range, a candidate that names no sequence.

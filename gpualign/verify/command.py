@@ -54,7 +54,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     help="Write the INT nearest candidates of each query, nearest first; its lines must be adjacent.",
 )
 @click.option("-a", "--all", "all_pairs", is_flag=True, help="Also write pairs beyond the limit, with distance -1.")
-@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--no-header", is_flag=True, help="Write no header line.")
 @table_option
 @run_options
 def command(**values: Any) -> None:

@@ -76,7 +76,7 @@ def test_sizes_are_shown_as_they_are_given(name: str, cli: Run) -> None:
 
 def test_presets_stand_where_x_says(cli: Run) -> None:
     text = " ".join(cli("map", "--help")[1].decode().split())
-    assert "that 'Presets' above lists" in text
+    assert "sets several options at once (see Presets)" in text
     assert text.index("Presets: sr short reads") < text.index("-x, --preset")
 
 

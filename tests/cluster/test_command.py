@@ -192,10 +192,10 @@ def test_progress_has_the_number_of_clusters(cli, tmp_path: Path, monkeypatch: p
     [
         ("--id 97", "id must be between 0 and 1, not 97 (did you mean 0.97?)"),
         ("--id -0.1", "id must be between 0 and 1, not -0.1"),
-        ("--id 0.9 --sizeout", "--sizeout is of --centroids"),
-        ("--id 0.9 --relabel x", "--relabel is of --centroids and --biom-tsv"),
+        ("--id 0.9 --sizeout", "--sizeout needs --centroids"),
+        ("--id 0.9 --relabel x", "--relabel needs --centroids or --biom-tsv"),
         ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc and -p"),
-        ("--id 0.9 --linkage single --first", "it does not go with --linkage single"),
+        ("--id 0.9 --linkage single --first", "it cannot be used with --linkage single"),
         ("--id 0.9 --matrix BLOSUM62 --match 3", "leave out --match and --mismatch"),
         ("--id 0.9 --matrix BLOSUM62 --strand both", "--strand both needs nucleotides"),
         ("--id 0.9 --members {tmp}/in.fa", "needs a folder"),

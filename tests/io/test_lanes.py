@@ -178,7 +178,7 @@ def test_lanes_of_bam_have_all_read_groups(cli: Cli, here: Path) -> None:
     assert cli("map", "-R", r"@RG\tID:x", "ref.fa", "a.bam,c.bam")[0] == 0
     code, _, error = cli("map", "ref.fa", "a.bam,L0_1.fq")
     assert code == 3
-    assert "L0_1.fq: not of the kind of a.bam" in error
+    assert "L0_1.fq: not in the format of a.bam" in error
 
 
 def test_one_file_as_reads_and_mates(here: Path) -> None:

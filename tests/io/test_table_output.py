@@ -129,7 +129,7 @@ def test_nothing_is_left_of_a_failed_run(cli: Cli, form: str, tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("pairwise", AMPLICONS, "--paf", "-o", "x.parquet"), "--paf is text: it does not go with parquet"),
+        (("pairwise", AMPLICONS, "--paf", "-o", "x.parquet"), "--paf is text: it cannot be used with parquet"),
         (("pairwise", AMPLICONS, "--matrix-out", "lower", "--output-format", "arrow"), "--matrix-out is text"),
         (("pairwise", AMPLICONS, "--userfields", "id+id", "--output-format", "arrow"), "--userfields names one twice"),
         (("lcs-filter", "-Q", AMPLICONS, AMPLICONS, "--fasta", "-o", "x.arrow"), "--fasta is text"),
@@ -137,9 +137,9 @@ def test_nothing_is_left_of_a_failed_run(cli: Cli, form: str, tmp_path: Path, mo
             ("pairwise", AMPLICONS, "--output-format", "tsv", "-o", "x.parquet"),
             "x.parquet is named as parquet, not as tsv",
         ),
-        (("pairwise", AMPLICONS, "-o", "x.parquet.gz"), "Parquet and Arrow are not compressed once more"),
-        (("pairwise", AMPLICONS, "-o", "x.gz", "--output-format", "arrow"), "are not compressed once more"),
-        (("mems", "-s", GENOMES, GENOMES, "-o", "x.arrow"), "it does not go with -s"),
+        (("pairwise", AMPLICONS, "-o", "x.parquet.gz"), "Parquet and Arrow are compressed already"),
+        (("pairwise", AMPLICONS, "-o", "x.gz", "--output-format", "arrow"), "are compressed already"),
+        (("mems", "-s", GENOMES, GENOMES, "-o", "x.arrow"), "it cannot be used with -s"),
     ],
 )
 def test_what_is_no_table(cli: Cli, given: tuple[object, ...], what: str) -> None:

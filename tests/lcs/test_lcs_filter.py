@@ -369,7 +369,7 @@ def test_report(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_pa
         ({"invert": True}, "needs a threshold"),
         ({"strand": "minus"}, "strand must be"),
         ({"alphabet": "rna"}, "alphabet must be"),
-        ({"whole_records": True, "subsequence": True}, "does not go with"),
+        ({"whole_records": True, "subsequence": True}, "cannot be used with"),
     ],
 )
 def test_parameters_name_the_rule(changes: dict[str, object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Mapping qualities in whole numbers against the formula of docs/algorithms.md in floating point, and by hand."""
+"""Mapping qualities in whole numbers against docs/internals/algorithms.md's formula in floating point, and by hand."""
 
 from __future__ import annotations
 

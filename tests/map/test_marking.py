@@ -199,7 +199,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--duplicate-metrics", "m.txt"], "--duplicate-metrics needs --mark-duplicates"),
         (["--mark-duplicates", "--paf"], "PAF has no flags for duplicates"),
         (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),
-        (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
+        (["--mark-duplicates", "--barcode-tag", "R"], "a tag is a letter and a letter or digit"),
         (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
         (["--mark-duplicates", "--barcode-tag", "RX"], "have no tags for --barcode-tag (-C copies them"),
         (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),

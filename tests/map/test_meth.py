@@ -294,7 +294,7 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
         (("--meth", "--alt", "names", fasta, reads), 2, "ALT contigs"),
         (("--pbat", fasta, reads), 2, "--pbat needs --meth"),
         (("--meth", "--pbat", "--non-directional", fasta, reads), 2, "mutually exclusive"),
-        (("--tags", "XM", fasta, reads), 2, "XM is a tag of bisulfite reads"),
+        (("--tags", "XM", fasta, reads), 2, "XM is a tag for bisulfite reads"),
         (("--rrbs", fasta, reads), 2, "add --meth"),
         (("--meth", "--methylation", tmp_path / "x.cov", fasta, reads), 2, "add --sort"),
         (("--meth", plain, reads), 3, "index --meth"),

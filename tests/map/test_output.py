@@ -242,7 +242,7 @@ def test_no_records_give_a_header(cli: Cli, tmp_path: Path, options: list[str]) 
         (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
         (["--output-format", "vcf"], "'vcf' is not one of"),
         (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
-        (["--sort-memory", "1G", "-o", "x.bam"], "memory for sorting is of no use without sorting"),
+        (["--sort-memory", "1G", "-o", "x.bam"], "memory for sorting needs sorting or marking"),
         (["--compression-level", "10", "-o", "x.bam"], "compression level must be from 0 to 9, not 10"),
         (["--compression-level", "5"], "only BAM and CRAM have a compression level"),
     ],

@@ -1,7 +1,7 @@
 """What Bowtie 2's own simple cases say (scripts/test/simple_tests.pl, version 2.5), told again with other sequences:
 where a read and its mate lie, their flags, CIGARs, MD and TLEN, and the ways in which files may be written. Left out is
 what has no counterpart (seeds and scores by name, --no-overlap, trimming, raw, tabbed and qseq files), and TLEN of
-mates that do not face each other, which other programs count otherwise (docs/bwa.md).
+mates that do not face each other, which other programs count otherwise (docs/commands/mem.md).
 """
 
 from __future__ import annotations

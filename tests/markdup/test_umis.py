@@ -96,7 +96,7 @@ def test_umis_with_errors(cli: Cli, tmp_path: Path, seed: int, distance: int, ba
 
 
 def with_far_errors(places: Sequence[Sequence[str]]) -> list[list[int]]:
-    """The clusters of each place by --umi-distance auto, as docs/sort_and_markdup.md tells it."""
+    """The clusters of each place by --umi-distance auto, as docs/internals/algorithms.md tells it."""
     bases, templates = len(places[0][0]), sum(map(len, places))
 
     def chance(distance: int) -> float:

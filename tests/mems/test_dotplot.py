@@ -145,7 +145,7 @@ def test_a_control_character_in_a_name_leaves_the_svg_readable(cli: Run, tmp_pat
     [
         (["--dotplot", "x.gif"], ".png or .svg"),
         (["--dotplot", "x.png", "-o", "./x.png"], "two outputs are named"),
-        (["--dotplot", "x.png", "--dask", "local:1"], "--dotplot does not go with --dask"),
+        (["--dotplot", "x.png", "--dask", "local:1"], "--dotplot cannot be used with --dask"),
     ],
 )
 def test_refused(cli: Run, files: tuple[Path, Path], options: list[str], reason: str) -> None:

@@ -313,7 +313,7 @@ def test_a_device_without_space_for_the_suffix_array_leaves_the_search_to_the_cp
 
 
 def printed(contigs: dict[str, str], queries: dict[str, str], params: MemsParams) -> bytes:
-    """What the definition of a match and MUMmer's manual say, or the table of docs/mems.md."""
+    """What the definition of a match and MUMmer's manual say, or the table of docs/commands/mems.md."""
     strands = {"forward": "+", "reverse": "-", "both": "+-"}[params.strands]
     found = by_definition.matches(
         list(contigs.values()), list(queries.values()), params.min_length, strands, params.kind

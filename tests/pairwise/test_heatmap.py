@@ -93,7 +93,7 @@ def test_png_of_two_files_and_nothing(cli: Run, three: Path, tmp_path: Path) -> 
     [
         (["--plot", "x.gif"], ".png or .svg"),
         (["--plot", "x.png", "--score-only"], "--score-only finds no identity"),
-        (["--plot", "x.png", "--max-gaps", "1"], "--plot does not go with --max-gaps"),
+        (["--plot", "x.png", "--max-gaps", "1"], "--plot cannot be used with --max-gaps"),
     ],
 )
 def test_refused(cli: Run, three: Path, options: list[str], reason: str) -> None:

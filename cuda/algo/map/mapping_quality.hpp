@@ -4,7 +4,7 @@
 // A posterior over the known loci, plus a term for unknown ones. Weights are relative to the chosen locus: each
 // additional edit of a suboptimal locus multiplies its weight by 3 e / (1 - e), with the error rate e estimated from
 // the read. Loci that the seeds missed are likely only if hits were left out; that term is fitted to simulated reads
-// (benchmarks/map_accuracy.py; docs/algorithms.md, "Mapping quality").
+// (benchmarks/map_accuracy.py; docs/internals/algorithms.md, "Mapping quality").
 #pragma once
 #include "algo/common/fixed_point.hpp"
 #include "algo/map/suboptimal.hpp"

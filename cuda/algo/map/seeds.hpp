@@ -1,4 +1,4 @@
-// From a read to its seed hits: minimizers, index look-ups, and the repeat rule (docs/algorithms.md).
+// From a read to its seed hits: minimizers, index look-ups, and the repeat rule (docs/internals/algorithms.md).
 #pragma once
 #include "algo/common/group.hpp"
 #include "algo/map/tie_break.hpp"

@@ -1,5 +1,5 @@
 // Thresholds that the mappers of CPU and device share. They are heuristics for speed, chosen on simulated reads
-// (docs/algorithms.md).
+// (docs/internals/algorithms.md).
 #pragma once
 #include <cstdint>
 

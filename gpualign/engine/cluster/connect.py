@@ -138,7 +138,7 @@ def _check_address(address: str) -> None:
     if not address.startswith("tls://"):
         return
     if distributed.Security().get_connection_args("client").get("ssl_context") is None:
-        raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/dask.md)")
+        raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/guides/dask.md)")
 
 
 def reachable(address: str) -> bool:

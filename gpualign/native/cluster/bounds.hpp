@@ -1,5 +1,5 @@
 // What an identity and a coverage allow a pair of sequences, from their lengths alone: every pair beyond these bounds
-// misses the identity in any alignment (docs/cluster.md; IdentityBound.max_edits has the same for the edit filter).
+// misses the identity in any alignment (docs/internals/cluster.md; for edits IdentityBound.max_edits does the same).
 #pragma once
 #include <algorithm>
 #include <cstdint>

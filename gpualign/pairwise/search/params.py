@@ -45,7 +45,9 @@ class SearchParams:
     def refuse_bounded_gaps(self) -> None:
         """Raises UsageError: a search has alignments with any gaps."""
         if self.given:
-            raise UsageError("--top, --evalue, --min-score and --min-bits do not go with --max-gaps (which has --best)")
+            raise UsageError(
+                "--top, --evalue, --min-score and --min-bits cannot be used with --max-gaps (which has --best)"
+            )
 
     def check(self, files: PairFiles, params: PairwiseParams, output: PairwiseOutput) -> None:
         """Refuse what a search has no meaning for.
@@ -67,11 +69,11 @@ class SearchParams:
         }
         for option, given in refused.items():
             if given:
-                raise UsageError(f"{option} does not go with a search (--top, --evalue, --min-score, --min-bits)")
+                raise UsageError(f"{option} cannot be used with a search (--top, --evalue, --min-score, --min-bits)")
         if params.mode != "local":
             for option, limit in (("--evalue", self.evalue), ("--min-bits", self.min_bits)):
                 if limit is not None:
-                    raise UsageError(f"{option} is of local alignments: give --mode local")
+                    raise UsageError(f"{option} is for local alignments: give --mode local")
 
     def statistics(self, params: PairwiseParams, scoring: Scoring, named: bool) -> ScoreStatistics | None:
         """Those of the scores, None where they are neither known nor wanted.
@@ -85,7 +87,7 @@ class SearchParams:
         wanted = named or self.evalue is not None or self.min_bits is not None
         if params.mode != "local":
             if named:
-                raise UsageError("E-values and bit scores are of local alignments: give --mode local")
+                raise UsageError("E-values and bit scores are for local alignments: give --mode local")
             return None
         try:
             return ScoreStatistics.of(scoring, params.gap_open, params.gap_extend)

@@ -1,4 +1,4 @@
-"""A cluster over TLS, set up as docs/dask.md says."""
+"""A cluster over TLS, set up as docs/guides/dask.md says."""
 
 from __future__ import annotations
 

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Write the tables of docs/commands/*.md that come from the code, and the figures of a guide.
+
+    python docs/generate.py            # write
+    python docs/generate.py --check    # exit 1 where a page differs from what the code says
+
+The tables stand between markers, such as `<!-- options:begin -->`; what is around them is written by hand. The texts of
+options are those of `--help`. `GROUPS` arranges the options by purpose: an option that it lacks is an error.
+The figures of docs/guides/germline.md are those of the newest benchmarks/results/map-references-*.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from gpualign.cli import cli
+from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
+from gpualign.engine.tuning import RESIDENT_SHARE
+from gpualign.index.run import choose_index_params
+from gpualign.map.presets import PRESETS
+
+DOCS = Path(__file__).resolve().parent
+COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"
+RESULTS = DOCS.parent / "benchmarks" / "results"
+_SCALE = 1 << 30
+#: bytes of a minimizer's entry, and the most that its share of the bucket table takes (native/index/builder.hpp); bytes
+#: of a base's code and of its bit in the ACGT mask
+_ENTRY, _BUCKET, _BASE, _MASK = 8, 4, 1 / 4, 1 / 8
+_GRCH38 = 3_100_000_000
+
+_RUNNING = "--threads --device --max-gpu-mem --batch-size --dask --no-progress --quiet --json --debug --help"
+_TABLE = "--output --output-format --no-header"
+_READ_GROUP = "--read-group --rg-id --rg"
+_DUPLICATES = "--optical-distance --use-read-groups --by-strand --keep --duplicate-count --duplicate-metrics"
+_UMIS = "--barcode-tag --barcode-name --umi-distance --duplex --group"
+_RECORDS = "--output --output-format --compression-level --write-index --sort-memory --reference"
+
+#: command -> purpose -> options, each by its longest name
+GROUPS: dict[str, dict[str, str]] = {
+    "map": {
+        "Reads": "-1 -2 --interleaved --no-check-names --copy-comments --samples --resume",
+        "Kind of reads": "--preset --hic --meth --pbat --non-directional",
+        "Pairs": "--insert-size --fr --rf --ff",
+        "Index": "-k -w --save-index --preload --alt",
+        "Sensitivity": "--error-rate --max-hits --max-candidates --sensitivity --end-to-end",
+        "Scores": "--match --mismatch --gap-open --gap-extend --clip",
+        "Which alignments": "-N --secondary --all --strata --xa --sam-hit-only",
+        "Records and tags": f"{_READ_GROUP} --eqx --soft-supplementary --secondary-seq --cs --tags",
+        "Output": "--output --output-format --bam --paf --compression-level --un --al --report",
+        "Sorting and coverage": "--sort --sort-memory --write-index --coverage",
+        "Duplicates": f"--mark-duplicates --remove-duplicates {_DUPLICATES}",
+        "UMIs": _UMIS,
+        "Methylation": "--methylation --min-mapq --min-quality --rrbs --max-unconverted",
+        "Running": _RUNNING,
+    },
+    "mem": {
+        "Reads": "-p -P -I -x --meth",
+        "Scores": "-A -B -O -E -L -U -T",
+        "Records and tags": "-R -H -C -M -Y -5 -a -h -z -u -j",
+        "Output": "-o --sort --write-index --report",
+        "Running": "-t -K -v --device --preload --json --debug --help",
+    },
+    "sort": {
+        "Order": "--by-name --name-order --template",
+        "Output": _RECORDS,
+        "Running": _RUNNING,
+    },
+    "markdup": {
+        "Duplicates": f"--remove-duplicates --tag-duplicates {_DUPLICATES}",
+        "UMIs": _UMIS,
+        "Order": "--sort --order",
+        "Records and tags": f"{_READ_GROUP} --mate-tags",
+        "Output": f"{_RECORDS} --coverage",
+        "Running": _RUNNING,
+    },
+    "index": {"Index": "--save-index -k -w --meth", "Running": "--threads --quiet --debug --help"},
+    "pairwise": {
+        "Pairs": "--pairs --one-to-one --self --strand",
+        "Alignment": "--mode --free-ends --match --mismatch --matrix --gapopen --gapext --gap",
+        "Identity": "--id --iddef --acceptall",
+        "Database search": "--top --evalue --min-bits --min-score",
+        "Limited number of gaps": "--max-gaps --free-start --best",
+        "Columns and formats": "--score-only --userfields --paf --blast6 --matrix-out --matrix-value --plot",
+        "Output": _TABLE,
+        "Running": f"--resume --max-memory {_RUNNING}",
+    },
+    "cluster": {
+        "Clusters": "--id --iddef --min-coverage --order --first --linkage --strand --min-length --max-length",
+        "Scores": "--match --mismatch --matrix --gapopen --gapext",
+        "Abundances": "--sizein --sizeout --biom-tsv",
+        "Further outputs": "--path --uc --centroids --relabel --members --plot",
+        "Output": _TABLE,
+        "Running": f"--resume --max-memory {_RUNNING}",
+    },
+    "makedb": {"Output": "--output --quiet --json --debug --help"},
+    "lcs-filter": {
+        "Query and subjects": "--query --multi-query --alphabet --lines --strand",
+        "Selection": "--top --keep-ties --min-length --min-ratio --ratio-of --invert",
+        "Columns and formats": "--subsequence --fasta --input-order",
+        "Output": _TABLE,
+        "Running": _RUNNING,
+    },
+    "mems": {
+        "Which matches": "--mumreference --mum --maxmatch -l --max-occ -b -r -n",
+        "MUMmer's format": "-F -L -s -c",
+        "Index": "--index --save-index",
+        "Output": f"--tsv --dotplot {_TABLE}",
+        "Running": _RUNNING,
+    },
+    "search": {
+        "Patterns": "--pattern --alphabet --pam --fixed",
+        "Errors": "--max-errors --error-rate --mismatches-only --max-bulges --max-n --ends --overhang-cost",
+        "Which hits": "--hits --strand --within --best-per-target --margin",
+        "Columns and formats": "--path --bed --paf --counts --plot --split",
+        "Output": f"{_TABLE} --reference",
+        "Running": _RUNNING,
+    },
+    "verify": {
+        "Candidates": "--candidates --mode --strand",
+        "Limit": "--max-errors --error-rate",
+        "Which pairs": "--best --all",
+        "Output": f"--cigar {_TABLE}",
+        "Running": _RUNNING,
+    },
+    "devices": {"Options": "--check --json --debug --help"},
+}
+
+
+def options_of(command: str) -> dict[str, tuple[str, str, str]]:
+    """What --help says: longest name -> (names, text, default)."""
+    group = click.Context(cli)
+    found = cli.get_command(group, command)
+    assert found is not None
+    context = click.Context(found, info_name=command, parent=group, **found.context_settings)
+    rows = {}
+    for option in found.get_params(context):
+        if isinstance(option, click.Option) and (record := option.get_help_record(context)) is not None:
+            rows[max(option.opts, key=len)] = (record[0], *_without_default(record[1]))
+    return rows
+
+
+def _without_default(text: str) -> tuple[str, str]:
+    """Split the brackets off a help text: 'x.  [default: 1; x>=1]' is ('x.', '1')."""
+    match = re.fullmatch(r"(.*?)\s*\[([^\[]*)\]", text, re.DOTALL)
+    if match is None:
+        return text, ""
+    parts = [part.strip() for part in match[2].split(";")]
+    if parts[0].startswith("default: "):
+        kept = [part for part in parts if not re.fullmatch(r"[\d.<=]*x[<>=]+\d+", part)]
+        return match[1], "; ".join(kept).removeprefix("default: ")
+    return match[1], "required" if parts == ["required"] else ""
+
+
+def option_tables(command: str) -> str:
+    """A table for each purpose.
+
+    Raises:
+        SystemExit: GROUPS does not name each option exactly once.
+    """
+    rows, groups = options_of(command), GROUPS[command]
+    named = [name for names in groups.values() for name in names.split()]
+    if sorted(named) != sorted(rows):
+        differs = sorted({*named} ^ {*rows}) or sorted({name for name in named if named.count(name) > 1})
+        raise SystemExit(f"docs/generate.py: GROUPS['{command}'] and --help differ in {', '.join(differs)}")
+    tables = []
+    for purpose, names in groups.items():
+        lines = [f"| {purpose} | | default |", "|---|---|---|"]
+        for name in names.split():
+            shown, text, default = rows[name]
+            cells = (f"`{shown}`".replace("|", "\\|"), *map(_escaped, (text, default)))
+            lines.append(f"| {' | '.join(cells)} |")
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([|*<>])", r"\\\1", " ".join(text.split()))
+
+
+def bytes_a_base(w: int) -> float:
+    """Device memory of the reference and its index, at most."""
+    return 2 / (w + 1) * (_ENTRY + _BUCKET) + _BASE + _MASK
+
+
+def resident_bytes(free: int) -> float:
+    """Device memory for the reference and its index, where so many bytes are free."""
+    return RESIDENT_SHARE * max(FREE_SHARE * free, free - 8 * HEADROOM_BYTES)
+
+
+def gpu_memory() -> str:
+    usual = choose_index_params(_GRCH38)
+    header = "| GPU memory | for reference and index | longest reference with the default index | GRCh38 |"
+    lines = [header, "|---|---|---|---|"]
+    for gigabytes in (8, 12, 16, 24, 80):
+        held = resident_bytes(gigabytes * _SCALE)
+        bases = min(held / bytes_a_base(usual.w), (1 << 32) - 2)
+        w = next(w for w in range(usual.w, 257) if bytes_a_base(w) * _GRCH38 <= held)
+        human = "fits" if w == usual.w else f"fits with `-w {w}`"
+        lines.append(f"| {gigabytes} GiB | {held / _SCALE:.1f} GiB | {bases / 1e9:.1f} Gbp | {human} |")
+    return "\n".join(lines)
+
+
+#: preset of `map -x` -> the reads that it is for
+_READS = {
+    "sr": "short reads, Illumina and similar",
+    "sr-sensitive": "short reads that differ more from the reference",
+    "hifi": "long reads with few errors: PacBio HiFi, duplex nanopore",
+    "ont": "long reads with more errors: nanopore, PacBio CLR",
+    "asm5": "contigs of genomes that differ by up to 5 %",
+    "asm10": "contigs of genomes that differ by up to 10 %",
+    "asm20": "contigs of genomes that differ by up to 20 %",
+}
+_SHORT = {"match": "-A", "mismatch": "-B", "gap_open": "-O", "gap_extend": "-E", "clip_penalty": "-L"}
+
+
+def presets() -> str:
+    """What each preset sets; options have the names of its fields or letters."""
+    lines = ["| `-x` | for | sets | a long gap costs at most |", "|---|---|---|---|"]
+    for name, fields in PRESETS.items():
+        names = {"error_rate": "-e", "k": "-k", "w": "-w", **_SHORT}
+        shown = {field: names.get(field, f"--{field.replace('_', '-')}") for field in fields if "long" not in field}
+        given = " ".join(f"{option} {fields[field]}" for field, option in shown.items() if field != "chaining")
+        long_gap = (
+            f"{fields['long_gap_open']} + {fields['long_gap_extend']} a base" if "long_gap_open" in fields else ""
+        )
+        lines.append(f"| `{name}` | {_READS[name]} | {f'`{given}`' if given else 'the defaults'} | {long_gap} |")
+    return "\n".join(lines)
+
+
+def human_sized() -> str:
+    """What a genome of human size took: the largest one of `benchmarks/map_references.py`."""
+    results = [json.loads(path.read_text()) for path in RESULTS.glob("map-references-*.json")]
+    newest = max(results, key=lambda result: str(result["machine"]["date"]))
+    machine = newest["machine"]
+    genome = max(newest["references"].values(), key=lambda one: int(one["bases"]))
+    gpus = f"{len(machine['gpus'])} x {machine['gpus'][0].partition(',')[0]}"
+    lines = [
+        f"| a made-up genome of {genome['bases'] / 1e9:.1f} Gbp, {gpus}, {machine['cores']} CPU threads | |",
+        "|---|---|",
+        f"| index built | {genome['index_s']:.0f} s |",
+        f"| index | {genome['index_bytes_a_base'] * genome['bases'] / 1e9:.1f} GB |",
+    ]
+    for run in genome["runs"]:
+        device = run["devices"][0]
+        left = device["mapped_host_mb"]
+        where = f", {left:,} MiB of the index read from host memory" if left else ""
+        used = f"{device['peak_vram_mb']:,} MiB of each GPU's memory{where}"
+        lines.append(f"| {used} | {run['reads_per_s']:,} reads/s, with the start |")
+    return "\n".join(lines)
+
+
+def contents() -> dict[Path, str]:
+    """Every page, as it should be."""
+    pages = {GERMLINE: _filled(GERMLINE.read_text(), "figures", human_sized(), GERMLINE)}
+    for command in GROUPS:
+        path = COMMANDS / f"{command}.md"
+        text = _filled(path.read_text(), "options", option_tables(command), path)
+        if command == "map":
+            text = _filled(text, "gpu-memory", gpu_memory(), path)
+            text = _filled(text, "presets", presets(), path)
+        pages[path] = text
+    return pages
+
+
+def _filled(text: str, name: str, block: str, path: Path) -> str:
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    filled, found = re.subn(f"{begin}\n.*?{end}", lambda _: f"{begin}\n{block}\n{end}", text, flags=re.DOTALL)
+    if found != 1:
+        raise SystemExit(f"docs/generate.py: {path.name} needs the markers {begin} and {end} once")
+    return filled
+
+
+def main() -> None:
+    pages = contents()
+    changed = [path for path, text in pages.items() if path.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        if changed:
+            raise SystemExit(f"{', '.join(path.name for path in changed)}: run python docs/generate.py")
+        return
+    for path in changed:
+        path.write_text(pages[path])
+
+
+if __name__ == "__main__":
+    main()
