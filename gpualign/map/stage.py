@@ -17,6 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
+from gpualign.map.conversions import in_each_way
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -84,11 +85,11 @@ class Mapping:
 
     def _map_on_device(self, reads: Reads, run: Run) -> Found:
         """Map on a device. Its results are in pinned memory, which is released on return."""
-        pairs = self.formatter.pairs
+        params, pairs = self.formatter.params, self.formatter.pairs
         paired = pairs is not None
         mapped: MapBatch | None = None
-        if reads.texts:
-            mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
+        if reads.texts and params.meth != "non-directional":  # those are mapped twice, from one copy of the reads
+            mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate, params.meth))
             if isinstance(mapped, TextMapBatch) and not mapped.left_count:
                 with STEPS.at("map"):
                     alignments = mapped.alignments(None, mapped.text.mates if paired else None, self.map_on_cpu)
@@ -96,12 +97,23 @@ class Mapping:
         # the device cannot parse the text, had too little memory for it, or leaves some reads to the CPU
         with STEPS.at("parse"):
             batch = reads.columns()
-        if mapped is None:
-            mapped = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
-            assert mapped is not None
-        with STEPS.at("map"):
-            alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
-        return Found.of(batch, alignments, len(batch) - mapped.left_count)
+        left = 0
+
+        def map_as(library: str | None) -> Alignments:
+            nonlocal left
+            found = mapped or run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, library))
+            left = max(left, found.left_count)
+            own = replace(params, meth=library)
+            with STEPS.at("map"):
+                alignments: Alignments = found.alignments(
+                    batch,
+                    batch.mates if paired else None,
+                    lambda left: map_batch(self.formatter.index, left, own, pairs),
+                )
+            return alignments
+
+        alignments = in_each_way(params, batch.mates, map_as)
+        return Found.of(batch, alignments, len(batch) - left)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:

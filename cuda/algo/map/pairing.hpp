@@ -42,8 +42,14 @@ template <class Loci> GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i
         max(0, loci.seed_hits(i) - spoilt)};
 }
 
+// A choice with what the bases of a bisulfite read allow as its quality.
+template <class Loci> GPUALIGN_HD MapChoice bounded(const Loci& loci, MapChoice choice) {
+    if (loci.bases.converted()) choice.mapq = quality_of_converted(loci.bases, loci.length, choice.mapq);
+    return choice;
+}
+
 template <class Group, class Loci>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
+GPUALIGN_HD MapChoice best_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
     if (loci.count == 0) return {0, false, 0};
     const uint32_t best = equally_good(loci),
                    chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
@@ -59,6 +65,12 @@ GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, c
     return {chosen, false,
         whole.minimum < 0 ? quality
                           : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
+}
+
+// Chooses a locus for a read by itself.
+template <class Group, class Loci>
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
+    return bounded(loci, best_single(group, rules, loci, tie_break));
 }
 
 // Chooses a locus for each mate of a pair.
@@ -170,8 +182,11 @@ template <class Group, class Loci>
 GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second,
     uint32_t tie_break, MapChoice* choices) {
     if (first.count && second.count &&
-        Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1]))
+        Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1])) {
+        choices[0] = bounded(first, choices[0]);
+        choices[1] = bounded(second, choices[1]);
         return;
+    }
     choices[0] = choose_single(group, rules, first, tie_break);
     choices[1] = choose_single(group, rules, second, tie_break);
 }
