@@ -1,7 +1,7 @@
 """Bisulfite pairs on a GPU and on all cores: reads a second, and whether they write the same.
 
     python benchmarks/methylation_devices.py [--bases 60000000] [--pairs 1000000] [--rounds 2] [--threads 16]
-        [--device cuda] [--folder DIR]
+        [--device cuda] [--cases bisulfite non-directional plain] [--folder DIR]
 
 Pairs of 100 bases of a synthetic genome (synthetic_genome.py), methylated as those of methylation.py, with 0.5 %
 errors, and the same fragments without conversion. The files are mapped once and several times over in one run, to
@@ -33,7 +33,11 @@ ERRORS = 0.005
 #: pairs made at once, and how many times over a GPU and the CPU map them
 PART, MORE = 50_000, (8, 3)
 GPUALIGN = [sys.executable, "-m", "gpualign"]
-CASES = {"bisulfite": ("meth", ["--meth"]), "plain": ("plain", [])}
+CASES = {
+    "bisulfite": ("meth", ["--meth"]),
+    "non-directional": ("meth", ["--meth", "--non-directional"]),
+    "plain": ("plain", []),
+}
 
 
 def main() -> None:
@@ -43,6 +47,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--folder", type=Path, help="for reads and outputs; default: a temporary one")
     arguments = parser.parse_args()
     settings = {name: getattr(arguments, name) for name in ("bases", "pairs", "rounds", "threads", "device")}
@@ -54,7 +59,7 @@ def main() -> None:
         for kind, options in (("meth", ["--meth"]), ("plain", [])):
             words = [*GPUALIGN, "index", fasta, "-d", folder / f"{kind}.gpi", "-q", "-t", str(arguments.threads)]
             harness.run_timed([*words, *options])
-        rows = {case: measured(case, folder, arguments) for case in CASES}
+        rows = {case: measured(case, folder, arguments) for case in arguments.cases}
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
     machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
     harness.save("methylation-devices", harness.machine((), ("pycuda",), gpus), {**settings, "cases": rows}, machine)
@@ -87,8 +92,8 @@ def measured(case: str, folder: Path, arguments: argparse.Namespace) -> dict[str
     row |= {"times": round(rates[arguments.device] / rates["cpu"], 2), "same_bytes": same_bytes}
     row |= {"gpu_wall_s": took[arguments.device, 1], "cpu_wall_s": took["cpu", 1]}
     last = runs[arguments.device, MORE[0]][-1]
-    row |= {name: last[name] for name in ("gpu_items", "cpu_items", "peak_vram_mb", "steps", "seconds") if name in last}
-    print(case, row, flush=True)
+    row |= {name: last[name] for name in ("gpu_items", "cpu_items", "peak_vram_mb")}
+    print(case, row, last["timeline"], flush=True)
     return row
 
 

@@ -1,4 +1,4 @@
-"""What `map --meth` changes in a run, besides how reads are mapped: options, duplicates, counts of cytosines."""
+"""What `map --meth` changes in a run: options, duplicates, counts of cytosines."""
 
 from __future__ import annotations
 

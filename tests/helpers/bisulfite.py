@@ -33,15 +33,11 @@ def edited(rng: random.Random, text: str, edits: int) -> str:
     return "".join(bases)
 
 
-#: of the cytosines of a strand, those that stay C: most in CpG, a few elsewhere
-_METHYLATED = {True: 0.7, False: 0.03}
-
-
 def converted(rng: np.random.Generator, strand: bytes) -> bytes:
-    """A strand as it is read, its cytosines methylated at random."""
-    kept = rng.random(len(strand))
+    """A strand as it is read: most C as T but in CpG, or hardly any."""
+    kept, level = rng.random(len(strand)), float(rng.choice([0.03, 0.03, 0.95]))
     return bytes(
-        ord("T") if base == ord("C") and kept[i] > _METHYLATED[strand[i + 1 : i + 2] == b"G"] else base
+        ord("T") if base == ord("C") and kept[i] > (0.8 if strand[i + 1 : i + 2] == b"G" else level) else base
         for i, base in enumerate(strand)
     )
 

@@ -80,9 +80,9 @@ def genome() -> str:
 
 
 @pytest.fixture(params=["the CPU", "kernels in scalar code", *on_gpu("a GPU")])
-def device(request: pytest.FixtureRequest, use: Callable[[FakeDriver], FakeDriver]) -> str:
+def device(request: pytest.FixtureRequest) -> str:
     if request.param == "kernels in scalar code":
-        use(FakeDriver())
+        request.getfixturevalue("use")(FakeDriver())
     return "cpu" if request.param == "the CPU" else "cuda"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gpualign
+from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
@@ -22,15 +24,16 @@ from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
-from tests.helpers.bisulfite import bisulfite_pairs, bisulfite_reads
+from tests.helpers import native
+from tests.helpers.bisulfite import bisulfite_pairs, bisulfite_reads, converted
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.implementations import ON_GPU, same_on_gpu
-from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
+from tests.helpers.map_cases import BASES, PAIRS, assert_same, repetitive_reference
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.scalar_kernels import map_scalar, same_records
-from tests.helpers.sequences import batch_of
+from tests.helpers.sequences import batch_of, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 World = tuple[MinimizerIndex, list[NDArray[np.uint8]]]
@@ -56,12 +59,31 @@ def world(level: str) -> World:
     return build_index(reference, IndexParams(15, 8, meth=True)), contigs
 
 
+def with_qualities(batch: SequenceBatch) -> SequenceBatch:
+    qualities = np.random.default_rng(1).choice(np.frombuffer(b"#5F", np.uint8), len(batch.bases))
+    return replace(batch, qualities=qualities)
+
+
 def single(contigs: list[NDArray[np.uint8]], count: int, longest: int, library: str) -> SequenceBatch:
-    return batch_of(bisulfite_reads(contigs, 7, count, longest, library == "pbat"))
+    return with_qualities(batch_of(bisulfite_reads(contigs, 7, count, longest, library == "pbat")))
 
 
 def paired(contigs: list[NDArray[np.uint8]], count: int, library: str) -> SequenceBatch:
-    return batch_of(*bisulfite_pairs(contigs, 5, count, library == "pbat"))
+    return with_qualities(batch_of(*bisulfite_pairs(contigs, 5, count, library == "pbat")))
+
+
+def strands_of(text: NDArray[np.uint8], rng: np.random.Generator, count: int) -> list[bytes]:
+    """Both strands of random places, of 300 bases."""
+    starts = rng.integers(0, len(text) - 300, count)
+    pieces = [bytes(text[start : start + 300]) for start in starts]
+    return [reverse_complement(piece) if n % 2 else piece for n, piece in enumerate(pieces)]
+
+
+def edited_bases(rng: np.random.Generator, read: bytes, edits: int) -> bytes:
+    """A read with so many substitutions, or fewer."""
+    bases = np.frombuffer(read, np.uint8).copy()
+    bases[rng.integers(0, len(bases), edits)] = BASES[rng.integers(0, 4, edits)]
+    return bytes(bases)
 
 
 @pytest.mark.usefixtures("level")
@@ -93,6 +115,27 @@ class TestInScalarCode:
         index, contigs = world
         batch, params = single(contigs, 60, size, "directional"), params_of("plain", "directional")
         assert_same(map_scalar(index, batch, params), index, batch, params, None)
+
+    def test_the_fast_path_suffices(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For plain reads, on both strands: few templates are left to the slow path, which would map them as well."""
+        left: list[int] = []
+        slow = native.map_thoroughly_scalar
+
+        def watched(launch: bytes) -> None:
+            batch = np.frombuffer(launch, struct("SlowPathLaunch"))[0]["batch"]
+            left.append(ctypes.c_uint32.from_address(int(batch["slow_count"])).value)
+            slow(launch)
+
+        monkeypatch.setattr(native, "map_thoroughly_scalar", watched)
+        index, contigs = world
+        rng = np.random.default_rng(9)
+        fragments = [converted(rng, strand) for strand in strands_of(contigs[4][7100:], rng, 300)]
+        reads = [read for fragment in fragments for read in (fragment[:100], reverse_complement(fragment)[:100])]
+        reads = [edited_bases(rng, read, n % 4) for n, read in enumerate(reads)]
+        batch = batch_of(reads, np.tile(np.array([1, 2], np.uint8), len(fragments)))
+        params = params_of("plain", "directional")
+        assert_same(map_scalar(index, batch, params, PAIRS["fr"]), index, batch, params, PAIRS["fr"])
+        assert sum(left) < 0.05 * len(fragments)
 
     def test_every_locus(self, world: World) -> None:
         index, contigs = world

@@ -37,6 +37,7 @@ struct TargetText {
 struct ChainQuery {
     MapRead read;
     bool flipped;
+
     GPUALIGN_HD int32_t length() const { return read.length; }
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const { return read.code(i, reverse != flipped); }
     GPUALIGN_HD uint64_t bases(int32_t i, bool reverse) const { return read.window(i, reverse != flipped); }
