@@ -88,7 +88,7 @@ class Mapping:
         params, pairs = self.formatter.params, self.formatter.pairs
         paired = pairs is not None
         mapped: MapBatch | None = None
-        if reads.texts and params.meth != "non-directional":  # those are mapped twice, from one copy of the reads
+        if reads.texts and params.meth != "non-directional":  # those are mapped twice, so the host parses them
             mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate, params.meth))
             if isinstance(mapped, TextMapBatch) and not mapped.left_count:
                 with STEPS.at("map"):
@@ -101,16 +101,18 @@ class Mapping:
 
         def map_as(library: str | None) -> Alignments:
             nonlocal left
-            found = mapped or run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, library))
+            found = mapped
+            if found is None:
+                found = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, library))
+                assert found is not None
             left = max(left, found.left_count)
             own = replace(params, meth=library)
             with STEPS.at("map"):
-                alignments: Alignments = found.alignments(
+                return found.alignments(
                     batch,
                     batch.mates if paired else None,
-                    lambda left: map_batch(self.formatter.index, left, own, pairs),
+                    lambda others: map_batch(self.formatter.index, others, own, pairs),
                 )
-            return alignments
 
         alignments = in_each_way(params, batch.mates, map_as)
         return Found.of(batch, alignments, len(batch) - left)
