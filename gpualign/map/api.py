@@ -28,9 +28,7 @@ from gpualign.io.reads import Reads
 from gpualign.io.records import Read, batch_of
 from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
-from gpualign.map.conversions import in_each_way
 from gpualign.map.cpu import map_batch, pairs_of
-from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
@@ -39,6 +37,7 @@ from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
+from gpualign.map.stage import map_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
@@ -335,17 +334,8 @@ class Mapper:
             return found_of(batch, map_batch(index, batch, params, pairs))
 
         def on_device(reads: Reads, run: Run) -> Found:
-            batch, paired = reads.columns(), pairs is not None
-
-            def map_as(library: str | None) -> Alignments:
-                found = run(lambda allocate: MapBatch.of(batch, paired, allocate, library=library))
-                own = replace(params, meth=library)
-                alignments: Alignments = found.alignments(
-                    batch, batch.mates if paired else None, lambda left: map_batch(index, left, own, pairs)
-                )
-                return alignments
-
-            return found_of(batch, in_each_way(params, batch.mates, map_as))
+            batch = reads.columns()
+            return found_of(batch, map_on_device(index, params, pairs, batch, run)[0])
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 

@@ -25,9 +25,7 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.conversions import in_each_way
-from gpualign.map.cpu import map_batch, pairs_of
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.cpu import pairs_of
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
@@ -40,7 +38,7 @@ from gpualign.map.run import kept_index
 from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
-from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.stage import Mapped, Mapping, map_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
@@ -282,13 +280,7 @@ class SampleMapper:
         """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            def map_as(library: str | None) -> Alignments:
-                found = run(lambda allocate: MapBatch.of(batch, False, allocate, library=library))
-                params = replace(self.params, meth=library)
-                alone: Alignments = found.alignments(batch, None, lambda left: map_batch(self.index, left, params))
-                return alone
-
-            return in_each_way(self.params, batch.mates, map_as)
+            return map_on_device(self.index, self.params, None, batch, run)[0]
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 

@@ -27,6 +27,8 @@ from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.found import Found, Written
 from gpualign.map.meth import with_conversions
 from gpualign.map.output import RecordFormatter
+from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
 from gpualign.sequences.batch import SequenceBatch
@@ -39,6 +41,27 @@ def load_index(device: Device, index: MinimizerIndex) -> None:
     """Copy an index and its reference to a device."""
     resident_target(device, index)
     resident_text_target(device, index.reference)
+
+
+def map_on_device(
+    index: MinimizerIndex, params: MapParams, pairs: PairModel | None, batch: SequenceBatch, run: Run
+) -> tuple[Alignments, int]:
+    """Map parsed reads on a device; takes the arguments of :func:`map_batch`.
+
+    Returns:
+        the alignments, and the number of reads that the device left to the CPU.
+    """
+    left = 0
+
+    def map_as(library: str | None) -> Alignments:
+        nonlocal left
+        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, pairs is not None, allocate, pairs, library))
+        left = max(left, mapped.left_count)
+        mates, own = None if pairs is None else batch.mates, replace(params, meth=library)
+        with STEPS.at("map"):
+            return mapped.alignments(batch, mates, lambda others: map_batch(index, others, own, pairs))
+
+    return in_each_way(params, batch.mates, map_as), left
 
 
 class Mapping:
@@ -97,24 +120,12 @@ class Mapping:
         # the device cannot parse the text, had too little memory for it, or leaves some reads to the CPU
         with STEPS.at("parse"):
             batch = reads.columns()
-        left = 0
-
-        def map_as(library: str | None) -> Alignments:
-            nonlocal left
-            found = mapped
-            if found is None:
-                found = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, library))
-                assert found is not None
-            left = max(left, found.left_count)
-            own = replace(params, meth=library)
+        if mapped is None:
+            alignments, left = map_on_device(self.formatter.index, params, pairs, batch, run)
+        else:
             with STEPS.at("map"):
-                return found.alignments(
-                    batch,
-                    batch.mates if paired else None,
-                    lambda others: map_batch(self.formatter.index, others, own, pairs),
-                )
-
-        alignments = in_each_way(params, batch.mates, map_as)
+                alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
+            left = mapped.left_count
         return Found.of(batch, alignments, len(batch) - left)
 
     @STEPS.at("map")
