@@ -3,10 +3,10 @@
     python benchmarks/cluster.py [--cores 2] [--rounds 3] [--copies 100] [--commands start,map,verify,…]
 
 Needs gpualign[cluster] and the repository's examples, nothing else. Two clusters run all the while, one of CORES
-workers with one thread and one of one worker with CORES threads, without Dask's profiling (docs/guides/dask.md); a client
-is the whole `gpualign` command, from start to end. "start" is a command with nothing to do; the others have more than
-ten seconds of work for two cores. The speed is by the clock; processor time counts the client, the scheduler and the
-workers, without what they use while idle. Outputs are compared byte for byte.
+workers with one thread and one of one worker with CORES threads, without Dask's profiling (docs/guides/dask.md);
+a client is the whole `gpualign` command, from start to end. "start" is a command with nothing to do; the others have
+more than ten seconds of work for two cores. The speed is by the clock; processor time counts the client, the scheduler
+and the workers, without what they use while idle. Outputs are compared byte for byte.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why samtools or Picard mark other templates or records as duplicates: a tie, or a rule of docs/commands/markdup.md."""
+"""Why samtools or Picard mark other templates as duplicates: a tie, or a rule of docs/commands/markdup.md."""
 
 from __future__ import annotations
 

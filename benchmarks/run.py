@@ -73,6 +73,9 @@ BENCHMARKS = {
     ),
     "record-truth": Benchmark("record_truth.py", quick="--molecules 500"),
     "methylation": Benchmark("methylation.py", quick="--pairs 2000 --slice 100000 --depth 5", genomes=("chr20",)),
+    "methylation-devices": Benchmark(
+        "methylation_devices.py", cuda=("--device {device}",), quick="--bases 2000000 --pairs 20000 --rounds 1"
+    ),
     "sort-and-mark": Benchmark("sort_and_mark.py", quick="--rounds 1 --pairs 20000"),
     "sort-devices": Benchmark(
         "sort_devices.py",

@@ -92,6 +92,7 @@ def test_multiqc_table(tmp_path: Path) -> None:
         "a": {"tool": "gpualign", "reads": 200, "mapped": 150, "wall_s": 1.5, "peak_rss_mb": 70},
         "b": {"tool": "gpualign", "reads": 10, "mapped": 10, "properly_paired": 8, "insert_size": {"mean": 312.5}},
         "c": {"tool": "another"},
+        "d": {"tool": "gpualign", "reads": 4, "conversion": {"CpG": [30, 10], "rate_outside_cpg": 0.99}},
     }
     for name, report in reports.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(report))
@@ -102,6 +103,7 @@ def test_multiqc_table(tmp_path: Path) -> None:
     assert content["data"] == {
         "a": {"reads": 200, "wall_s": 1.5, "peak_rss_mb": 70, "mapped_percent": 75.0},
         "b": {"reads": 10, "mapped_percent": 100.0, "proper_percent": 80.0, "insert_mean": 312.5},
+        "d": {"reads": 4, "cpg_percent": 75.0, "converted_percent": 99.0},
     }
     assert set(content["headers"]) == {name for values in content["data"].values() for name in values}
     assert content["plot_type"] == "table"

@@ -153,6 +153,7 @@ struct ChainBatch {
     const uint8_t* bases;
     const int64_t* offsets;  // where each read begins in `bases`
     const uint32_t* tie_breaks;  // tie-break hash of each read
+    const uint8_t* conversions;  // as in MapBatch
     uint32_t reads;
     int32_t max_secondary;  // secondary alignments reported per read
     int64_t min_length;  // shorter reads are not mapped by these rules

@@ -81,6 +81,8 @@ struct MapBatch {
     const uint8_t* qualities;  // as in FASTQ, a byte a base; null: there are none
     const int64_t* offsets;  // where each read begins in `bases`
     const uint32_t* tie_breaks;  // tie-break hash of each read, equal for mates (algo/map/tie_break.hpp)
+    const uint8_t*
+        conversions;  // Conversion of each read (algo/common/bisulfite.hpp); null: they are not bisulfite reads
     const uint32_t* templates;  // first read of each template, then the number of reads
     MapRecord* records;  // one per read
     MapRecord* overflow_records;
@@ -94,7 +96,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_trace, read_count;  // sizes of `workspace`: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 288,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 296,
     "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -29,16 +29,15 @@ from gpualign.io.records import Read, batch_of
 from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
 from gpualign.map.cpu import map_batch, pairs_of
-from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.meth import on_cpu_if_meth
 from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
+from gpualign.map.stage import map_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
@@ -90,7 +89,7 @@ class Mapper:
         parameters: fields of :class:`gpualign.map.params.MapParams` and its groups, which override the preset:
             ``error_rate``, ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``,
             ``most_hits``, ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``, ``meth``
-            ("directional", "pbat" or "non-directional": bisulfite reads, on the CPU).
+            ("directional", "pbat" or "non-directional": bisulfite reads).
 
     Attributes:
         names: names of the contigs.
@@ -106,7 +105,7 @@ class Mapper:
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
-        self._options = on_cpu_if_meth(self._params, run_options(device, threads))
+        self._options = run_options(device, threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths
@@ -325,9 +324,6 @@ class Mapper:
     def _stage(self, pairs: PairModel | None) -> Stage[Reads, Found]:
         index, params = self._index, self._params
 
-        def map_batch_here(batch: SequenceBatch) -> Alignments:
-            return map_batch(index, batch, params, pairs)
-
         def found_of(batch: SequenceBatch, found: Alignments) -> Found:
             if pairs is None and batch.mates is not None:  # set the flags of mates that were mapped one by one
                 found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
@@ -335,12 +331,11 @@ class Mapper:
 
         def on_cpu(reads: Reads) -> Found:
             batch = reads.columns()
-            return found_of(batch, map_batch_here(batch))
+            return found_of(batch, map_batch(index, batch, params, pairs))
 
         def on_device(reads: Reads, run: Run) -> Found:
-            batch, paired = reads.columns(), pairs is not None
-            found = run(lambda allocate: MapBatch.of(batch, paired, allocate))
-            return found_of(batch, found.alignments(batch, batch.mates if paired else None, map_batch_here))
+            batch = reads.columns()
+            return found_of(batch, map_on_device(index, params, pairs, batch, run)[0])
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 

@@ -6,20 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.reads import Reads
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
+from gpualign.map.conversions import conversions_of, in_each_way
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
-
-#: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
-_SECOND_MATE, _C_TO_T = 2, np.uint8(1)
 
 
 def map_batch(
@@ -35,19 +31,12 @@ def map_batch(
         return Alignments(*_native.map_long_reads(*reads, **_long_settings(params)))
     mates = batch.mates if pairs is not None else None
     settings = _settings(params, pairs or PairModel()) | {"qualities": batch.qualities, "mates": mates}
-    if params.meth is None:
-        return Alignments(*_native.map_reads(*reads, **settings))
-    second = np.zeros(len(batch), np.uint8) if batch.mates is None else (batch.mates == _SECOND_MATE).astype(np.uint8)
-    ways = {"directional": _C_TO_T + second, "pbat": _C_TO_T + 1 - second}
-    found = [
-        _native.map_reads(*reads, **settings, conversions=conversions)
-        for library, conversions in ways.items()
-        if params.meth in (library, "non-directional")
-    ]
-    if len(found) == 1:
-        return Alignments(*found[0])
-    edit_cost = params.scoring.match + params.scoring.mismatch
-    return Alignments(*_native.better_templates(found[0], found[1], batch.mates, edit_cost))
+
+    def map_as(library: str | None) -> Alignments:
+        conversions = conversions_of(library, batch.mates, len(batch))
+        return Alignments(*_native.map_reads(*reads, **settings, conversions=conversions))
+
+    return in_each_way(params, batch.mates, map_as)
 
 
 def pairs_of(

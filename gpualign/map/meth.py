@@ -1,20 +1,17 @@
-"""What `map --meth` changes in a run: bisulfite and EM-seq reads are mapped on the CPU."""
+"""What `map --meth` changes in a run: options, duplicates, counts of cytosines."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from gpualign import _native
-from gpualign.engine.select import parse_device
 from gpualign.errors import UsageError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.found import Found
 from gpualign.map.inputs import METH_TAGS, MapFiles, RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics
-from gpualign.params import RunOptions
 from gpualign.records.methylation import MethylationRules
-from gpualign.report import warn
 
 
 def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> None:
@@ -28,16 +25,6 @@ def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> No
         raise UsageError("methylation is counted in bisulfite reads (add --meth)")
     if params.meth is None and (tags := set(METH_TAGS) & set(records.tags.extra)):
         raise UsageError(f"{min(tags)} is a tag for bisulfite reads (add --meth)")
-
-
-def on_cpu_if_meth(params: MapParams, options: RunOptions, command: str = "map") -> RunOptions:
-    """The options of the run, on the CPU for bisulfite reads; says so where a GPU was asked for."""
-    if params.meth is None:
-        return options
-    request = parse_device(options.device)
-    if request.cuda and not request.automatic and not options.quiet:
-        warn(command, "bisulfite reads are mapped on the CPU")
-    return replace(options, device="cpu")
 
 
 def for_meth(params: MapParams, records: RecordOptions) -> RecordOptions:

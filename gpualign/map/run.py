@@ -23,7 +23,7 @@ from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.cpu import pairs_of
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.meth import check_meth, for_meth, on_cpu_if_meth
+from gpualign.map.meth import check_meth, for_meth
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
@@ -55,15 +55,13 @@ def run_map(
     """
     records = records or RecordOptions()
     check_meth(params, files, records)
-    options, records = on_cpu_if_meth(params, options, command), for_meth(params, records)
+    records = for_meth(params, records)
     sample = Sample(files, records, (layout or AlignmentLayout()).of(options.output), options)
     outputs = (*files.written, *sample.layout.indexes(options.output))
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     report = run.report
-    with (
-        run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
-        ExitStack() as stack,
-    ):
+    kind = params.long_reads, sample.layout.records, params.meth is not None
+    with run.opening(work_of(files.read_files, files.mate_files, *kind)) as opening, ExitStack() as stack:
         lanes = Lanes(sample, stack, opening.remote)
         if lanes.paired:
             params.check_pairs()

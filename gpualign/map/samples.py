@@ -25,13 +25,12 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.cpu import map_batch, pairs_of
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.cpu import pairs_of
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.meth import check_meth, for_meth, on_cpu_if_meth
+from gpualign.map.meth import check_meth, for_meth
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
@@ -39,7 +38,7 @@ from gpualign.map.run import kept_index
 from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
-from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.stage import Mapped, Mapping, map_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
@@ -122,7 +121,7 @@ def run_samples(
         raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
     files = sheet.files
     check_meth(params, files, records)
-    options, records = replace(on_cpu_if_meth(params, options), output=None), for_meth(params, records)
+    options, records = replace(options, output=None), for_meth(params, records)
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
     rows, unused = read_sheet(sheet.path)
     if unused:
@@ -132,7 +131,8 @@ def run_samples(
     results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.records if missing else "paf"
-    work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads, written)
+    sample_files = [file for job in missing for file in job.files] or [sheet.path]
+    work = work_of(sample_files, (), params.long_reads, written, params.meth is not None)
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -280,9 +280,7 @@ class SampleMapper:
         """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            found = run(lambda allocate: MapBatch.of(batch, False, allocate))
-            alone: Alignments = found.alignments(batch, None, lambda left: map_batch(self.index, left, self.params))
-            return alone
+            return map_on_device(self.index, self.params, None, batch, run)[0]
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 

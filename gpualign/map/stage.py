@@ -17,6 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
+from gpualign.map.conversions import in_each_way
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -26,6 +27,8 @@ from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.found import Found, Written
 from gpualign.map.meth import with_conversions
 from gpualign.map.output import RecordFormatter
+from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
 from gpualign.sequences.batch import SequenceBatch
@@ -38,6 +41,27 @@ def load_index(device: Device, index: MinimizerIndex) -> None:
     """Copy an index and its reference to a device."""
     resident_target(device, index)
     resident_text_target(device, index.reference)
+
+
+def map_on_device(
+    index: MinimizerIndex, params: MapParams, pairs: PairModel | None, batch: SequenceBatch, run: Run
+) -> tuple[Alignments, int]:
+    """Map parsed reads on a device; takes the arguments of :func:`map_batch`.
+
+    Returns:
+        the alignments, and the number of reads that the device left to the CPU.
+    """
+    left = 0
+
+    def map_as(library: str | None) -> Alignments:
+        nonlocal left
+        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, pairs is not None, allocate, pairs, library))
+        left = max(left, mapped.left_count)
+        mates, own = None if pairs is None else batch.mates, replace(params, meth=library)
+        with STEPS.at("map"):
+            return mapped.alignments(batch, mates, lambda others: map_batch(index, others, own, pairs))
+
+    return in_each_way(params, batch.mates, map_as), left
 
 
 class Mapping:
@@ -84,11 +108,11 @@ class Mapping:
 
     def _map_on_device(self, reads: Reads, run: Run) -> Found:
         """Map on a device. Its results are in pinned memory, which is released on return."""
-        pairs = self.formatter.pairs
+        params, pairs = self.formatter.params, self.formatter.pairs
         paired = pairs is not None
         mapped: MapBatch | None = None
-        if reads.texts:
-            mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate))
+        if reads.texts and params.meth != "non-directional":  # those are mapped twice, so the host parses them
+            mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate, params.meth))
             if isinstance(mapped, TextMapBatch) and not mapped.left_count:
                 with STEPS.at("map"):
                     alignments = mapped.alignments(None, mapped.text.mates if paired else None, self.map_on_cpu)
@@ -97,11 +121,12 @@ class Mapping:
         with STEPS.at("parse"):
             batch = reads.columns()
         if mapped is None:
-            mapped = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs))
-            assert mapped is not None
-        with STEPS.at("map"):
-            alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
-        return Found.of(batch, alignments, len(batch) - mapped.left_count)
+            alignments, left = map_on_device(self.formatter.index, params, pairs, batch, run)
+        else:
+            with STEPS.at("map"):
+                alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
+            left = mapped.left_count
+        return Found.of(batch, alignments, len(batch) - left)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:

@@ -67,9 +67,10 @@ class MapShape:
     warps: int
     blocks: int
 
-    @property
-    def defines(self) -> dict[str, str]:
-        return {"WORDS": str(self.words), "WARPS": str(self.warps), "BLOCKS": str(self.blocks)}
+    def defines(self, bisulfite: bool = False) -> dict[str, str]:
+        """Macros of the kernels; ``bisulfite``: for bisulfite reads."""
+        shape = {"WORDS": str(self.words), "WARPS": str(self.warps), "BLOCKS": str(self.blocks)}
+        return shape | {"CONVERSIONS": str(int(bisulfite))}
 
 
 _MAP = (MapShape(5, 4, 8), MapShape(8, 4, 8), MapShape(12, 4, 5), MapShape(16, 4, 4))
@@ -148,7 +149,7 @@ def text_defines(bam: bool) -> dict[str, str]:
 
 
 VARIANTS: tuple[Variant, ...] = (
-    *(("map", shape.defines) for shape in _MAP),
+    *(("map", shape.defines(bisulfite)) for shape in _MAP for bisulfite in (False, True)),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_slow_path", slow_path_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
@@ -160,7 +161,9 @@ VARIANTS: tuple[Variant, ...] = (
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf") -> Work:
+def work_of(
+    reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf", bisulfite: bool = False
+) -> Work:
     """The work of mapping files of reads, by chaining or not, to records in the form "sam", "bam" or "paf"."""
     work, longest = Work.of(KERNELS, symbols_in_files(*reads, *mates)), longest_read(reads[0])
     writing: tuple[Variant, ...] = (
@@ -172,5 +175,5 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: 
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
     slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
-    modules = (("map", map_shape(longest).defines), *slow_path, *writing, *parsing)
+    modules = (("map", map_shape(longest).defines(bisulfite)), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

@@ -22,6 +22,8 @@ COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "proper_percent": ("% proper", "reads in proper pairs", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
     "mean_mapq": ("MAPQ", "mean mapping quality of mapped reads", {"format": "{:,.1f}", "min": 0, "max": 60}),
     "error_percent": ("% edits", "edits per base", {"suffix": "%", "format": "{:,.2f}", "min": 0, "scale": "Reds"}),
+    "cpg_percent": ("% mCpG", "methylated bases of CpG", {"suffix": "%", "max": 100, "min": 0, "scale": "Oranges"}),
+    "converted_percent": ("% converted", "converted C outside CpG", {"suffix": "%", "max": 100, "min": 0}),
     "insert_mean": ("Insert size", "mean of the proper pairs, bases", {"format": "{:,.0f}", "scale": "Purples"}),
     "wall_s": ("Seconds", "by the clock", {"format": "{:,.1f}", "scale": "Greys"}),
     "peak_rss_mb": ("Peak MiB", "largest resident set", {"format": "{:,.0f}", "scale": "Greys"}),
@@ -37,6 +39,11 @@ def row(report: dict[str, Any]) -> dict[str, float]:
         for name, column in (("mapped", "mapped_percent"), ("properly_paired", "proper_percent")):
             if name in report:
                 values[column] = 100 * report[name] / report["reads"]
+    if "conversion" in report:
+        methylated, converted = report["conversion"]["CpG"]
+        if methylated + converted:
+            values["cpg_percent"] = 100 * methylated / (methylated + converted)
+        values["converted_percent"] = 100 * report["conversion"]["rate_outside_cpg"]
     if "insert_size" in report:
         values["insert_mean"] = report["insert_size"]["mean"]
     return values

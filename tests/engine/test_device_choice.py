@@ -140,12 +140,13 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
     given = work_of([str(reads)], [], False)
     others = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
-    assert given.modules == (("map", map_shape(250).defines), *others)
+    assert given.modules == (("map", map_shape(250).defines()), *others)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
-    assert compiled == [("map", map_shape(250).defines), *others]
+    assert compiled == [("map", map_shape(250).defines()), *others]
     fasta = random_file(tmp_path / "f.fa", 3, 100)
-    assert work_of([fasta], [], False).modules == (("map", map_shape(100).defines), *others)
+    assert work_of([fasta], [], False).modules == (("map", map_shape(100).defines()), *others)
+    assert work_of([fasta], [], False, bisulfite=True).modules[0] == ("map", map_shape(100).defines(True))
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
     assert work_of([str(folded)], [], False).modules == ()

@@ -42,6 +42,9 @@ class Emulated:
     def __init__(self, library: ctypes.CDLL, name: str, blocks: int = 2) -> None:
         self.library, self.name, self.calls, self.blocks = library, name.encode(), 0, blocks
 
+    def set_attribute(self, *_: object) -> None:
+        pass
+
     def __call__(self, launch, grid, block, shared, stream):
         data = launch.tobytes()
         self.calls += 1

@@ -35,7 +35,7 @@ def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> MapBatch:
     """A batch with its records."""
-    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
+    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None, library=params.meth)
     workspace, slow_path = Workspace.of(params, item.longest[0]), SlowPath(index, params, 1)
     limits = edit_limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
@@ -43,7 +43,7 @@ def map_scalar(
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
     further = workspace.overflow_records(params, len(batch))
     while True:
-        item = MapBatch.of(batch, pairs is not None)
+        item = MapBatch.of(batch, pairs is not None, library=params.meth)
         arrays: dict[str, NDArray[np.uint8]] = {}
 
         def array(name: str, nbytes: int, arrays: dict[str, NDArray[np.uint8]] = arrays) -> int:
@@ -66,6 +66,7 @@ def map_scalar(
             workspace=at[2],
             state=array("reads", state),
             slow_templates=array("slow_templates", 4 * item.templates),
+            conversions=0 if item.conversions is None else _addresses(item.conversions)[0],
         )
         everything = all_templates(item)
         if params.seeding.full:
@@ -139,7 +140,8 @@ def same_records(found: MapBatch, expected: MapBatch) -> bool:
 
     def of(records: MapBatch) -> list[bytes]:
         return [
-            array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
+            array.tobytes()
+            for array in _native.finish_records(parts=list(records.parts), mates=None, conversions=None, of_host=None)
         ]
 
     return of(found) == of(expected)

@@ -15,12 +15,14 @@ import pytest
 
 from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
+from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
+from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.found import Found, Written
 from gpualign.map.output import RecordFormatter
 from tests.helpers import native as native_tests
@@ -202,3 +204,18 @@ def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
         return str(path)
 
     return build
+
+
+@pytest.fixture
+def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Reads of each batch of text that the device mapped; 0 where the host had to read it."""
+    found: list[int] = []
+    collect = TextMapKernel.collect
+
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
+        result = collect(self, slot, item)
+        found.append(0 if result is None else item.reads)
+        return result
+
+    monkeypatch.setattr(TextMapKernel, "collect", watched)
+    return found

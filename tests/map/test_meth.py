@@ -13,7 +13,9 @@ import pytest
 
 import gpualign
 from tests.helpers.bisulfite import bisulfite, edited
+from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
+from tests.helpers.implementations import on_gpu
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
 
@@ -77,8 +79,15 @@ def genome() -> str:
     return random_genome(91, 20_000)
 
 
+@pytest.fixture(params=["the CPU", "kernels in scalar code", *on_gpu("a GPU")])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "kernels in scalar code":
+        request.getfixturevalue("use")(FakeDriver())
+    return "cpu" if request.param == "the CPU" else "cuda"
+
+
 @pytest.fixture
-def mapped(tmp_path: Path, cli: Cli, genome: str) -> Callable[..., list[list[str]]]:
+def mapped(tmp_path: Path, cli: Cli, genome: str, device: str) -> Callable[..., list[list[str]]]:
     """Records of pairs, or of single reads."""
 
     def run(reads: list[tuple[Record, Record]] | list[Record], *options: str, text: str = genome) -> list[list[str]]:
@@ -89,7 +98,8 @@ def mapped(tmp_path: Path, cli: Cli, genome: str) -> Callable[..., list[list[str
                 write_fastq(file, *mates)  # type: ignore[arg-type]
         else:
             write_fastq(files[0], *reads)  # type: ignore[arg-type]
-        code, out, err = cli("map", "--meth", write_fasta(tmp_path / "g.fa", g=text), *files, *options)
+        fasta = write_fasta(tmp_path / "g.fa", g=text)
+        code, out, err = cli("map", "--meth", fasta, *files, *options, "--device", device)
         assert code == 0, err
         return records(out)
 
@@ -232,16 +242,6 @@ def test_threads_batches_and_a_saved_index_change_nothing(tmp_path: Path, cli: C
     outputs = [without_program(cli("map", "--meth", way[0], *files, *way[1:])[1]) for way in ways]
     assert outputs[0] == outputs[1] == outputs[2]
     assert len(records(outputs[0])) >= 400
-
-
-def test_a_gpu_leaves_them_to_the_cpu(tmp_path: Path, cli: Cli, genome: str) -> None:
-    """Whether there is one or not."""
-    fasta = write_fasta(tmp_path / "g.fa", g=genome)
-    reads = write_fastq(tmp_path / "r.fq", *(first for first, _ in reads_of(genome, 20, 80, 5)))
-    code, out, err = cli("map", "--meth", fasta, reads, "--device", "cuda")
-    assert code == 0
-    assert "bisulfite reads are mapped on the CPU" in err
-    assert records(out) == records(cli("map", "--meth", fasta, reads)[1])
 
 
 def test_mem_and_samples(tmp_path: Path, cli: Cli, genome: str) -> None:

@@ -15,13 +15,11 @@ import numpy as np
 import pysam
 import pytest
 
-from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.run_context import Opening
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
-from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.sample import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
@@ -59,21 +57,6 @@ def reads_of(lengths: tuple[int, ...], count: int, end: int = 1, seed: int = 1) 
 @pytest.fixture(scope="session")
 def texts() -> tuple[str, str]:
     return reads_of((100, 101, 99), 400), reads_of((100, 97), 400, 2)
-
-
-@pytest.fixture
-def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Reads of each batch of text that the device mapped; 0 where the host had to read it."""
-    found: list[int] = []
-    collect = TextMapKernel.collect
-
-    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
-        result = collect(self, slot, item)
-        found.append(0 if result is None else item.reads)
-        return result
-
-    monkeypatch.setattr(TextMapKernel, "collect", watched)
-    return found
 
 
 def sam_of(cli: Cli, *arguments: object) -> bytes:

@@ -23,6 +23,9 @@ GPUALIGN_HD uint8_t converted_code(uint8_t code, bool g_to_a) {
     return code == 1 ? uint8_t(3) : code;
 }
 
+// 32 packed bases in three letters, with C as T.
+GPUALIGN_HD uint64_t with_c_as_t(uint64_t bases) { return bases | (bases & 0x5555555555555555u) << 1; }
+
 // The reference's base besides its own that a base of the read matches; its own again where there is none.
 GPUALIGN_HD uint8_t other_match(Conversion conversion, uint8_t read) {
     if (conversion == Conversion::c_to_t && read == 3) return 1;
@@ -34,6 +37,15 @@ GPUALIGN_HD uint8_t other_match_of_reference(Conversion conversion, uint8_t refe
     if (conversion == Conversion::c_to_t && reference == 1) return 3;
     if (conversion == Conversion::g_to_a && reference == 2) return 0;
     return reference;
+}
+
+// A base of the reference as a read's is compared with it: the read's own where conversion explains the difference.
+GPUALIGN_HD uint8_t explained_base(Conversion conversion, uint8_t read, uint8_t reference) {
+    return other_match(conversion, read) == reference ? read : reference;
+}
+// A bit for each code of the reference that a read's code matches.
+GPUALIGN_HD uint8_t matched_codes(Conversion conversion, uint8_t read) {
+    return uint8_t(1 << read | 1 << other_match(conversion, read));
 }
 
 // Every second bit where the bases of a read are those of the reference converted.

@@ -14,23 +14,24 @@ constexpr int32_t kLowestScore = -(1 << 29);  // below every score, with room to
 struct AffineBand {
     int32_t band, width;  // `band` is odd; width: columns of two diagonals
     int32_t length;       // of the read
-    uint8_t *read, *text; // encoded; base i of the read meets the text bases i + [0, band)
+    uint8_t *read, *text; // sets of codes, a bit each; base i of the read meets the text bases i + [0, band)
     uint8_t* trace;
 
     GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
     GPUALIGN_HD uint8_t& traced(int32_t i, int32_t b) const { return trace[(2 * i + b) * width + (b >> 1)]; }
 };
 
-// Encodes the read, and the reference from `begin` on; bases outside the contig [left, right) become kOutside.
+// Encodes the read, and the reference from `begin` on; bases outside the contig [left, right) become kOutside. A base
+// of the read is the set of codes that it matches.
 template <class Group>
 GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool reverse, const MapTarget& target,
     int64_t begin, int64_t left, int64_t right, const AffineBand& band) {
     for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes))
-        band.read[i] = read.code(i, reverse);
+        band.read[i] = matched_codes(read.conversion(reverse), read.code(i, reverse));
     for (int32_t i = int32_t(group.lane()); i < band.text_length(); i += int32_t(Group::kLanes)) {
         const int64_t at = begin + i;
         const uint8_t code = at < left || at >= right ? kOutside : code_at(target, at);
-        band.text[i] = code == kNoBase ? kTextNoBase : code;
+        band.text[i] = uint8_t(1 << (code == kNoBase ? kTextNoBase : code));
     }
     group.sync();
 }
@@ -80,7 +81,7 @@ private:
         if (uint32_t(i) >= uint32_t(band_.length) || b >= band_.band) return;
         const uint8_t base = band_.read[i], met = band_.text[i + b];
         const int32_t pairing =
-            (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
+            (base & met ? scores_.match : -scores_.mismatch) + (met == 1 << kOutside ? kLowestScore : 0);
         const AffineCell<int32_t> cell = affine_cell<false, int32_t>(best_[parity][c] + pairing, above_best,
             {above_insertion, 0}, left_best, {left_deletion, 0},
             {scores_.gap_open + scores_.gap_extend, scores_.gap_extend, 0, 0}, -scores_.clip_penalty);

@@ -30,6 +30,7 @@ struct PackedBases {
     const MapTarget* target;
     const uint8_t* qualities;
 
+    GPUALIGN_HD bool converted() const { return read.conversion(false) != Conversion::none; }
     GPUALIGN_HD const int64_t* contig_offsets() const { return target->contig_offsets; }
     GPUALIGN_HD uint8_t code(int32_t i) const { return read.code(i, false); }
     GPUALIGN_HD uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }
@@ -37,9 +38,8 @@ struct PackedBases {
     // being aligned to position `begin`, until visit returns false.
     template <class Visit> GPUALIGN_HD void for_each_difference(int64_t begin, bool reverse, Visit&& visit) const {
         for (int32_t first = 0; first < read.length; first += kBasesPerWord) {
-            uint64_t differ =
-                differing_bases(read.window(first, reverse), packed_window(target->text, uint64_t(begin + first))) |
-                every_second_bit(~acgt_window(*target, uint64_t(begin + first)));
+            uint64_t differ = read.differing(first, reverse, packed_window(target->text, uint64_t(begin + first))) |
+                              every_second_bit(~acgt_window(*target, uint64_t(begin + first)));
             for (int32_t i = first; !read.clean && i < min(first + kBasesPerWord, read.length); i++)
                 if (read.code(i, reverse) == kNoBase) differ |= uint64_t(1) << (2 * (i - first));
             for (; differ; differ &= differ - 1) {

@@ -32,7 +32,8 @@ private:
     // False if the read is too long for this kernel, or its limit allows any locus.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
-        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r]};
+        read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r],
+            conversion_of(batch_.conversions, r)};
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
         read.clean =
             pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);

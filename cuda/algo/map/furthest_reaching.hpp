@@ -75,7 +75,7 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
             }
             while (row < read.length) {
                 const uint64_t text = packed_window(shared.text, uint64_t(skew + d + row));
-                const uint64_t differ = differing_bases(read.window(row, reverse), text);
+                const uint64_t differ = read.differing(row, reverse, text);
                 row += trailing_zeros(differ) / 2;
                 if (differ) break;
             }

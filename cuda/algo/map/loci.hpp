@@ -32,6 +32,9 @@ GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t 
         bases[2][w] = (planes.known & ~planes.low & planes.high) | padding;
         bases[3][w] = (planes.known & planes.low & planes.high) | padding;
         bases[4][w] = padding;
+        const Conversion conversion = read.conversion(reverse);
+        if (conversion == Conversion::c_to_t) bases[1][w] |= bases[3][w];
+        if (conversion == Conversion::g_to_a) bases[2][w] |= bases[0][w];
     }
     group.sync();
 }

@@ -63,6 +63,22 @@ GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int
     return fewest * kEach;
 }
 
+// The lower of a quality and what the bases of a bisulfite read allow. Converted, most of a genome's simple stretches
+// are alike: of a read that repeats a unit of a few bases only those tell anything that differ from the one a unit
+// before.
+template <class Bases>
+GPUALIGN_HD_CALL uint8_t quality_of_converted(const Bases& bases, int32_t length, uint8_t quality) {
+    constexpr int32_t kQualityOfBase = 2;
+    if (!quality) return 0;
+    int32_t fewest = quality / kQualityOfBase + 1;
+    for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
+        int32_t telling = unit;
+        for (int32_t i = unit; i < length && telling < fewest; i++) telling += bases.code(i) != bases.code(i - unit);
+        fewest = min(fewest, telling);
+    }
+    return uint8_t(min(int32_t(quality), fewest * kQualityOfBase));
+}
+
 // Phred value of a number of bits, rounded down.
 GPUALIGN_HD int64_t phred(int64_t bits) { return bits * 30103 / 10000 >> kLogBits; }
 constexpr int32_t kTenth = 5573271;  // log2(10) / 10, 24 fractional bits

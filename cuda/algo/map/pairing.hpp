@@ -42,8 +42,14 @@ template <class Loci> GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i
         max(0, loci.seed_hits(i) - spoilt)};
 }
 
+// A choice with what the bases of a bisulfite read allow as its quality.
+template <class Loci> GPUALIGN_HD MapChoice bounded(const Loci& loci, MapChoice choice) {
+    if (loci.bases.converted()) choice.mapq = quality_of_converted(loci.bases, loci.length, choice.mapq);
+    return choice;
+}
+
 template <class Group, class Loci>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
+GPUALIGN_HD MapChoice best_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
     if (loci.count == 0) return {0, false, 0};
     const uint32_t best = equally_good(loci),
                    chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
@@ -59,6 +65,12 @@ GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, c
     return {chosen, false,
         whole.minimum < 0 ? quality
                           : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
+}
+
+// Chooses a locus for a read by itself.
+template <class Group, class Loci>
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t tie_break) {
+    return bounded(loci, best_single(group, rules, loci, tie_break));
 }
 
 // Chooses a locus for each mate of a pair.
@@ -77,11 +89,22 @@ public:
         if (combination == ~0u || best < apart()) return false;
         const uint32_t i = combination / columns_, j = combination % columns_;
         const int64_t bits = bits_of(first_, i, bits_of(second_, j, MappingQuality::kManyBits));
-        int32_t nearest = 1 << 30;
-        first = choose_mate(first_, i, second_, j, best, bits, nearest, [&](uint32_t row, uint32_t) { return row; });
-        second =
-            choose_mate(second_, j, first_, i, best, bits, nearest, [&](uint32_t, uint32_t column) { return column; });
-        if (nearest > edit_of(rules_.scores)) return true;
+        // suboptimal are pairs, or unpaired choices, with a mate at another locus
+        Suboptimal of_first = unpaired(first_, i, best), of_second = unpaired(second_, j, best);
+        const auto least = [&] {
+            const bool any = of_first.minimum < 0 || of_second.minimum < 0;
+            return any ? kAnyScore : best - max(of_first.minimum, of_second.minimum);
+        };
+        for_each_pair(least, [&](uint32_t row, uint32_t column, int32_t score) {
+            if (row != i) of_first.add(best - score);
+            if (column != j) of_second.add(best - score);
+        });
+        of_first = together(group_, of_first);
+        of_second = together(group_, of_second);
+        first = choose_mate(first_, i, second_, j, of_first, bits);
+        second = choose_mate(second_, j, first_, i, of_second, bits);
+        const auto far = [&](const Suboptimal& of) { return of.minimum < 0 || of.minimum > edit_of(rules_.scores); };
+        if (far(of_first) && far(of_second)) return true;
         const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
             tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
         first = both.first;
@@ -132,19 +155,17 @@ private:
     }
     static GPUALIGN_HD int32_t score_of(uint64_t key) { return int32_t(int64_t(key >> 32) - (int64_t(1) << 31)); }
 
-    // One mate of the best pair. Suboptimal are pairs, or unpaired choices, with this mate at another locus.
-    template <class Own>
-    GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
-        int32_t best, int64_t bits, int32_t& nearest, Own&& own) const {
+    // This lane's choices without pairing that have a mate at another locus than the chosen one.
+    GPUALIGN_HD Suboptimal unpaired(const Loci& mate, uint32_t chosen, int32_t best) const {
         Suboptimal suboptimal;
-        for (uint32_t i = group_.lane(); i < at_most(mine.count); i += Group::kLanes)
-            if (i != chosen) suboptimal.add(best - (apart() - (mine.score(0) - mine.score(i))));
-        const auto least = [&] { return suboptimal.minimum < 0 ? kAnyScore : best - suboptimal.minimum; };
-        for_each_pair(least, [&](uint32_t i, uint32_t j, int32_t score) {
-            if (own(i, j) != chosen) suboptimal.add(best - score);
-        });
-        suboptimal = together(group_, suboptimal);
-        if (suboptimal.minimum >= 0) nearest = min(nearest, suboptimal.minimum);
+        for (uint32_t i = group_.lane(); i < at_most(mate.count); i += Group::kLanes)
+            if (i != chosen) suboptimal.add(best - (apart() - (mate.score(0) - mate.score(i))));
+        return suboptimal;
+    }
+
+    // One mate of the best pair.
+    GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
+        const Suboptimal& suboptimal, int64_t bits) const {
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
@@ -170,8 +191,11 @@ template <class Group, class Loci>
 GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second,
     uint32_t tie_break, MapChoice* choices) {
     if (first.count && second.count &&
-        Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1]))
+        Pairing<Group, Loci>(group, rules, first, second, tie_break).choose(choices[0], choices[1])) {
+        choices[0] = bounded(first, choices[0]);
+        choices[1] = bounded(second, choices[1]);
         return;
+    }
     choices[0] = choose_single(group, rules, first, tie_break);
     choices[1] = choose_single(group, rules, second, tie_break);
 }

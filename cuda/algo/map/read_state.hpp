@@ -49,7 +49,7 @@ template <int Words> struct ReadStates {
     GPUALIGN_HD MapRead read(const MapBatch& batch, uint32_t r) const {
         const ReadState& state = states[r];
         return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit,
-            state.ambiguous, state.clean, batch.tie_breaks[r]};
+            state.ambiguous, state.clean, batch.tie_breaks[r], conversion_of(batch.conversions, r)};
     }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};

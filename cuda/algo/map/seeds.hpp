@@ -1,9 +1,15 @@
 // From a read to its seed hits: minimizers, index look-ups, and the repeat rule (docs/internals/algorithms.md).
 #pragma once
+#include "algo/common/bisulfite.hpp"
 #include "algo/common/group.hpp"
 #include "algo/map/tie_break.hpp"
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
+
+// 0: a kernel of other reads, without code for bisulfite reads.
+#ifndef CONVERSIONS
+#define CONVERSIONS 1
+#endif
 
 namespace gpualign {
 
@@ -14,7 +20,12 @@ struct MapRead {
     int32_t length, limit, ambiguous;  // edits allowed; forgiven ambiguous bases (thresholds.hpp)
     bool clean;  // every base is A, C, G or T
     uint32_t tie_break;  // tie-break hash of the template (algo/map/tie_break.hpp)
+    Conversion forward_conversion = Conversion::none;  // where the read lies forward on the reference
 
+    // Conversion of the read, or of its reverse complement.
+    GPUALIGN_HD Conversion conversion(bool reverse) const {
+        return CONVERSIONS ? on_strand(forward_conversion, reverse) : Conversion::none;
+    }
     // Encoded base i of the read or of its reverse complement.
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
         const int32_t at = reverse ? length - 1 - i : i;
@@ -29,6 +40,10 @@ struct MapRead {
         return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first)))
                           : reverse_complement(words[0]) >> (-2 * first);
     }
+    // Every second bit where these bases differ from the reference's.
+    GPUALIGN_HD uint64_t differing(int32_t i, bool reverse, uint64_t reference) const {
+        return differing_bases(conversion(reverse), window(i, reverse), reference);
+    }
     // Mask of ambiguous bases among `count` < 32 from `from` on.
     GPUALIGN_HD uint32_t ambiguous_bases(int32_t from, int32_t count) const {
         const uint64_t both = uint64_t(not_acgt[(from >> 5) + 1]) << 32 | not_acgt[from >> 5];
@@ -36,6 +51,11 @@ struct MapRead {
     }
     GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const { return ambiguous_bases(from, count) == 0; }
 };
+
+// Conversion of read r of a batch; `conversions` is null where the reads are no bisulfite reads.
+GPUALIGN_HD Conversion conversion_of(const uint8_t* conversions, uint32_t r) {
+    return CONVERSIONS && conversions ? Conversion(conversions[r]) : Conversion::none;
+}
 
 GPUALIGN_HD int32_t count_ambiguous(const MapRead& read) {
     int32_t n = 0;
@@ -77,6 +97,19 @@ GPUALIGN_HD bool pack_read(
     return group.ballot(!clean) == 0;
 }
 
+// A k-mer as the index has it: the canonical one, or of a bisulfite read the one of the strand that is converted, with
+// C as T.
+struct SeedKmer {
+    uint64_t bases;
+    bool reverse;  // it is the reverse strand's
+};
+GPUALIGN_HD SeedKmer seed_kmer(Conversion conversion, uint64_t window, int k) {
+    const uint64_t forward = window & kmer_mask(k), reverse = reverse_complement(window) >> (64 - 2 * k);
+    const bool on_reverse = conversion == Conversion::none ? reverse < forward : conversion == Conversion::g_to_a;
+    const uint64_t bases = on_reverse ? reverse : forward;
+    return {conversion == Conversion::none ? bases : with_c_as_t(bases), on_reverse};
+}
+
 // Hashes the k-mers of a read, kNoKmer for those with ambiguous bases; returns their number.
 constexpr uint64_t kNoKmer = ~uint64_t(0);
 
@@ -84,9 +117,8 @@ template <class Group>
 GPUALIGN_HD uint32_t hash_kmers(const Group& group, const MapRead& read, int k, uint64_t* hashes) {
     const int32_t kmers = read.length - k + 1;
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
-        const uint64_t window = packed_window(read.words, uint64_t(i));
-        const uint64_t forward = window & kmer_mask(k), reverse = reverse_complement(window) >> (64 - 2 * k);
-        hashes[i] = read.clean || read.all_acgt(i, k) ? kmer_hash(reverse < forward ? reverse : forward, k) : kNoKmer;
+        const SeedKmer kmer = seed_kmer(read.conversion(false), packed_window(read.words, uint64_t(i)), k);
+        hashes[i] = read.clean || read.all_acgt(i, k) ? kmer_hash(kmer.bases, k) : kNoKmer;
     }
     group.sync();
     return kmers > 0 ? uint32_t(kmers) : 0;
@@ -146,8 +178,7 @@ GPUALIGN_HD uint32_t find_seeds(
     group.sync();
     return look_up_seeds(group, target, shared, found, [&](uint32_t s, uint32_t& at) {
         const uint32_t p = shared.seed_at[s];
-        const uint64_t window = packed_window(read.words, p);
-        at = p << 1 | uint32_t(reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k)));
+        at = p << 1 | uint32_t(seed_kmer(read.conversion(false), packed_window(read.words, p), rules.k).reverse);
         return shared.hashes[p];
     });
 }

@@ -63,8 +63,7 @@ GPUALIGN_HD bool is_plainly_ungapped(const AffineScores& scores, int32_t distanc
 GPUALIGN_HD int32_t follow_diagonal(
     const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
     while (row < read.length) {
-        const uint64_t differ =
-            differing_bases(read.window(row, reverse), packed_window(target.text, uint64_t(begin + row)));
+        const uint64_t differ = read.differing(row, reverse, packed_window(target.text, uint64_t(begin + row)));
         row += trailing_zeros(differ) / 2;
         if (differ) return min(row, read.length);
     }
@@ -176,6 +175,11 @@ GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64
     return group.ballot(other) == 0;
 }
 
+// The reference's base at a position as a read's is compared with it.
+GPUALIGN_HD uint8_t met_by(const MapRead& read, bool reverse, uint8_t code, const MapTarget& target, int64_t position) {
+    return explained_base(read.conversion(reverse), code, code_at(target, position));
+}
+
 // Whether all bases of a read but one match those on its locus' own diagonal; ambiguous bases never match.
 template <class Group>
 GPUALIGN_HD bool is_one_substitution(
@@ -188,7 +192,7 @@ GPUALIGN_HD bool is_one_substitution(
     uint32_t substitutions = 0;
     for (int32_t i = int32_t(group.lane()); i < read.length; i += int32_t(Group::kLanes)) {
         const uint8_t code = read.code(i, reverse);
-        substitutions += code == kNoBase || code != code_at(target, begin + i);
+        substitutions += code == kNoBase || code != met_by(read, reverse, code, target, begin + i);
     }
     return group.sum(substitutions) == 1;
 }
@@ -204,7 +208,10 @@ GPUALIGN_HD bool is_plainly_ungapped(const Group& group, const MapRead& read, bo
         [&] {
             if (begin < left) return false;
             UngappedScore score(scores);
-            for (int32_t i = 0; i < read.length; i++) score.add(read.code(i, reverse), code_at(target, begin + i));
+            for (int32_t i = 0; i < read.length; i++) {
+                const uint8_t code = read.code(i, reverse);
+                score.add(code, met_by(read, reverse, code, target, begin + i));
+            }
             return score.is_best(distance);
         });
 }

@@ -11,10 +11,12 @@ template <class Met> GPUALIGN_HD char methylation_call(bool g_to_a, char read, M
     const char cytosine = g_to_a ? 'G' : 'C', guanine = g_to_a ? 'C' : 'G', converted = g_to_a ? 'A' : 'T';
     if (met(0) != cytosine || (read != cytosine && read != converted)) return '.';
     const int step = g_to_a ? -1 : 1;
-    const auto known = [](char base) { return base == 'A' || base == 'C' || base == 'G' || base == 'T'; };
+    const auto known = [](char base) { return (base == 'A') | (base == 'C') | (base == 'G') | (base == 'T'); };
     const char next = met(step), after = met(2 * step);
-    const char call = next == guanine ? 'Z' : !known(next) || !known(after) ? 'U' : after == guanine ? 'X' : 'H';
-    return read == cytosine ? call : char(call | 0x20);
+    char call = after == guanine ? 'X' : 'H';  // without branches, as bases are unpredictable
+    call = known(next) & known(after) ? call : 'U';
+    call = next == guanine ? 'Z' : call;
+    return char(call | (read == cytosine ? 0 : 0x20));
 }
 
 }  // namespace gpualign

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
+from gpualign.map.conversions import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -47,6 +48,8 @@ class MapBatch:
             unless ``end_to_end`` asks for all of them, and of the longest one.
         batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
+        library: of bisulfite reads, "directional" or "pbat".
+        conversions: uint8 (n,), how each of them was converted.
         parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
             cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
             ChainOutput and CIGARs (uint8).
@@ -60,13 +63,20 @@ class MapBatch:
     longest: tuple[int, int, int]
     batch: SequenceBatch | None = None
     model: PairModel | None = None
+    library: str | None = None
+    conversions: NDArray[np.uint8] | None = None
     parts: tuple[tuple[Any, ...], ...] = ()
     chained: bool = False
 
     @classmethod
     @STEPS.at("copy")
     def of(
-        cls, batch: SequenceBatch, paired: bool, allocate: Allocate = no_pinned, model: PairModel | None = None
+        cls,
+        batch: SequenceBatch,
+        paired: bool,
+        allocate: Allocate = no_pinned,
+        model: PairModel | None = None,
+        library: str | None = None,
     ) -> MapBatch:
         """Copies bases and qualities.
 
@@ -99,7 +109,9 @@ class MapBatch:
             templates,
         )
         reads = replace(batch, bases=bases)
-        return cls(len(batch), len(bases), block, count, (short, whole, longest), reads, model)
+        conversions = conversions_of(library, batch.mates, len(batch))
+        longest_of = (short, whole, longest)
+        return cls(len(batch), len(bases), block, count, longest_of, reads, model, library, conversions)
 
     @property
     def mates(self) -> int:
@@ -131,7 +143,10 @@ class MapBatch:
     def join(halves: Sequence[MapBatch]) -> MapBatch:
         """The whole of a batch whose :meth:`halves` were mapped."""
         sums = {name: sum(getattr(half, name) for half in halves) for name in ("reads", "bases", "templates")}
-        return replace(halves[0], **sums, parts=tuple(part for half in halves for part in half.parts))
+        of_halves = [half.conversions for half in halves if half.conversions is not None]
+        conversions = np.concatenate(of_halves) if of_halves else None
+        parts = tuple(part for half in halves for part in half.parts)
+        return replace(halves[0], **sums, conversions=conversions, parts=parts)
 
     @cached_property
     def left(self) -> NDArray[np.uint8]:
@@ -164,7 +179,8 @@ class MapBatch:
             texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
             bases, qualities, offsets, names, ends, left_mates = _native.take_reads(*texts, batch.mates, self.left)
             from_cpu = on_cpu(SequenceBatch(names, ends, bases, offsets, qualities, mates=left_mates))
-        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=from_cpu.native))
+        parts, host = list(self.parts), from_cpu.native
+        return Alignments(*_native.finish_records(parts=parts, mates=mates, conversions=self.conversions, of_host=host))
 
     def halves(self, paired: bool) -> list[MapBatch]:
         """The batch in two parts that split no pair; the batch itself if it is one template."""
@@ -173,7 +189,7 @@ class MapBatch:
         layout = BlockLayout(self.reads)
         middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, self.reads))
-        return [MapBatch.of(part, paired, model=self.model) for part in parts]
+        return [MapBatch.of(part, paired, model=self.model, library=self.library) for part in parts]
 
 
 class BlockLayout:

@@ -114,6 +114,7 @@ def chain_batch_of(
     array: Array,
     counters: int,
     min_length: int = 0,
+    conversions: int = 0,
 ) -> np.void:
     """``ChainBatch`` of cuda/abi/chains.hpp for a batch whose block is at address ``block``.
 
@@ -121,6 +122,7 @@ def chain_batch_of(
         array: (name, bytes) -> address of an array of the batch.
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
         min_length: shorter reads are not mapped by these rules.
+        conversions: address of those of bisulfite reads.
     """
     reads, words = item.reads, item.bases // 32 + 2 * item.reads + 2
     item_bytes = _native.chain_item_bytes()
@@ -138,6 +140,7 @@ def chain_batch_of(
         bases=addresses["bases"],
         offsets=addresses["offsets"],
         tie_breaks=addresses["tie_breaks"],
+        conversions=conversions,
         reads=reads,
         max_secondary=max_secondary,
         min_length=min_length,

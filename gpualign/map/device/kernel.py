@@ -195,6 +195,7 @@ class MapKernel:
             next_overflow=counters + 4 * given.overflow,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
+            conversions=0 if item.conversions is None else int(slot.upload("conversions", item.conversions)),
         )
         slot.pinned("records", records_bytes, np.uint8)
         if self.params.seeding.full:
@@ -270,8 +271,9 @@ class MapKernel:
         """The launch for batches whose longest read has ``longest`` bases."""
         if longest not in self._launches:
             workspace, shape = Workspace.of(self.params, longest), tuning.map_shape(longest)
+            defines = shape.defines(self.params.meth is not None)
             shared = shape.warps * _native.map_shared_bytes(shape.words)
-            functions = tuple(self.device.function("map", name, shape.defines) for name in KERNELS)
+            functions = tuple(self.device.function("map", name, defines) for name in KERNELS)
             for function in functions:
                 function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
             blocks = self._blocks(shape, shared, workspace.nbytes)

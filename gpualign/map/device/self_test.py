@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpualign import _native
@@ -9,7 +11,7 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
-from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import Reads
@@ -29,7 +31,7 @@ _TESTED_LENGTH = 150
 _MAX_LEFT = 0.1
 #: modules of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("map", tuning.map_shape(_TESTED_LENGTH).defines),
+    *(("map", tuning.map_shape(_TESTED_LENGTH).defines(bisulfite)) for bisulfite in (False, True)),
     ("map_fastq", {}),
     ("map_slow_path", tuning.slow_path_defines(False)),
     *(("map_chains", tuning.chain_defines(long_gaps)) for long_gaps in (False, True)),
@@ -62,7 +64,9 @@ def self_test(device: Device) -> None:
         names = np.frombuffer(b"".join(b"%07d" % i for i in range(count)), np.uint8)
         return SequenceBatch(names, 7 * np.arange(count + 1, dtype=np.int64), bases, offsets, qualities=bases)
 
-    def check(mapped: MapBatch | None, batch: SequenceBatch, params: MapParams, what: str) -> None:
+    def check(
+        mapped: MapBatch | None, batch: SequenceBatch, params: MapParams, what: str, index: MinimizerIndex = index
+    ) -> None:
         expected = map_batch(index, batch, params)
         if mapped is None or mapped.left_count > _MAX_LEFT * len(batch):
             raise DeviceError(f"{device.name}: {what} were left to the CPU")
@@ -78,6 +82,12 @@ def self_test(device: Device) -> None:
     in_text = TextMapBatch.of_text(Reads((text,)), together=False)
     of_text = run_alone(device, lambda device: TextMapKernel(make_kernel(device)), in_text)
     check(of_text, batch, short, "reads in FASTQ")
+    meth, of_meth = replace(short, meth="directional"), build_index(reference, IndexParams(15, 8, meth=True))
+    batch = reads(500, _TESTED_LENGTH)
+    batch = replace(batch, bases=np.where(batch.bases == ord("C"), np.uint8(ord("T")), batch.bases))
+    item = MapBatch.of(batch, paired=False, library=meth.meth)
+    mapped = run_alone(device, lambda device: MapKernel(device, of_meth, meth, None), item)
+    check(mapped, batch, meth, "bisulfite reads", of_meth)
     batch = reads(50, 3000)
     chained = run_alone(device, lambda device: LongReadKernel(device, index, long), MapBatch.of(batch, paired=False))
     check(chained, batch, long, "long reads")

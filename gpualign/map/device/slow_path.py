@@ -165,7 +165,9 @@ class SlowPath:
         def of_long(name: str, nbytes: int) -> int:
             return array(f"long {name}", nbytes)
 
-        chains = chain_batch_of(item, block, self._long_rules, 0, given.long_chains, of_long, counters, minimum)
+        chains = chain_batch_of(
+            item, block, self._long_rules, 0, given.long_chains, of_long, counters, minimum, batch["conversions"]
+        )
         return chain_launch(batch["target"], chains, counters)
 
     def launches(
@@ -185,7 +187,9 @@ class SlowPath:
         for number in range(given.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
             both = np.empty(2, struct("ChainBatch"))
-            both[:] = chain_batch_of(item, block, self._rules[0], 0, given.chains, array, own)
+            both[:] = chain_batch_of(
+                item, block, self._rules[0], 0, given.chains, array, own, conversions=batch["conversions"]
+            )
             both["rules"][1] = self._rules[1]
             both["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
             yield filled(

@@ -10,6 +10,7 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
+from gpualign.map.conversions import conversions_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import READS, StagedText, kept_reads
 from gpualign.streaming.pinned import Allocate, no_pinned
@@ -28,16 +29,21 @@ class TextMapBatch(MapBatch):
 
     @classmethod
     @STEPS.at("copy")
-    def of_text(cls, reads: Reads, together: bool, allocate: Allocate = no_pinned) -> TextMapBatch:
+    def of_text(
+        cls, reads: Reads, together: bool, allocate: Allocate = no_pinned, library: str | None = None
+    ) -> TextMapBatch:
         """
         Args:
             together: mates form one template.
             allocate: allocates memory for the text.
+            library: of bisulfite reads.
         """
         text = StagedText.of(reads, allocate)
         templates = text.records if together else text.count
         nothing, longest = np.zeros(0, np.uint8), (1, 1, 1)
-        return cls(text.count, text.text_bytes // 2, nothing, templates, longest, text=text)
+        conversions = conversions_of(library, text.mates, text.count)
+        shape = text.count, text.text_bytes // 2, nothing, templates, longest
+        return cls(*shape, library=library, conversions=conversions, text=text)
 
     def on_device(self, slot: Slot) -> int:
         reads = self.text.run(slot, self.reads // self.templates, self.longest[-1])
@@ -49,7 +55,7 @@ class TextMapBatch(MapBatch):
         return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
 
     def halves(self, paired: bool) -> list[MapBatch]:
-        return MapBatch.of(self.text.reads.columns(), paired).halves(paired)
+        return MapBatch.of(self.text.reads.columns(), paired, library=self.library).halves(paired)
 
 
 class TextMapKernel:

@@ -115,8 +115,8 @@ private:
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
             const bool clean = pack_codes(read.forward, read.length, words_.data() + first_word(batch_, r),
                 not_acgt_.data() + first_word(batch_, r));
+            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1 | uint32_t(read.conversion) << 2;
             reads_[r].conversion = on_strand(read.conversion, flipped);
-            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1 | uint32_t(reads_[r].conversion) << 2;
             state_[r].tie_break = read.tie_break;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }

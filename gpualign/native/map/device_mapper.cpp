@@ -220,7 +220,7 @@ auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& quali
 // Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
 // reads.
 auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates,
-    const std::optional<Arrays>& of_host) {
+    std::optional<Input<uint8_t>> conversions, const std::optional<Arrays>& of_host) {
     std::vector<DeviceRecords> device;
     size_t reads = 0;
     for (const auto& [records, count] : parts) {
@@ -228,6 +228,7 @@ auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts
         reads += device.back().reads();
     }
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    if (conversions && conversions->size() != reads) throw nb::value_error("one conversion per read");
     std::optional<RecordArrays> host;
     if (of_host) host.emplace(*of_host);
     RecordsBuilder builder;
@@ -250,6 +251,7 @@ auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts
                 builder.end_read();
             }
         if (host && next != host->reads()) throw nb::value_error("the host mapped reads that were not left to it");
+        if (conversions) builder.set_conversion_flags(reinterpret_cast<const Conversion*>(conversions->data()));
         if (mates) builder.set_pair_flags(mates->data());
     }
     return builder.arrays();
@@ -290,7 +292,7 @@ void bind_map_device(nb::module_& m) {
         nb::arg("names"), nb::arg("name_offsets"), nb::arg("mates").none(), nb::arg("chosen"),
         "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
-        nb::arg("of_host").none(), "The fields of records.Alignments.");
+        nb::arg("conversions").none(), nb::arg("of_host").none(), "The fields of records.Alignments.");
 }
 
 }  // namespace gpualign

@@ -26,7 +26,6 @@ public:
         const Conversion* conversions, size_t from, size_t to) {
         block_.load(bases, qualities, names, mates, conversions, from, to);
         search_.load(bases.bytes, bases.offsets + from, to - from, conversions ? conversions + from : nullptr);
-        converted_ = conversions != nullptr;
         clipped_.clear();
         if (mates && !params_.seeding.full) clip_at_inserts();
         load_seeds();
@@ -91,7 +90,7 @@ private:
 
     // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
     void look_up_variants(const std::vector<size_t>& reads, const uint8_t* mates) {
-        if (params_.seeding.full || converted_) return;
+        if (params_.seeding.full) return;
         search_.clear();
         for (const size_t r : reads) {
             const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
@@ -166,7 +165,7 @@ private:
         words_.assign(size_t(length) / kBasesPerWord + 2, 0);
         not_acgt_.assign(words_.size(), ~0u);
         const bool clean = pack_codes(block_.codes(r, false), length, words_.data(), not_acgt_.data());
-        return {{words_.data(), not_acgt_.data(), length, 0, 0, clean, 0}, false, block_.read(r).conversion};
+        return {{words_.data(), not_acgt_.data(), length, 0, 0, clean, 0, block_.read(r).conversion}, false};
     }
 
     void set_length(size_t r, int32_t length) {
@@ -220,7 +219,6 @@ private:
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
     std::vector<KmerStrand> read_strands_;
-    bool converted_ = false;  // the reads are bisulfite reads
     std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
     std::vector<Candidate> candidates_;
     std::vector<uint64_t> words_;

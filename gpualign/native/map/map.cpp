@@ -35,8 +35,7 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
         Mapper mapper(index, view, map_params);
         mapper.map({bases.data(), read_offsets.data()}, qualities ? qualities->data() : nullptr,
             {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, conversion, reads, records);
-        for (size_t r = 0; conversion && r < reads; r++)
-            if (conversion[r] == Conversion::g_to_a) records.add_flags(r, kFlagGToA);
+        if (conversion) records.set_conversion_flags(conversion);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();

@@ -35,8 +35,7 @@ struct Read {
 // Makes those reference bases equal to a read's, one below the other, that its conversion explains.
 inline void convert_reference(Conversion conversion, const uint8_t* read, int32_t length, uint8_t* reference) {
     if (conversion == Conversion::none) return;
-    for (int32_t i = 0; i < length; i++)
-        if (other_match(conversion, read[i]) == reference[i]) reference[i] = read[i];
+    for (int32_t i = 0; i < length; i++) reference[i] = explained_base(conversion, read[i], reference[i]);
 }
 
 // Counterpart of PackedBases (algo/map/base_quality.hpp) for encoded bases, a byte each.
@@ -47,6 +46,7 @@ struct CodedBases {
     const uint8_t* qualities;
     Conversion conversion;
 
+    bool converted() const { return conversion != Conversion::none; }
     const int64_t* contig_offsets() const { return reference->contig_offsets; }
     uint8_t code(int32_t i) const { return codes[0][i]; }
     uint8_t quality(int32_t i) const { return qualities ? qualities[i] : uint8_t(kNoQuality); }

@@ -43,26 +43,9 @@ private:
     void report(size_t r, const MapChoice& chosen, std::vector<Choice>& choices) const {
         const LociView loci = found_.view(r);
         if (loci.count == 0) return choices.push_back({r, nullptr, kFlagUnmapped, 0});
-        choices.push_back({r, loci.list + chosen.locus, chosen.proper ? kFlagProper : uint16_t(0),
-            std::min(chosen.mapq, surest_converted(r, chosen.mapq))});
+        choices.push_back({r, loci.list + chosen.locus, chosen.proper ? kFlagProper : uint16_t(0), chosen.mapq});
         for_each_secondary(
             rules_, loci, chosen.locus, [&](uint32_t i) { choices.push_back({r, loci.list + i, kFlagSecondary, 0}); });
-    }
-
-    // Maximum quality of a bisulfite read. Converted, most of a genome's simple stretches are alike: of a read that
-    // repeats a unit of a few bases only those tell anything that differ from the one a unit before.
-    uint8_t surest_converted(size_t r, uint8_t quality) const {
-        constexpr int32_t kQualityOfBase = 2;
-        const Read& read = found_.read(r);
-        int32_t fewest = quality / kQualityOfBase + 1;
-        if (read.conversion == Conversion::none || !quality) return quality;
-        const uint8_t* codes = found_.codes(r, false);
-        for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
-            int32_t telling = unit;
-            for (int32_t i = unit; i < read.length && telling < fewest; i++) telling += codes[i] != codes[i - unit];
-            fewest = std::min(fewest, telling);
-        }
-        return uint8_t(fewest * kQualityOfBase);
     }
 
     const LocusFinder& found_;

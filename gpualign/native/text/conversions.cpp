@@ -1,5 +1,5 @@
 // Conversion of the cytosines of a batch of bisulfite reads, and reads that were not converted.
-#include <string_view>
+#include <algorithm>
 #include <vector>
 
 #include "arrays.hpp"
@@ -16,17 +16,33 @@ namespace {
 constexpr uint16_t kFlagFailed = 0x200;
 constexpr size_t kContexts = 3;
 
-// Cytosines of a context, methylated ones first.
-int place_of(char call) {
-    switch (call) {
-        case 'Z': return 0;
-        case 'z': return 1;
-        case 'X': return 2;
-        case 'x': return 3;
-        case 'H': return 4;
-        case 'h': return 5;
-        default: return -1;
+// Cytosines of a context, methylated ones first; -1 for other calls. A table, as calls are unpredictable.
+struct Places {
+    int8_t of[128];
+    constexpr Places() : of{} {
+        for (int8_t& place : of) place = -1;
+        for (int8_t place = 0; place < 6; place++) of[size_t("ZzXxHh"[place])] = place;
     }
+};
+constexpr Places places;
+
+// Calls visit(query, reference) for each base of the read that is aligned to `cytosine`, numbered as in AlignedText.
+template <class Visit>
+void over_cytosines(const RecordText& text, char cytosine, std::vector<uint32_t>& at, Visit&& visit) {
+    int64_t query = 0, reference = 0;
+    text.operations(false, kCigarS, [&](uint32_t op, uint32_t n) {
+        if (op == kCigarM) {
+            at.resize(std::max(at.size(), size_t(n)));
+            uint32_t found = 0;  // without branches, as bases are unpredictable
+            for (uint32_t i = 0; i < n; i++) {
+                at[found] = i;
+                found += text.bases().reference(reference + i) == cytosine;
+            }
+            for (uint32_t f = 0; f < found; f++) visit(query + at[f], reference + at[f]);
+        }
+        if (op != kCigarD) query += n;
+        if (op == kCigarM || op == kCigarD) reference += n;
+    });
 }
 
 auto count_conversions(const ReferenceArrays& reference, const Arrays& reads, const Arrays& alignments, int min_mapq,
@@ -46,7 +62,7 @@ auto count_conversions(const ReferenceArrays& reference, const Arrays& reads, co
         for (size_t i = 0; i < n; i++) longest = std::max(longest, of_reads.length(i));
         positions.resize(2 * size_t(longest) * 2 * kContexts);
         RecordText text(UnpackedBases(view), records);
-        Text calls;
+        std::vector<uint32_t> at_cytosines;
         std::vector<uint8_t> unconverted(n);
         for (size_t i = 0; i < n; i++) {
             const uint64_t r = records.primary(i);
@@ -54,9 +70,6 @@ auto count_conversions(const ReferenceArrays& reference, const Arrays& reads, co
             const int64_t length = of_reads.length(i);
             const bool reverse = records.reverse(r), g_to_a = reverse != bool(records.flag[r] & kFlagGToA);
             text.load(r, of_reads.bases_of(i), length);
-            calls.clear();
-            calls.reserve(size_t(length) + Text::kSpare);
-            text.methylation(g_to_a, true, calls);
             int64_t from = text.clipped_front(), to = length - text.clipped_back();
             if (rrbs) {
                 const int64_t span = records.end(r) - records.position[r];
@@ -68,15 +81,16 @@ auto count_conversions(const ReferenceArrays& reference, const Arrays& reads, co
             const bool second = of_reads.mates && of_reads.mates[i] == kSecondMate;
             const bool counts = records.mapq[r] >= min_mapq;
             int32_t left = 0;
-            for (int64_t at = from; at < to; at++) {
-                const int place = place_of(calls.data()[at]);
-                if (place < 0) continue;
+            over_cytosines(text, g_to_a ? 'G' : 'C', at_cytosines, [&](int64_t query, int64_t reference) {
+                const auto met = [&](int64_t at) { return text.bases().context(reference + at); };
+                const int8_t place = places.of[size_t(methylation_call(g_to_a, text.bases().read(query), met))];
+                if (place < 0 || query < from || query >= to) return;
                 left += place == 2 || place == 4;
-                const int64_t base = reverse ? length - 1 - at : at;
-                if (!counts || (of_reads.qualities && of_reads.quality(i)[base] - 33 < min_quality)) continue;
+                const int64_t base = reverse ? length - 1 - query : query;
+                if (!counts || (of_reads.qualities && of_reads.quality(i)[base] - 33 < min_quality)) return;
                 positions[(size_t(base) * 2 + size_t(second)) * 2 * kContexts + size_t(place)]++;
                 contigs[size_t(records.contig[r]) * 2 * kContexts + size_t(place)]++;
-            }
+            });
             unconverted[i] = max_unconverted >= 0 && left > max_unconverted;
         }
         for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 
 #include "map/alignment.hpp"
 #include "arrays.hpp"
+#include "algo/common/bisulfite.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
@@ -43,6 +44,12 @@ public:
             add_flags(read, uint16_t(kFlagPaired | kFlagFirst | second));
             add_flags(read + 1, uint16_t(kFlagPaired | kFlagSecond | first));
         }
+    }
+
+    // Flags the reads in which G may be read as A; `conversions` are those of bisulfite reads.
+    void set_conversion_flags(const Conversion* conversions) {
+        for (size_t read = 0; read + 1 < record_offsets_.size(); read++)
+            if (conversions[read] == Conversion::g_to_a) add_flags(read, kFlagGToA);
     }
 
     // Adds flags to all records of a read.

@@ -28,12 +28,10 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
     const Index& index, uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
     const int32_t kmers = query.length() - rules.k + 1;
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
-        const uint64_t window = query.bases(i, false);
-        const uint64_t forward = window & kmer_mask(rules.k),
-                       reverse = reverse_complement(window) >> (64 - 2 * rules.k);
+        const SeedKmer kmer = seed_kmer(query.conversion(false), query.bases(i, false), rules.k);
         const uint32_t wanted = (1u << rules.k) - 1;
         const bool acgt = (query.acgt(i, false) & wanted) == wanted;
-        hashes[i] = acgt ? kmer_hash(reverse < forward ? reverse : forward, rules.k) : kNoKmer;
+        hashes[i] = acgt ? kmer_hash(kmer.bases, rules.k) : kNoKmer;
     }
     group.sync();
     const int32_t w = min(rules.w, kmers);
@@ -56,8 +54,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
         if (mine < found) index.find(hashes[i], first, last);
         const uint32_t mask = group.ballot(last > first);
         if (last > first) {
-            const uint64_t window = query.bases(i, false);
-            const bool reverse = reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k));
+            const bool reverse = seed_kmer(query.conversion(false), query.bases(i, false), rules.k).reverse;
             arena.items[first_seed + indexed + group.before(mask)] = {
                 first, last - first, uint32_t(i) << 1 | uint32_t(reverse)};
         }

@@ -44,7 +44,7 @@ struct BandWorkspace {
     BandCell* row;  // last row stored by the last lane
     uint32_t* operations;
     uint32_t* trace;  // four steps of a lane per word
-    uint8_t* codes;   // encoded bases: rows, then columns
+    uint8_t* codes;   // rows, then columns, each the set of codes that it matches, a bit each
 
     template <class Layout> static GPUALIGN_HD BandWorkspace at(uint8_t* memory, int32_t rows, int32_t band) {
         BandWorkspace workspace;
@@ -100,18 +100,20 @@ public:
     // Encodes rows and columns, and initialises the row above the first one.
     GPUALIGN_HD void load() {
         const ChainQuery query = query_of(batch_, task_.read);
+        const auto in_query = [&](int64_t i) {
+            return matched_codes(query.conversion(task_.reverse), query.code(int32_t(i), task_.reverse));
+        };
+        const auto in_text = [&](int64_t i) { return uint8_t(1 << text_.code(i)); };
         const int64_t left = task_.swapped ? 0 : text_.contig_begin(task_.contig);
         const int64_t right = task_.swapped ? query.length() : text_.contig_begin(task_.contig + 1);
         const int32_t lane = int32_t(group_.lane()), lanes = int32_t(Group::kLanes);
         for (int32_t i = lane; i < task_.rows; i += lanes)
-            memory_.codes[i] =
-                task_.swapped ? text_.code(task_.row + i) : query.code(int32_t(task_.row) + i, task_.reverse);
+            memory_.codes[i] = task_.swapped ? in_text(task_.row + i) : in_query(task_.row + i);
         for (int32_t i = lane; i < task_.rows + task_.band - 1; i += lanes) {
             const int64_t at = task_.diagonal + i;
-            uint8_t code = kOutside;
-            if (at >= left && at < right)
-                code = task_.swapped ? query.code(int32_t(at), task_.reverse) : text_.code(at);
-            memory_.codes[task_.rows + i] = code == kNoBase ? kTextNoBase : code;
+            uint8_t codes = 1 << kOutside;
+            if (at >= left && at < right) codes = task_.swapped ? in_query(at) : in_text(at);
+            memory_.codes[task_.rows + i] = codes == 1 << kNoBase ? uint8_t(1 << kTextNoBase) : codes;
         }
         if constexpr (!Ring)
             for (int32_t b = lane; b < task_.band; b += lanes) memory_.row[b] = before_first(b);
@@ -236,7 +238,7 @@ private:
     GPUALIGN_HD uint8_t next_cell(Front& front, const GapCosts<int32_t>& costs, int32_t clipped, BandEnd& end) {
         const int32_t b = front.diagonal;
         const int32_t pairing =
-            (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
+            (front.base & front.met ? scores_.match : -scores_.mismatch) + (front.met == 1 << kOutside ? kLowest : 0);
         const int32_t diagonal = front.above.value + pairing;
         front.above = cell_above(front);
         if (b == 0) {

@@ -49,7 +49,7 @@ public:
         if (paired()) {
             const uint8_t base = query_.code(q_ - reverse_, reverse_);
             const uint8_t met = text_.code(t_ - reverse_);
-            const bool same = base == met || other_match(on_strand(query_.conversion, reverse_), base) == met;
+            const bool same = base == met || other_match(query_.conversion(reverse_), base) == met;
             score = base < kNoBase && same ? scores_.match : -scores_.mismatch;
         } else if (left_ == length()) {
             score = -gap_cost(scores_, left_);

@@ -37,14 +37,14 @@ struct TargetText {
 struct ChainQuery {
     MapRead read;
     bool flipped;
-    Conversion conversion = Conversion::none;  // of the strand that is mapped
 
     GPUALIGN_HD int32_t length() const { return read.length; }
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const { return read.code(i, reverse != flipped); }
     GPUALIGN_HD uint64_t bases(int32_t i, bool reverse) const { return read.window(i, reverse != flipped); }
+    GPUALIGN_HD Conversion conversion(bool reverse) const { return read.conversion(reverse != flipped); }
     // Every second bit where the bases from i on differ from the reference's.
     GPUALIGN_HD uint64_t differing(int32_t i, bool reverse, uint64_t reference) const {
-        return differing_bases(on_strand(conversion, reverse), bases(i, reverse), reference);
+        return read.differing(i, reverse != flipped, reference);
     }
     // ACGT mask of the bases from i on; bits after the last base are undefined.
     GPUALIGN_HD uint32_t acgt(int32_t i, bool reverse) const {
@@ -67,8 +67,9 @@ GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) {
 GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
     const uint64_t at = first_word(batch, r);
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
-    return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0},
-        (batch.state[r].flipped & 1) != 0, Conversion(batch.state[r].flipped >> 2)};
+    const uint32_t state = batch.state[r].flipped;
+    return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (state & 2) != 0, 0, Conversion(state >> 2)},
+        (state & 1) != 0};
 }
 
 // Whether the reverse complement is lexicographically smaller; called by one lane.

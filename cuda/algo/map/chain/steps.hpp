@@ -105,8 +105,10 @@ template <class Group> GPUALIGN_HOST_DEVICE void load_read(const Group& group, c
         pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
     const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, 0, clean, 0};
     if (group.lane() == 0)
-        batch.state[r] = {
-            0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1, batch.tie_breaks[r]};
+        batch.state[r] = {0, 0, 0, 0, 0, 0,
+            uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1 |
+                uint32_t(conversion_of(batch.conversions, r)) << 2,
+            batch.tie_breaks[r]};
     group.sync();
 }
 

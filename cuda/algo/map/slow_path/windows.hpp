@@ -16,7 +16,8 @@ GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& r
         uint32_t rows[5] = {0, 0, 0, 0, 0};
         for (int32_t j = 0; j < kBasesPerWord && int32_t(w) * kBasesPerWord + j < read.length; j++) {
             const uint8_t code = read.code(int32_t(w) * kBasesPerWord + j, reverse);
-            for (uint8_t base = 0; base < 4; base++) rows[base] |= uint32_t(code == base) << j;
+            const uint32_t matched = matched_codes(read.conversion(reverse), code);
+            for (uint8_t base = 0; base < 4; base++) rows[base] |= (matched >> base & 1) << j;
         }
         for (int base = 0; base < 5; base++) profile[(reverse * 5 + base) * words + w] = rows[base];
     }
