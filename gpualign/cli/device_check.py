@@ -43,7 +43,7 @@ def run_devices(check: bool = False, as_json: bool = False) -> dict[str, Any]:
     failures: list[str] = []
     if check:
         if not facts["devices"]:
-            wants = (f"{what} ({command})" if command else what for what, command in facts["missing"])
+            wants = (f"{what} ({commands[0]})" if commands else what for what, commands in facts["missing"])
             raise DeviceError(f"no device to check; missing: {', '.join(wants)}")
         for info in list_devices():
             with Device(info) as device:
