@@ -83,10 +83,20 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
 
 
 def test_check_loads_every_kernel_and_only_what_else_is_prebuilt():
-    tested = workflow.tested_modules()
+    tested = workflow.modules_to_test(with_compiler=False)
     assert {source for source, _ in tested} == set(compiler.modules())
     prebuilt = prebuild.variants()
     assert [variant for variant in tested if variant not in prebuilt] == []
+
+
+def test_check_compiles_what_no_wheel_has_with_the_other_kernels():
+    """A self-test that compiles a kernel by itself waits for it, one kernel after the other."""
+    prebuilt = prebuild.variants()
+    compiled = workflow.modules_to_test(with_compiler=True)
+    others = [variant for variant in compiled if variant not in workflow.modules_to_test(with_compiler=False)]
+    ends = {macros["ENDS"] for source, macros in others if source == "pairwise_lanes"}
+    assert ends == {"1", "2"}  # in the corners, and on the borders
+    assert [variant for variant in others if variant in prebuilt] == []
 
 
 def facts(**others):
