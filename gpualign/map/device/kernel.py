@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ChainSteps, LongReadKernel, slot_array
+from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
 from gpualign.map.pairs import ORIENTATIONS, PairModel
@@ -182,7 +182,6 @@ class MapKernel:
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
         records = int(slot.device_array("records", records_bytes, zeroed=True))
-        memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(
             item,
             block,
@@ -191,19 +190,23 @@ class MapKernel:
             target=target,
             rules=rules,
             records=records,
-            workspace=memory,
             next_overflow=counters + 4 * given.overflow,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
+        fast, slow = scratch_of(slot, ["fast path", "slow path"], tuning.SCRATCH_SHARE)
         if self.params.seeding.full:
             packed["slow_count"] = int(slot.upload("all templates", all_templates(item)))
             packed["slow_templates"] = packed["slow_count"] + 4
         else:
-            for function, blocks, shared in launch.steps(item):
-                slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
-        self._run_slow_path(slot, item, packed, block, counters, given)
+            with slot.using(fast):
+                nbytes = launch.blocks * shape.warps * workspace.nbytes
+                packed["workspace"] = int(slot.scratch_array("workspace", nbytes))
+                for function, blocks, shared in launch.steps(item):
+                    slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
+        with slot.using(slow):
+            self._run_slow_path(slot, item, packed, block, counters, given)
         slot.download("counters", given.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
@@ -218,11 +221,16 @@ class MapKernel:
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
-        workspace = int(slot.device_array("slow path workspace", blocks * block_warps * sizes.group))
+        workspace = int(slot.scratch_array("slow path workspace", blocks * block_warps * sizes.group))
+
+        def array(name: str, nbytes: int) -> int:
+            return int(slot.scratch_array(name, nbytes))
+
         if slow_path.any_long(item):
-            self._steps.run(slot, slow_path.long_launch(item, batch, block, slot_array(slot), counters, given))
+            self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, given))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
-        for launch in slow_path.launches(item, batch, block, slot_array(slot), counters, workspace, given):
+        statuses = int(slot.device_array("statuses", 4 * given.templates))
+        for launch in slow_path.launches(item, batch, block, array, counters, workspace, statuses, given):
             slot.clear("statuses", 4 * given.templates)
             for kernel, own in slow_path.steps(launch):
                 if kernel:
