@@ -35,10 +35,10 @@ SMALL_SAMPLE_BATCHES = 2
 #: a sample of more than this share of a thread's work is mapped by all threads, as the others would wait for it
 LARGE_SAMPLE_SHARE = 0.25
 
-#: share of what is not resident for the scratch memory of batches in flight, which share it where it is too little
+#: share of a device's memory for batches that their scratch memory takes; they share it where that is too little
 SCRATCH_SHARE = 0.7
-#: shares of a device's budget: workspaces of the fast path and of the slow path, DP matrices of one pass of chaining,
-#: and states of slow templates
+#: shares of a device's memory for batches: workspaces of the fast path and of the slow path, DP matrices of one pass of
+#: chaining, and states of slow templates
 WORKSPACE_SHARE, SLOW_PATH_SHARE, DP_SHARE, SLOW_STATES_SHARE = 0.1, 0.03, 0.05, 0.05
 #: initial capacity for overflow records: reads per record of a long CIGAR, and secondary alignments per read
 READS_PER_LONG_CIGAR, USUAL_SECONDARY = 32, 2

@@ -30,6 +30,7 @@ class Scratch:
         self._device = device
         self.arrays: dict[str, tuple[Any, int]] = {}
         self.event = device.cuda.event()
+        device.scratch.append(self)
 
     @property
     def held(self) -> int:
@@ -37,10 +38,11 @@ class Scratch:
         return sum(size for _, size in self.arrays.values())
 
     def free(self) -> None:
-        """Free the arrays; they grow again on demand."""
+        """Free the arrays, for good."""
         for pointer, size in self.arrays.values():
             self._device.free(pointer, size)
         self.arrays.clear()
+        self._device.scratch.remove(self)
 
 
 class Slot:
@@ -320,11 +322,9 @@ def scratch_of(slot: Slot, names: Sequence[str], share: float) -> list[Scratch]:
     def numbered(number: int) -> list[Scratch]:
         return [device.resident(f"{KEPT} {name} {number}", lambda: Scratch(device)) for name in names]
 
-    slots = len(device.slots)
-    held = [sum(scratch.held for scratch in numbered(number)) for number in range(slots)]
-    resident = device.allocated - sum(held) - sum(other.held for other in device.slots)
-    count = int(share * (device.budget - resident) / max(held[0], 1))
-    return numbered(device.slots.index(slot) % min(max(count, 1), slots))
+    held = sum(scratch.held for scratch in numbered(0))
+    count = int(share * device.batch_budget / max(held, 1))
+    return numbered(device.slots.index(slot) % min(max(count, 1), len(device.slots)))
 
 
 def slots_of(device: Device, count: int) -> list[Slot]:

@@ -183,7 +183,7 @@ class ChainSteps:
 
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
-        budget = int(tuning.DP_SHARE * self._device.budget)
+        budget = int(tuning.DP_SHARE * self._device.batch_budget)
         for step in passes:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1

@@ -173,11 +173,11 @@ class MapKernel:
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
             return
+        # the first call copies the index: keep it out of this batch's events, and out of the memory for batches
+        target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
-        # the first call copies the index: keep it out of this batch's events
-        target, rules = resident_target(self.device, self.index), self._rules(slot, item)
-        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.budget)
+        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.batch_budget)
         self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
@@ -217,7 +217,7 @@ class MapKernel:
         slow_path, sizes = self._slow_path, given.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
         warps = max(
-            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.budget) // sizes.group, 2 * given.templates)
+            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.batch_budget) // sizes.group, 2 * given.templates)
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
@@ -289,7 +289,7 @@ class MapKernel:
     def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
         """The number of blocks that are resident at once and fit the budget for workspaces."""
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
+        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.batch_budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
