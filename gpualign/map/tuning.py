@@ -18,6 +18,8 @@ SLOTS = 4
 DEVICE_BATCH = 4
 #: devices with at least this memory have larger batches and more of them in flight (the six were measured on an H200)
 LARGE_DEVICE, LARGE_DEVICE_BATCH, LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
+#: devices on which the index leaves less than this have smaller batches
+SMALL_DEVICE, SMALL_DEVICE_BATCH = 5 << 30, 2
 #: factor of the batch size for long reads, and minimum number of batches of a small input: a device waits for the
 #: first, and is idle while the last is written
 LONG_READ_BATCH, LONG_READ_PARTS = 8, 16
@@ -53,6 +55,13 @@ CHAINS_COPIED_AHEAD, TEXT_COPIED_AHEAD = 1.1, 1.02
 KEPT_READS = 8
 #: warps per block of the kernels of map_text.cu, and of those of map_fastq.cu that are not scans
 TEXT_WARPS, FASTQ_WARPS = 4, 8
+
+
+def device_batch(memory: int) -> int:
+    """Factor of the batch size for short reads on a device to which the index leaves ``memory`` bytes."""
+    if memory >= LARGE_DEVICE:
+        return LARGE_DEVICE_BATCH
+    return DEVICE_BATCH if memory >= SMALL_DEVICE else SMALL_DEVICE_BATCH
 
 
 @dataclass(frozen=True)

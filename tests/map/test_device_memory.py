@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.map import tuning
+from gpualign.map.device.target import resident_bytes, resident_target
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES, ROOT
-from tests.helpers.sequences import reverse_complement
+from tests.helpers.sequences import make_reference, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 _LENGTH, _NAME = 150, 24
@@ -78,3 +82,17 @@ def test_a_batch_holds_what_the_notes_say(
     assert measured.keys() == expected.keys()
     for key, (nbytes, whose) in expected.items():
         assert measured[key] == (pytest.approx(nbytes, abs=2), whose), key
+
+
+@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 8), (48, 8), (24, 4), (5, 4), (4.9, 2), (-1, 2)])
+def test_batches_are_smaller_where_the_index_leaves_less_memory(gibibytes: float, factor: int) -> None:
+    assert tuning.device_batch(int(gibibytes * (1 << 30))) == factor
+
+
+def test_the_memory_of_an_index_is_what_a_device_allocates(use: Callable[[FakeDriver], FakeDriver]) -> None:
+    use(FakeDriver())
+    index = build_index(make_reference("ACGGTTCA" * 5000), IndexParams(15, 5))
+    with Device(list_devices()[0]) as device:
+        device.call(resident_target, device, index).result()
+        padding = device.allocated - resident_bytes(index)
+    assert 0 < padding < 4096  # of the text, and the contigs' offsets
