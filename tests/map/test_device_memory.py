@@ -84,7 +84,7 @@ def test_a_batch_holds_what_the_notes_say(
         assert measured[key] == (pytest.approx(nbytes, abs=2), whose), key
 
 
-@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 8), (48, 8), (24, 4), (5, 4), (4.9, 2), (-1, 2)])
+@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 8), (48, 8), (24, 4), (3, 4), (2.9, 2), (-1, 2)])
 def test_batches_are_smaller_where_the_index_leaves_less_memory(gibibytes: float, factor: int) -> None:
     assert tuning.device_batch(int(gibibytes * (1 << 30))) == factor
 
