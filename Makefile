@@ -21,7 +21,7 @@ $(BIN)/python:
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@echo "Compiling for this machine's instruction set: a minute on two cores, once."
 	$(PIP_INSTALL) --editable .
-	@for wheel in $(firstword $(wildcard dist/*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
+	@for wheel in $(firstword $(wildcard dist/gpualign-*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
 # This machine's instruction set, and no test that takes long by itself; continuous integration (.ci/run) has those and
@@ -118,8 +118,8 @@ sanitize-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda nvidia-cuda-sanitizer-api
 	$(BIN)/python -m tests.helpers.sanitize_gpu
 
-# sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc. Each is
-# tried in an empty environment of every Python that it is for.
+# sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc, and
+# wheels of PyCUDA. Each is tried in an empty environment of every Python that it is for.
 TARGET ?= $(shell uname -m)
 wheel: $(VENV)/installed
 	if command -v nvcc > /dev/null; then $(MAKE) kernels PYTHON=$(abspath $(BIN))/python; fi
@@ -127,7 +127,8 @@ wheel: $(VENV)/installed
 	rm -f dist/*$(TARGET).whl
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(PYTHON) packaging/wheel.py --target $(TARGET)
-	if [ $(TARGET) = "$$(uname -m)" ]; then $(PYTHON) packaging/try_wheels.py dist/*.whl; fi
+	if [ $(TARGET) = "$$(uname -m)" ]; then \
+	    $(PYTHON) packaging/pycuda_wheels.py && $(PYTHON) packaging/try_wheels.py dist/*.whl; fi
 
 # The documentation as a site, in build/site: a link that leads nowhere is an error.
 docs: $(VENV)/developing

@@ -19,3 +19,8 @@ LOCAL unsigned arc4random(void) {
 extern int __cxa_atexit(void (*function)(void*), void* argument, void* library);
 extern void* __dso_handle LOCAL;
 LOCAL int atexit(void (*function)(void)) { return __cxa_atexit((void (*)(void*))function, NULL, &__dso_handle); }
+
+// glibc 2.33: before, a macro called the function with the version of its struct.
+struct stat64;
+extern int __fxstat64(int version, int file, struct stat64* status);
+LOCAL int fstat64(int file, struct stat64* status) { return __fxstat64(1, file, status); }

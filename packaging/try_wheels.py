@@ -3,13 +3,14 @@
     python packaging/try_wheels.py dist/*.whl
 
 Each instruction-set level that this processor has is tried. PATH holds links to the few programs of the smoke test, so
-there is no compiler.
+there is no compiler. Where there is a wheel of PyCUDA, it is installed by 'gpualign[cuda]', without a CUDA toolkit.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,8 @@ def try_one(python: str, version: str, wheels: list[Path], work: Path) -> bool:
         name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "http", "HTTP"))
     }
     pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-    own = [*pip, "--no-index", "--no-deps", "--find-links", wheels[0].resolve().parent, "gpualign"]
+    folder = wheels[0].resolve().parent
+    own = [*pip, "--no-index", "--no-deps", "--find-links", folder, "gpualign"]
     if subprocess.run(own, env=clean, capture_output=True, check=False).returncode:
         return False
     # what it depends on, by the user's own settings
@@ -59,6 +61,19 @@ def try_one(python: str, version: str, wheels: list[Path], work: Path) -> bool:
             check=True,
             stdout=subprocess.DEVNULL,
         )
+    if any(wheel.name.startswith("pycuda-") and f"-cp{version.replace('.', '')}-" in wheel.name for wheel in wheels):
+        with_cuda = [*pip, "--only-binary", ":all:", "--find-links", folder, "gpualign[cuda]"]
+        subprocess.run(with_cuda, env=clean | home, check=True)
+        devices = subprocess.run(
+            [environment / "bin" / "gpualign", "devices"],
+            env=clean,
+            cwd=work,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        if not re.search(r"^PyCUDA +\d", devices, re.MULTILINE):
+            sys.exit(f"Python {version}: gpualign does not find PyCUDA:\n{devices}")
     print(f"Python {version}: installed in {installed:.0f} s; the smoke test passes on {', '.join(levels)}", flush=True)
     return True
 

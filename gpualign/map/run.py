@@ -21,6 +21,7 @@ from gpualign.map import tuning
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.cpu import pairs_of
+from gpualign.map.device.target import resident_bytes
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, seeds_for_short_reads, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.meth import check_meth, for_meth
@@ -78,7 +79,7 @@ def run_map(
         report.stage("device")
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
-            larger = _larger_batch(sample, params, memory) if backend.on_gpu else 1
+            larger = _larger_batch(sample, params, memory - resident_bytes(index)) if backend.on_gpu else 1
             reads = lanes.items(
                 options.batch_size * larger, backend.on_gpu and unparsed, pinned_allocator(backend.devices)
             )
@@ -113,9 +114,9 @@ def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) 
 
 
 def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
-    """Factor of the batch size, by the memory of the devices in bytes."""
+    """Factor of the batch size, by the memory in bytes that the index leaves on the devices."""
     if not params.long_reads:
-        return tuning.LARGE_DEVICE_BATCH if memory >= tuning.LARGE_DEVICE else tuning.DEVICE_BATCH
+        return tuning.device_batch(memory)
     bases = symbols_in_files(*sample.files.read_files)
     if bases is None:
         return tuning.LONG_READ_BATCH

@@ -18,6 +18,9 @@ SLOTS = 4
 DEVICE_BATCH = 4
 #: devices with at least this memory have larger batches and more of them in flight (the six were measured on an H200)
 LARGE_DEVICE, LARGE_DEVICE_BATCH, LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
+#: devices on which the index leaves less than this have smaller batches: the usual ones take three gigabytes, and on an
+#: H200 with 4 GiB smaller ones took 1.4 times as long
+SMALL_DEVICE, SMALL_DEVICE_BATCH = 3 << 30, 2
 #: factor of the batch size for long reads, and minimum number of batches of a small input: a device waits for the
 #: first, and is idle while the last is written
 LONG_READ_BATCH, LONG_READ_PARTS = 8, 16
@@ -35,8 +38,10 @@ SMALL_SAMPLE_BATCHES = 2
 #: a sample of more than this share of a thread's work is mapped by all threads, as the others would wait for it
 LARGE_SAMPLE_SHARE = 0.25
 
-#: shares of a device's budget: workspaces of the fast path and of the slow path, DP matrices of one pass of chaining,
-#: and states of slow templates
+#: share of a device's memory for batches that their scratch memory takes; they share it where that is too little
+SCRATCH_SHARE = 0.7
+#: shares of a device's memory for batches: workspaces of the fast path and of the slow path, DP matrices of one pass of
+#: chaining, and states of slow templates
 WORKSPACE_SHARE, SLOW_PATH_SHARE, DP_SHARE, SLOW_STATES_SHARE = 0.1, 0.03, 0.05, 0.05
 #: initial capacity for overflow records: reads per record of a long CIGAR, and secondary alignments per read
 READS_PER_LONG_CIGAR, USUAL_SECONDARY = 32, 2
@@ -51,6 +56,13 @@ CHAINS_COPIED_AHEAD, TEXT_COPIED_AHEAD = 1.1, 1.02
 KEPT_READS = 8
 #: warps per block of the kernels of map_text.cu, and of those of map_fastq.cu that are not scans
 TEXT_WARPS, FASTQ_WARPS = 4, 8
+
+
+def device_batch(memory: int) -> int:
+    """Factor of the batch size for short reads on a device to which the index leaves ``memory`` bytes."""
+    if memory >= LARGE_DEVICE:
+        return LARGE_DEVICE_BATCH
+    return DEVICE_BATCH if memory >= SMALL_DEVICE else SMALL_DEVICE_BATCH
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 from unittest.mock import ANY
 
@@ -82,10 +83,20 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
 
 
 def test_check_loads_every_kernel_and_only_what_else_is_prebuilt():
-    tested = workflow.tested_modules()
+    tested = workflow.modules_to_test(with_compiler=False)
     assert {source for source, _ in tested} == set(compiler.modules())
     prebuilt = prebuild.variants()
     assert [variant for variant in tested if variant not in prebuilt] == []
+
+
+def test_check_compiles_what_no_wheel_has_with_the_other_kernels():
+    """A self-test that compiles a kernel by itself waits for it, one kernel after the other."""
+    prebuilt = prebuild.variants()
+    compiled = workflow.modules_to_test(with_compiler=True)
+    others = [variant for variant in compiled if variant not in workflow.modules_to_test(with_compiler=False)]
+    ends = {macros["ENDS"] for source, macros in others if source == "pairwise_lanes"}
+    assert ends == {"1", "2"}  # in the corners, and on the borders
+    assert [variant for variant in others if variant in prebuilt] == []
 
 
 def facts(**others):
@@ -109,28 +120,29 @@ def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_p
     toolkit = tmp_path / "cuda"
     (toolkit / "include").mkdir(parents=True)
     monkeypatch.setattr(device_facts.sys, "executable", "/venv/bin/python")
-    pip = "/venv/bin/python -m pip install 'pycuda>=2024.1'"
-    assert missing(f"{toolkit}/bin/nvcc")[0][1].startswith("sudo apt-get install")  # nvcc without headers
+    pip = "/venv/bin/python -m pip install"
+    wheels, source = f"{pip} --prefer-binary --find-links dist 'gpualign[cuda]'", f"{pip} 'pycuda>=2024.1'"
+    assert missing(f"{toolkit}/bin/nvcc")[0][1][1].startswith("sudo apt-get install")  # nvcc without headers
     (toolkit / "include" / "cuda.h").write_text("")
-    assert missing(f"{toolkit}/bin/nvcc") == [("PyCUDA", f"PATH={toolkit}/bin:$PATH {pip}")]
-    assert missing()[0][1] == f"sudo apt-get install nvidia-cuda-toolkit g++ python3-dev && {pip}"
+    assert missing(f"{toolkit}/bin/nvcc") == [("PyCUDA", [wheels, f"PATH={toolkit}/bin:$PATH {source}"])]
+    assert missing() == [("PyCUDA", [wheels, f"sudo apt-get install nvidia-cuda-toolkit g++ python3-dev && {source}"])]
     # a card without a driver; hidden; none
     monkeypatch.setattr(device_facts, "card_is_there", lambda: True)
-    driver = ("NVIDIA's driver for the GPU of this machine", "sudo apt-get install nvidia-driver")
+    driver = ("NVIDIA's driver for the GPU of this machine", ["sudo apt-get install nvidia-driver"])
     assert missing(has_gpu=False) == [driver, *missing()]
     assert missing(has_gpu=False, pycuda="2026.1") == [driver]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert missing(has_gpu=False)[0][1] == "unset CUDA_VISIBLE_DEVICES"
+    assert missing(has_gpu=False)[0][1] == ["unset CUDA_VISIBLE_DEVICES"]
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(device_facts, "card_is_there", lambda: False)
-    assert missing(has_gpu=False) == [("an NVIDIA GPU. All commands run on the CPU", None)]
-    assert missing(pycuda="2026.1")[0][1] == "nvidia-smi"
+    assert missing(has_gpu=False) == [("an NVIDIA GPU. All commands run on the CPU", [])]
+    assert missing(pycuda="2026.1")[0][1] == ["nvidia-smi"]
     # the system's own way to packages; root needs no sudo
     monkeypatch.setattr(device_facts.shutil, "which", lambda name: name == "dnf" or None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert missing()[0][1] == f"dnf install cuda-toolkit gcc-c++ python3-devel && {pip}"
+    assert missing()[0][1][1] == f"dnf install cuda-toolkit gcc-c++ python3-devel && {source}"
     monkeypatch.setenv("CONDA_PREFIX", "/conda")
-    assert missing() == [("PyCUDA", "conda install -c conda-forge pycuda")]
+    assert missing() == [("PyCUDA", [wheels, "conda install -c conda-forge pycuda"])]
     # without a compiler there must be prebuilt kernels that the driver can read, or cached ones
     assert "no prebuilt kernels" in missing(**GPU)[0][0]
     assert missing(**GPU, kernels_cached=3) == []
@@ -144,9 +156,11 @@ def test_the_table_says_what_is_missing(monkeypatch, capsys):
     monkeypatch.setattr(device_facts, "gpu_is_there", lambda: True)
     monkeypatch.setattr(device_facts, "_version", lambda package: None)
     _, out, _ = run(["devices"], capsys)
-    assert out.splitlines()[-2] == "Missing: PyCUDA."
-    assert out.splitlines()[-1].startswith("  ")
-    assert "pycuda" in out.splitlines()[-1]
+    what, first, _, second = out.splitlines()[-4:]
+    assert what == "Missing: PyCUDA."
+    assert first == f"  {sys.executable} -m pip install --prefer-binary --find-links dist 'gpualign[cuda]'"
+    assert second.startswith("  ")
+    assert "pycuda" in second
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,9 @@ def has_fast_compile(nvcc: str) -> bool:
 
 @needs_nvcc
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "defines"), devices.tested_modules(), ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(
+    ("source", "defines"), devices.modules_to_test(with_compiler=True), ids=lambda value: str(value)[:60]
+)
 def test_every_kernel_compiles_without_spills(source, defines):
     """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest."""
     nvcc, path = compiler.find_nvcc(), compiler.source_root() / f"{source}.cu"

@@ -12,7 +12,7 @@ import pytest
 
 from gpualign.engine.cuda import CudaBackend, pinned_allocator
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.gpu.buffers import slots_of
+from gpualign.engine.gpu.buffers import scratch_of, slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.pinned_pool import is_pinned, pinned_copy
@@ -23,7 +23,7 @@ from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
 from gpualign.streaming.timeline import union
-from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fake_cuda import FakeDriver, Stream
 from tests.helpers.stand_ins import Doubler, batches
 
 
@@ -459,3 +459,68 @@ def test_memory_that_is_copied_in_full_begins_as_zeros(fake):
     assert used[:500].tolist() == [7] * 500
     assert not used[500:].any()
     assert not grown.any()
+
+
+@pytest.mark.parametrize(("budget", "memories"), [(30, 3), (22, 2), (17, 1), (13, 1)])
+def test_slots_share_scratch_memory_where_it_is_too_little_for_all(fake, budget, memories):
+    """In MiB: 10 are resident, and a slot takes 2.5, two arrays of 1 with a quarter for growth, of half of the rest."""
+
+    def addresses():
+        resident, used = device.allocate(10 << 20), []
+        for slot in slots_of(device, 3):
+            first, second = scratch_of(slot, ["first", "second"], 0.5)
+            with slot.using(first):
+                used.append(int(slot.scratch_array("x", 1 << 20)))
+                with slot.using(second):
+                    slot.scratch_array("x", 1 << 20)
+                assert int(slot.scratch_array("x", 1 << 20)) == used[-1]
+        assert device.allocated == (10 << 20) + len(set(used)) * (5 << 19)
+        device.free(resident, 10 << 20)
+        return used
+
+    with Device(list_devices()[0], max_memory=budget << 20) as device:
+        device.call(slots_of, device, 3).result()
+        assert len(set(device.call(addresses).result())) == memories
+    assert fake.contexts == []
+
+
+def test_kernels_with_scratch_memory_wait_for_those_launched_before(fake, monkeypatch):
+    said = []
+    monkeypatch.setattr(Stream, "wait_for", lambda stream, event: said.append(("waits", event)))
+    monkeypatch.setattr(Stream, "record", lambda stream, event: said.append(("records", event)))
+
+    def kernel(number, **_):
+        said.append(("kernel", number))
+
+    def launched():
+        for slot in slots_of(device, 2):
+            (scratch,) = scratch_of(slot, ["only"], 0.0)  # memory for one
+            slot.launch(kernel, 1, 1, 1)
+            with slot.using(scratch):
+                slot.scratch_array("x", 1)
+                slot.launch(kernel, 1, 1, 2)
+            slot.launch(kernel, 1, 1, 3)
+        return scratch.event
+
+    with Device(list_devices()[0]) as device:
+        device.call(slots_of, device, 2).result()
+        event = device.call(launched).result()
+    of_slot = [("kernel", 1), ("waits", event), ("kernel", 2), ("records", event), ("kernel", 3)]
+    assert said == 2 * of_slot
+
+
+def test_scratch_memory_is_freed_with_the_slots_buffers(fake):
+    def freed():
+        (slot,) = slots_of(device, 1)
+        (scratch,) = scratch_of(slot, ["only"], 0.5)
+        with slot.using(scratch):
+            slot.scratch_array("x", 1000)
+        held = device.allocated
+        device.release_buffers()
+        assert scratch_of(slot, ["only"], 0.5) != [scratch]
+        return held, device.allocated
+
+    with Device(list_devices()[0]) as device:
+        held, left = device.call(freed).result()
+    assert held >= 1000
+    assert left == 0

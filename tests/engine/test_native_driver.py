@@ -119,6 +119,30 @@ def test_marks_are_told_in_seconds(stream: Any) -> None:
     assert (first, second) == ([1.0, 2.0], [3.0])
 
 
+def test_a_stream_waits_for_what_another_one_recorded(driver: Any, bell: Any, stream: Any) -> None:
+    """What is enqueued after the record is not waited for, and an event that nobody recorded holds nobody up."""
+    other, event = driver.stream(bell), driver.event()
+    shared, back = np.zeros(2, np.uint8), np.zeros((2, 2), np.uint8)
+    other.wait_for(event)
+    other.fill(address(shared), 3, 2)
+    other.record(event)
+    other.fill(address(shared), 9, 2)
+    other.flush()
+    assert shared.tolist() == [0, 0]  # the fake driver works when it is waited for
+    stream.wait_for(event)
+    stream.copy_from_device(back[0], address(shared))
+    stream.fill(address(shared), 4, 1)
+    stream.record(event)
+    stream.wait(stream.now(), 0.0)
+    assert back[0].tolist() == [3, 3]
+    assert shared.tolist() == [4, 3]
+    other.wait_for(event)
+    other.copy_from_device(back[1], address(shared))
+    other.wait(other.now(), 0.0)
+    assert back[1].tolist() == [9, 9]
+    other.close()
+
+
 def test_a_batch_that_fails_leaves_the_stream_to_the_next_one(fake: Fake, stream: Any) -> None:
     """All of its marks have a time, those after the failure, too; its other work is dropped."""
     origin, device = stream.now(), np.zeros(4, np.uint8)

@@ -104,6 +104,12 @@ class Stream:
         stream.wait(stream.now(), 0.0)
         stream.close()
 
+    def wait_for(self, event):
+        self.driver.check_context()
+
+    def record(self, event):
+        self.driver.check_context()
+
     def mark(self):
         self.marks.append(time.perf_counter())
 
@@ -222,6 +228,10 @@ class FakeDriver:
     def stream(self, bell):
         self.check_context()
         return Stream(self)
+
+    def event(self):
+        self.check_context()
+        return object()
 
     def load(self, code):
         self.check_context()

@@ -76,7 +76,7 @@ def map_scalar(
         group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
         if slow_path.any_long(item):
             native.map_chains_scalar(slow_path.long_launch(*of, given).tobytes())
-        for launch in slow_path.launches(*of, group, given):
+        for launch in slow_path.launches(*of, group, array("statuses", 4 * given.templates), given):
             native.map_thoroughly_scalar(launch.tobytes())
         if int(counters[given.overflow]) > further:
             further *= 2

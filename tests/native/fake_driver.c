@@ -82,28 +82,54 @@ int cuStreamCreate(Handle* stream, unsigned flags) {
     made->end = &made->first;
     return *stream = made, (int)flags;
 }
+static void do_first(struct Stream* of) {
+    struct Work* const work = of->first;
+    work->call(work);
+    of->first = work->next;
+    free(work);
+    if (!of->first) of->end = &of->first;
+}
 int cuStreamSynchronize(Handle stream) {
     struct Stream* const of = stream;
     said("synchronize", 0);
-    while (of->first) {
-        struct Work* const work = of->first;
-        work->call(work);
-        of->first = work->next;
-        free(work);
-    }
-    return of->end = &of->first, 0;
+    while (of->first) do_first(of);
+    return 0;
 }
 int cuStreamDestroy_v2(Handle stream) { return said("destroy stream", 0), free(stream), 0; }
 int cuStreamQuery(Handle stream) { return ((struct Stream*)stream)->first ? NOT_READY : 0; }
 
-/* An event has the number of the moment when it was recorded. */
+/* An event has the number of the moment when it was recorded. `enqueued` is how often a stream, the last one, was to
+   record it, and `done` how often that was done. */
+struct Event {
+    float moment;
+    unsigned enqueued, done;
+    struct Stream* stream;
+};
 static float moments;
-static void record(struct Work* work) { *(float*)work->to = ++moments; }
-int cuEventCreate(Handle* event, unsigned flags) { return *event = calloc(1, sizeof(float)), (int)flags; }
+static void record(struct Work* work) {
+    struct Event* const event = work->to;
+    event->moment = ++moments, event->done++;
+}
+static void wait_for_event(struct Work* work) {
+    struct Event* const event = work->to;
+    while (event->done < work->value) do_first(work->argument);
+}
+int cuEventCreate(Handle* event, unsigned flags) { return *event = calloc(1, sizeof(struct Event)), (int)flags & ~2; }
 int cuEventDestroy_v2(Handle event) { return free(event), 0; }
-int cuEventRecord(Handle event, Handle stream) { return enqueued(stream, record)->to = event, 0; }
-int cuEventSynchronize(Handle event) { return *(float*)event = ++moments, 0; }
-int cuEventElapsedTime(float* ms, Handle from, Handle to) { return *ms = 1000 * (*(float*)to - *(float*)from), 0; }
+int cuEventRecord(Handle event, Handle stream) {
+    struct Event* const recorded = event;
+    recorded->enqueued++, recorded->stream = stream;
+    return enqueued(stream, record)->to = event, 0;
+}
+int cuStreamWaitEvent(Handle stream, Handle event, unsigned flags) {
+    const struct Event* const recorded = event;
+    struct Work* const work = enqueued(stream, wait_for_event);
+    work->to = event, work->value = recorded->enqueued, work->argument = recorded->stream;
+    return (int)flags;
+}
+static float moment(Handle event) { return ((struct Event*)event)->moment; }
+int cuEventSynchronize(Handle event) { return ((struct Event*)event)->moment = ++moments, 0; }
+int cuEventElapsedTime(float* ms, Handle from, Handle to) { return *ms = 1000 * (moment(to) - moment(from)), 0; }
 
 static void copy(struct Work* work) { memcpy(work->to, work->from, work->size); }
 static void fill(struct Work* work) { memset(work->to, (int)work->value, work->size); }

@@ -6,20 +6,43 @@ each copy and launch, the GIL would have to be won back from the host's threads 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign.engine import tuning
-from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.device import KEPT, Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.streaming.timeline import STEPS, WAIT
 
 _ALIGNMENT = 256
+
+
+class Scratch:
+    """Device arrays that slots use in turn, and that hold nothing between two turns (:meth:`Slot.using`)."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.arrays: dict[str, tuple[Any, int]] = {}
+        self.event = device.cuda.event()
+        device.scratch.append(self)
+
+    @property
+    def held(self) -> int:
+        """Bytes of device memory."""
+        return sum(size for _, size in self.arrays.values())
+
+    def free(self) -> None:
+        """Free the arrays, for good."""
+        for pointer, size in self.arrays.values():
+            self._device.free(pointer, size)
+        self.arrays.clear()
+        self._device.scratch.remove(self)
 
 
 class Slot:
@@ -37,6 +60,7 @@ class Slot:
         device.streams.append(self.stream)
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._arrays: dict[str, tuple[Any, int]] = {}
+        self._scratch: Scratch | None = None
         self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, str]] = []
         self.step = "kernel"
@@ -74,16 +98,42 @@ class Slot:
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.
         """
-        pointer, size = self._arrays.get(key, (None, 0))
-        if pointer is None or size < nbytes:
-            if pointer is not None:
-                self.device.retire(pointer, size)
-                del self._arrays[key]
-            pointer, size = self._allocate(self.device.allocate, nbytes, 2 * size)
-            self._arrays[key] = (pointer, size)
-            if zeroed:
-                self.stream.fill(int(pointer), 0, size)
+        pointer, size = self._grown(self._arrays, key, nbytes)
+        if zeroed and size:
+            self.stream.fill(int(pointer), 0, size)
         return pointer
+
+    def scratch_array(self, key: str, nbytes: int) -> Any:
+        """An array of the scratch memory that is being used (:meth:`using`), of at least ``nbytes`` bytes.
+
+        Raises:
+            DeviceMemoryExceeded: the budget or the device has no memory.
+        """
+        assert self._scratch is not None
+        return self._grown(self._scratch.arrays, key, nbytes)[0]
+
+    @contextlib.contextmanager
+    def using(self, scratch: Scratch) -> Iterator[None]:
+        """What is launched inside may use ``scratch``: it waits for what other slots have launched so."""
+        before, self._scratch = self._scratch, scratch
+        self._mark("end")
+        self.stream.wait_for(scratch.event)
+        try:
+            yield
+        finally:
+            self.stream.record(scratch.event)
+            self._scratch = before
+
+    def _grown(self, arrays: dict[str, tuple[Any, int]], key: str, nbytes: int) -> tuple[Any, int]:
+        """The array ``key``, and its size if it is new, else 0."""
+        pointer, size = arrays.get(key, (None, 0))
+        if pointer is not None and size >= nbytes:
+            return pointer, 0
+        if pointer is not None:
+            self.device.retire(pointer, size)
+            del arrays[key]
+        arrays[key] = self._allocate(self.device.allocate, nbytes, 2 * size)
+        return arrays[key]
 
     @property
     def held(self) -> int:
@@ -259,6 +309,22 @@ class Slot:
         """Release and close the stream (in the device's thread, while the context lives)."""
         self.release()
         self.stream.close()
+
+
+def scratch_of(slot: Slot, names: Sequence[str], share: float) -> list[Scratch]:
+    """Scratch memories of these names: the slot's own or, where memory is too little for all slots, shared ones.
+
+    Args:
+        share: of the memory that nothing resident takes, for all of them together.
+    """
+    device = slot.device
+
+    def numbered(number: int) -> list[Scratch]:
+        return [device.resident(f"{KEPT} {name} {number}", lambda: Scratch(device)) for name in names]
+
+    held = sum(scratch.held for scratch in numbered(0))
+    count = int(share * device.batch_budget / max(held, 1))
+    return numbered(device.slots.index(slot) % min(max(count, 1), len(device.slots)))
 
 
 def slots_of(device: Device, count: int) -> list[Slot]:

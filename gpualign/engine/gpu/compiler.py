@@ -26,11 +26,13 @@ from gpualign.params import available_cores
 Variant = tuple[str, Mapping[str, str]]
 
 #: flags of every compilation; part of the hash
-FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+FLAGS = ("-std=c++17", "-O3")
 #: architectures with prebuilt machine code: that of 8.0 runs on 8.6 to 8.9, of 10.0 on 10.3, of 12.0 on 12.1
 ARCHITECTURES = (75, 80, 90, 100, 120)
 #: a source is compiled for the oldest of these, and once more for each newer one whose instructions it uses
 _NEWER = {80: re.compile(rb"__CUDA_ARCH__ >= 80"), 90: re.compile(rb"\b__vi[a-z]+_")}
+#: the oldest nvcc with which --compress-mode and --split-compile are used
+_WITH_LATE_OPTIONS = (12, 8)
 #: a lock for each module: the first device compiles it, the others wait
 _compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -153,6 +155,8 @@ def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, st
     """Compile with PyCUDA's compiler if PyCUDA can be imported, else run nvcc with the same options."""
     text = f'#include "{source}.cu"\n'
     options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
+    if nvcc_release(nvcc) >= _WITH_LATE_OPTIONS:  # on all cores: somebody waits for the largest module
+        options.append("--split-compile=0")
     code = compile_source(text, nvcc, options, architecture, str(source_root()))
     return code if code is not None else run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
 
@@ -252,9 +256,8 @@ def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -
     if path.is_file():
         return path
     macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
-    flags = [flag for flag in FLAGS if flag != "-lineinfo"]  # only profilers need it, and it triples the size
-    options = [*flags, *macros, *_targets(source, nvcc)]
-    if nvcc_release(nvcc) >= (12, 8):  # small files, which only drivers as new as the compiler can read
+    options = [*FLAGS, *macros, *_targets(source, nvcc)]
+    if nvcc_release(nvcc) >= _WITH_LATE_OPTIONS:  # small files, which only drivers as new as the compiler can read
         options.append("--compress-mode=size")
     _write_whole(path, run_nvcc(nvcc, f'#include "{source}.cu"\n', options, "fatbin"))
     return path

@@ -114,6 +114,7 @@ class Device:
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
         self.slots: list[Any] = []
+        self.scratch: list[Any] = []
         self._resident: dict[tuple[Any, ...], tuple[Any, tuple[object, ...]]] = {}
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
@@ -260,6 +261,13 @@ class Device:
         self.allocated += size
         self.peak_allocated = max(self.peak_allocated, self.allocated)
         return pointer
+
+    @property
+    def batch_budget(self) -> int:
+        """Bytes that batches may take: the budget without what stays, such as an index."""
+        of_batches: int = sum(part.held for part in (*self.slots, *self.scratch))
+        retired = sum(size for _, size in self._retired)
+        return self.budget - (self.allocated - of_batches - retired)
 
     @property
     def available(self) -> int:

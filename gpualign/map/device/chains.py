@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled, struct
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
@@ -153,7 +153,7 @@ def chain_batch_of(
 
 
 class ChainSteps:
-    """The kernels of ``cuda/map_chains.cu`` on one device."""
+    """The kernels of ``cuda/map_chains.cu`` on one device, launched where a slot is using scratch memory."""
 
     def __init__(self, device: Device, params: MapParams) -> None:
         self._device, self._variant = device, tuning.chain_defines(params.scoring.has_long_gaps)
@@ -186,12 +186,12 @@ class ChainSteps:
 
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
-        budget = int(tuning.DP_SHARE * self._device.budget)
+        budget = int(tuning.DP_SHARE * self._device.batch_budget)
         for step in passes:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // warps
-            workspace = int(slot.device_array(f"workspace {step.memory}", blocks * warps * step.memory))
+            workspace = int(slot.scratch_array(f"workspace {step.memory}", blocks * warps * step.memory))
             with_memory = changed(
                 launch,
                 workspace=workspace,
@@ -257,7 +257,9 @@ class LongReadKernel:
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
         batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
-        self._steps.run(slot, chain_launch(self._target, batch, counters))
+        (scratch,) = scratch_of(slot, ["chaining"], tuning.SCRATCH_SHARE)
+        with slot.using(scratch):
+            self._steps.run(slot, chain_launch(self._target, batch, counters))
         ahead = {
             name: self._bytes(name, min(1.0, tuning.CHAINS_COPIED_AHEAD * self._shares[name]) * capacity[name])
             for name in _RESULTS

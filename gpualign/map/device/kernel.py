@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ChainSteps, LongReadKernel, slot_array
+from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
 from gpualign.map.pairs import ORIENTATIONS, PairModel
@@ -173,16 +173,15 @@ class MapKernel:
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
             return
+        # the first call copies the index: keep it out of this batch's events, and out of the memory for batches
+        target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
-        # the first call copies the index: keep it out of this batch's events
-        target, rules = resident_target(self.device, self.index), self._rules(slot, item)
-        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.budget)
+        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.batch_budget)
         self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
         records = int(slot.device_array("records", records_bytes, zeroed=True))
-        memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(
             item,
             block,
@@ -191,20 +190,24 @@ class MapKernel:
             target=target,
             rules=rules,
             records=records,
-            workspace=memory,
             next_overflow=counters + 4 * given.overflow,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
             conversions=0 if item.conversions is None else int(slot.upload("conversions", item.conversions)),
         )
         slot.pinned("records", records_bytes, np.uint8)
+        fast, slow = scratch_of(slot, ["fast path", "slow path"], tuning.SCRATCH_SHARE)
         if self.params.seeding.full:
             packed["slow_count"] = int(slot.upload("all templates", all_templates(item)))
             packed["slow_templates"] = packed["slow_count"] + 4
         else:
-            for function, blocks, shared in launch.steps(item):
-                slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
-        self._run_slow_path(slot, item, packed, block, counters, given)
+            with slot.using(fast):
+                nbytes = launch.blocks * shape.warps * workspace.nbytes
+                packed["workspace"] = int(slot.scratch_array("workspace", nbytes))
+                for function, blocks, shared in launch.steps(item):
+                    slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
+        with slot.using(slow):
+            self._run_slow_path(slot, item, packed, block, counters, given)
         slot.download("counters", given.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
@@ -215,15 +218,20 @@ class MapKernel:
         slow_path, sizes = self._slow_path, given.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
         warps = max(
-            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.budget) // sizes.group, 2 * given.templates)
+            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.batch_budget) // sizes.group, 2 * given.templates)
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
-        workspace = int(slot.device_array("slow path workspace", blocks * block_warps * sizes.group))
+        workspace = int(slot.scratch_array("slow path workspace", blocks * block_warps * sizes.group))
+
+        def array(name: str, nbytes: int) -> int:
+            return int(slot.scratch_array(name, nbytes))
+
         if slow_path.any_long(item):
-            self._steps.run(slot, slow_path.long_launch(item, batch, block, slot_array(slot), counters, given))
+            self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, given))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
-        for launch in slow_path.launches(item, batch, block, slot_array(slot), counters, workspace, given):
+        statuses = int(slot.device_array("statuses", 4 * given.templates))
+        for launch in slow_path.launches(item, batch, block, array, counters, workspace, statuses, given):
             slot.clear("statuses", 4 * given.templates)
             for kernel, own in slow_path.steps(launch):
                 if kernel:
@@ -283,7 +291,7 @@ class MapKernel:
     def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
         """The number of blocks that are resident at once and fit the budget for workspaces."""
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
+        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.batch_budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))

@@ -171,7 +171,15 @@ class SlowPath:
         return chain_launch(batch["target"], chains, counters)
 
     def launches(
-        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int, given: Capacity
+        self,
+        item: MapBatch,
+        batch: np.void,
+        block: int,
+        array: Array,
+        counters: int,
+        workspace: int,
+        statuses: int,
+        given: Capacity,
     ) -> Iterator[np.void]:
         """``SlowPathLaunch`` of cuda/abi/slow_path.hpp for each part of the templates.
 
@@ -180,6 +188,7 @@ class SlowPath:
             array: (name, bytes) -> address of an array of the batch.
             counters: address of uint32 (given.counters,), all 0.
             workspace: address of the groups' workspaces.
+            statuses: address of uint32 (given.templates,), 0 when a launch begins.
         """
         sizes, long_chains = given.sizes, filled("ChainBatch")
         if self.any_long(item):
@@ -198,7 +207,7 @@ class SlowPath:
                 chains=both,
                 long_chains=long_chains,
                 states=array("template states", given.templates * sizes.template),
-                statuses=array("statuses", 4 * given.templates),
+                statuses=statuses,
                 workspace=workspace,
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,

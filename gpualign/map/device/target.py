@@ -35,6 +35,12 @@ def resident_text(device: Device, reference: Reference) -> DeviceText:
     return device.resident("text", lambda: DeviceText(device, reference, beyond=True), reference)
 
 
+def resident_bytes(index: MinimizerIndex) -> int:
+    """Bytes of device memory for a reference and its index."""
+    reference = index.reference
+    return reference.words.nbytes + 4 * reference.mask_words + index.offsets.nbytes + index.entries.nbytes
+
+
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     """``MapTarget`` with its arrays resident on the device."""
 

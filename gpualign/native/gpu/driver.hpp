@@ -57,6 +57,7 @@ struct CudaDriver {
     int (*stream_destroy)(CudaHandle);
     int (*stream_synchronize)(CudaHandle);
     int (*stream_query)(CudaHandle);
+    int (*stream_wait_event)(CudaHandle, CudaHandle, unsigned);
     int (*event_create)(CudaHandle*, unsigned);
     int (*event_destroy)(CudaHandle);
     int (*event_record)(CudaHandle, CudaHandle);
@@ -93,6 +94,7 @@ struct CudaDriver {
         library.find(stream_destroy, "cuStreamDestroy_v2");
         library.find(stream_synchronize, "cuStreamSynchronize");
         library.find(stream_query, "cuStreamQuery");
+        library.find(stream_wait_event, "cuStreamWaitEvent");
         library.find(event_create, "cuEventCreate");
         library.find(event_destroy, "cuEventDestroy_v2");
         library.find(event_record, "cuEventRecord");

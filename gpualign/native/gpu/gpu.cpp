@@ -70,11 +70,6 @@ struct Stream : CudaStream {
     nb::object record = nb::module_::import_("numpy").attr("void");
 };
 
-// A moment of a device, to measure times from. It goes with the context.
-struct Event {
-    CudaHandle handle;
-};
-
 void bind_driver(nb::module_& m) {
     nb::exception<CudaError>(m, "CudaError", PyExc_RuntimeError);
     nb::exception<NvcompError>(m, "NvcompError", PyExc_RuntimeError);
@@ -97,7 +92,10 @@ void bind_driver(nb::module_& m) {
             [](std::shared_ptr<const CudaDriver> driver, std::shared_ptr<Bell> bell) {
                 return std::make_shared<Stream>(std::move(driver), std::move(bell));
             },
-            nb::arg("bell"), "A stream of the current context; the bell rings where a batch is done.");
+            nb::arg("bell"), "A stream of the current context; the bell rings where a batch is done.")
+        .def(
+            "event", [](const CudaDriver& driver) { return CudaEvent(driver); },
+            "An event of the current context, which no stream has recorded yet.");
     nb::class_<CudaModule>(m, "CudaModule").def("get_function", &CudaModule::function, nb::arg("name"));
     nb::class_<CudaFunction>(m, "CudaFunction")
         .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"))
@@ -111,7 +109,7 @@ void bind_stream(nb::module_& m) {
         .def("ring", &Bell::ring)
         .def("wait", &Bell::wait, nb::arg("seconds"), nb::call_guard<Release>(),
             "Until it has been rung, or so many seconds.");
-    nb::class_<Event>(m, "CudaEvent");
+    nb::class_<CudaEvent>(m, "CudaEvent");
     nb::class_<Stream>(
         m, "CudaStream", "What a device is to do: written down first, and enqueued by `flush` or `wait`.")
         .def(
@@ -170,20 +168,23 @@ void bind_stream(nb::module_& m) {
             nb::arg("nvcomp"), nb::arg("count"), nb::arg("deflated"), nb::arg("deflated_bytes"), nb::arg("texts"),
             nb::arg("text_bytes"), nb::arg("inflated_bytes"), nb::arg("scratch"), nb::arg("scratch_bytes"),
             nb::arg("status"), "As `deflate`; `deflated` holds multiples of 4.")
+        .def("record", &Stream::record_event, nb::arg("event"))
+        .def("wait_for", &Stream::wait_for, nb::arg("event"),
+            "What is written down next starts when what has been recorded last is done.")
         .def("mark", &Stream::mark, "`wait` will say when all before this was done.")
         .def("flush", &Stream::flush, nb::arg("last") = false, nb::call_guard<Release>(),
             "Enqueue what was written down; last: the end of a batch, at which the bell rings.")
         .def_prop_ro("is_done", &Stream::is_done)
         .def(
-            "now", [](const Stream& stream) { return Event{stream.now()}; }, nb::call_guard<Release>(),
+            "now", [](const Stream& stream) { return CudaEvent(stream.now()); }, nb::call_guard<Release>(),
             "An event that has just been.")
         .def(
             "wait",
-            [](Stream& stream, const Event& origin, double looking_s) {
+            [](Stream& stream, const CudaEvent& origin, double looking_s) {
                 std::vector<double> times;
                 {
                     const Release release;
-                    times = stream.wait(origin.handle, looking_s);
+                    times = stream.wait(origin.handle(), looking_s);
                 }
                 stream.held.clear();
                 return times;

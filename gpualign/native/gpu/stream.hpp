@@ -73,6 +73,20 @@ private:
     CudaHandle handle_;
 };
 
+// Where a stream has come to, for other streams. It goes with the context.
+class CudaEvent {
+public:
+    explicit CudaEvent(const CudaDriver& driver) {
+        driver.check(driver.event_create(&handle_, kWithoutTime), "making an event");
+    }
+    explicit CudaEvent(CudaHandle handle) : handle_(handle) {}
+    CudaHandle handle() const { return handle_; }
+
+private:
+    static constexpr unsigned kWithoutTime = 2;
+    CudaHandle handle_;
+};
+
 // A stream of the current context. All calls are from the device's thread.
 class CudaStream {
 public:
@@ -99,6 +113,15 @@ public:
     }
     void fill(DeviceAddress to, uint8_t value, size_t size) {
         then("clearing memory", [=] { return driver_->fill(to, value, size, handle_); });
+    }
+
+    // What is written down next starts when what other streams have recorded last is done; at once, if that is nothing.
+    void wait_for(CudaEvent event) {
+        then("waiting for another stream",
+            [this, event] { return driver_->stream_wait_event(handle_, event.handle(), kDefault); });
+    }
+    void record_event(CudaEvent event) {
+        then("recording an event", [this, event] { return driver_->event_record(event.handle(), handle_); });
     }
 
     struct Shape {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from functools import partial
 
@@ -21,14 +22,16 @@ from gpualign.pairwise.device.kernel import PairwiseKernel
 from gpualign.pairwise.device.query_lanes import shape_of
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.tuning import FEW_VARIANTS, LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
+from gpualign.params import available_cores
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
 from gpualign.sequences.pairs import PairBlock
 
-_SEQUENCES, _LENGTH, _GAPS = 24, 700, 2
-#: long pairs, and the parts in which they are aligned
-_LONG_SEQUENCES, _LONG_LENGTH, _PART_SYMBOLS = 3, 2600, 1024
+#: more pairs than a warp aligns, of two strips of DScan
+_SEQUENCES, _LENGTH, _GAPS = 16, 700, 2
+#: long pairs, and the parts in which they are aligned: three in each direction
+_LONG_SEQUENCES, _LONG_LENGTH, _PART_SYMBOLS = 3, 2300, 1024
 
 
 def _family(scoring: Scoring, symbols: str, count: int = _SEQUENCES, length: int = _LENGTH) -> EncodedSequences:
@@ -82,12 +85,16 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
 
+def _lanes(ends: int) -> list[Variant]:
+    shapes = {shape_of(rows) for rows in (_LENGTH - 40, _LENGTH)}
+    return [(LANES_MODULE, lanes_defines(shape, 11, 1, ends)) for shape in shapes]
+
+
 #: kernels of the self-tests, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
     *FEW_VARIANTS,
-    # local alignment; kernels for other ends are compiled if there is a compiler
-    *((LANES_MODULE, lanes_defines(shape, 11, 1, 0)) for shape in {shape_of(rows) for rows in (_LENGTH - 40, _LENGTH)}),
+    *_lanes(0),
     *(
         ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
         for traceback in (False, True)
@@ -95,20 +102,30 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
 )
 
 
+#: kernels that no wheel has: of lanes that score other than local alignments
+COMPILED_MODULES: tuple[Variant, ...] = (*_lanes(1), *_lanes(2))
+
+
+def _all_pairs(problem: PairProblem) -> PairBlock:
+    first, second = (index.astype(np.int32) for index in np.triu_indices(len(problem.targets), 1))
+    return PairBlock(first, second)
+
+
 def self_test(device: Device) -> None:
-    """Compare each kernel with the CPU backend.
+    """Compare each kernel with the CPU backend, which computes on all cores meanwhile.
 
     Raises:
         DeviceError: an alignment differs.
     """
-    for name, problem in _problems():
-        first, second = (index.astype(np.int32) for index in np.triu_indices(len(problem.targets), 1))
-        block = PairBlock(first, second)
-        (got,) = run_on_devices([block], partial(PairwiseKernel, problem=problem, part_symbols=_PART_SYMBOLS), [device])
-        expected = align_on_cpu(problem, block)
-        for field in fields(Alignments):
-            if not np.array_equal(getattr(got, field.name), getattr(expected, field.name)):
-                raise DeviceError(f"{device.name}: pairwise's {name} differs from the CPU's in {field.name}")
+    problems = list(_problems())
+    with ThreadPoolExecutor(available_cores()) as pool:
+        expected = [pool.submit(align_on_cpu, problem, _all_pairs(problem)) for _, problem in problems]
+        for (name, problem), of_cpu in zip(problems, expected, strict=True):
+            make_kernel = partial(PairwiseKernel, problem=problem, part_symbols=_PART_SYMBOLS)
+            (got,) = run_on_devices([_all_pairs(problem)], make_kernel, [device])
+            for field in fields(Alignments):
+                if not np.array_equal(getattr(got, field.name), getattr(of_cpu.result(), field.name)):
+                    raise DeviceError(f"{device.name}: pairwise's {name} differs from the CPU's in {field.name}")
 
 
 def self_test_gapsmis(device: Device) -> None:
