@@ -6,8 +6,9 @@ Libraries with duplicates of all kinds are simulated from a FASTA file (simulate
 mapped, too. Ours, `samtools fixmate -m | sort | markdup -S -d` and Picard's MarkDuplicates mark them, with and without
 UMIs. Every record whose flag or type of duplicate differs is put down to a tie or to a rule of
 docs/commands/markdup.md, or counted as unexplained; Picard's metrics are compared field by field, and its
-ValidateSamFile looks at the output of `map --mark-duplicates --sort`. Result: benchmarks/results/duplicates-<machine>.json. Needs Debian's samtools; Picard
-(picard-tools) is left out where it is missing.
+ValidateSamFile looks at the output of `map --mark-duplicates --sort`. Result:
+benchmarks/results/duplicates-<machine>.json. Needs Debian's samtools; Picard (picard-tools) is left out where it is
+missing.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ _LENGTH, _NAME = 150, 24
 
 def documented() -> dict[str, tuple[int, str]]:
     """{array: (bytes a read, whose)} of the table."""
-    rows = re.findall(r"^\| `([^`]+)` \| (\d+) \| (\w+)", (ROOT / "docs" / "internals" / "design-notes.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `([^`]+)` \| (\d+) \| (\w+)", (ROOT / "docs" / "internals" / "design-notes.md").read_text(), re.MULTILINE
+    )
     return {name: (int(nbytes), whose) for name, nbytes, whose in rows}
 
 
