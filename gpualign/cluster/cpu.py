@@ -144,7 +144,7 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     limits = most_edits(pairs, n, m)
     sequences = (pairs.targets.codes, pairs.targets.offsets)
     distances = _native.edit_distances(
-        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), pairs.scoring.identical
+        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), *pairs.scoring.matching
     )
     near = np.flatnonzero(distances >= 0)
 

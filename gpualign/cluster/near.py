@@ -72,6 +72,7 @@ class Neighbors:
                 codes=pairs.targets.codes,
                 offsets=pairs.targets.offsets,
                 identical=pairs.scoring.identical,
+                codes_match=bool(pairs.scoring.bases),
                 word=self._word,
                 identity=pairs.identity or 0.0,
                 definition=pairs.definition,
@@ -154,9 +155,9 @@ def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> I
 
 
 def _only_equal(problem: ClusterProblem) -> bool:
-    """Whether all columns must match, so that only equal sequences are near to each other."""
+    """Whether all columns must match, and symbols match only themselves: only equal sequences are near to each other."""
     pairs = problem.pairs
-    return pairs.identity == 1 and pairs.definition in (1, 3, 4)
+    return pairs.identity == 1 and pairs.definition in (1, 3, 4) and not pairs.scoring.bases
 
 
 def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int32]:
@@ -170,7 +171,10 @@ def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int
 
 
 def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:
-    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs."""
+    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs. A code
+    that matches itself need not do so better, where no gap is free: an alignment of a sequence with itself has gaps, or
+    each symbol stands with itself.
+    """
     scoring, sequences = problem.pairs.scoring, problem.pairs.targets
     scores = scoring.scores[: scoring.identical, : scoring.identical].astype(np.int64)
     diagonal = np.diagonal(scores)
@@ -178,7 +182,13 @@ def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.b
     np.fill_diagonal(better, diagonal > 0)
     if not better.all():
         return np.zeros(distinct, bool)
-    ambiguous = (np.arange(len(scoring)) >= scoring.identical).astype(np.int64)
+    unlike_itself = np.arange(len(scoring)) >= scoring.identical
+    all_scores = scoring.scores.astype(np.int64)
+    worth = np.diagonal(all_scores)
+    if scoring.bases and (2 * all_scores <= worth[:, None] + worth[None, :]).all() and worth.min() >= 0:
+        gaps = [*problem.pairs.costs_at_ends, (problem.pairs.gap_open, problem.pairs.gap_extend)]
+        unlike_itself &= min(map(min, gaps)) <= 0
+    ambiguous = unlike_itself.astype(np.int64)
     offsets = sequences.offsets[: distinct + 1]
     known: NDArray[np.bool_] = _native.sums_of_symbols(sequences.codes, offsets, ambiguous) == 0
     return known & (sequences.lengths[:distinct] > 0)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from gpualign.errors import UsageError, check_range
 from gpualign.pairwise.params import PairwiseParams
+from gpualign.sequences.matrices import Scoring, with_matching_codes
 
 Order = Literal["length", "size", "input"]
 Linkage = Literal["centroid", "single"]
@@ -79,6 +80,10 @@ class ClusterParams:
     @property
     def both_strands(self) -> bool:
         return self.alignment.strand == "both"
+
+    def load_scoring(self) -> Scoring:
+        """The scores; ambiguity codes of nucleotides match where they have a base in common."""
+        return with_matching_codes(self.alignment.load_scoring())
 
     @property
     def pairs(self) -> PairwiseParams:

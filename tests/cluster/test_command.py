@@ -124,16 +124,17 @@ def test_samples_and_units_of_equal_names(cli, tmp_path: Path) -> None:
 
 
 def test_copies_that_do_not_equal_themselves(cli, tmp_path: Path) -> None:
-    """Ns match nothing: each copy founds a cluster, and what is near to both joins the first."""
+    """Xs match nothing: each copy founds a cluster, and what is near to both joins the first."""
+    protein = "MKVLAEWRHDNQCIFPSTYG"
     records = [
-        ("a", A[:20] + "N" * 8),
-        ("b", A[:20] + "N" * 8),
-        ("c", A[:20] + "N" * 8),
-        ("d", A[:20] + "N" * 4 + "CCCC"),
+        ("a", protein + "X" * 8),
+        ("b", protein + "X" * 8),
+        ("c", protein + "X" * 8),
+        ("d", protein + "X" * 4 + "CCCC"),
     ]
     fasta = write_fasta(tmp_path / "a.fa", records)
     for identity, expected in (("0.9", ["0", "1", "2", "3"]), ("0.7", ["0", "0", "0", "0"])):
-        rows = rows_of(cli("cluster", fasta, "--id", identity, "--order", "input")[1])
+        rows = rows_of(cli("cluster", fasta, "--id", identity, "--order", "input", "--matrix", "BLOSUM62")[1])
         assert [row["cluster"] for row in rows] == expected
 
 

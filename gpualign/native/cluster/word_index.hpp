@@ -2,9 +2,11 @@
 // of a query's words to reach an identity; what it leaves out cannot.
 //
 // A query of n symbols is cut into p words side by side. An edit changes one of them at most, so of p words at least
-// p - k stand unchanged in a target that k edits lead to. To count them, words of all positions of the targets are
+// p - k stand unchanged in a target that k edits lead to. Words with ambiguity codes that match other symbols say nothing:
+// where a query has such words, and for each such code of the target, one word less is needed. To count words, words of all positions of the targets are
 // hashed into buckets of target numbers; words that share a bucket only make counts too high.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -18,9 +20,15 @@ struct SequenceSet {
     const uint8_t* codes;
     const int64_t* offsets;
     int identical;  // codes below this equal themselves
+    bool codes_match;  // other codes match some symbols; else nothing
 
     const uint8_t* begin(int32_t i) const { return codes + offsets[i]; }
     int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
+    // Symbols that may match without being equal.
+    int32_t ambiguous(int32_t i) const {
+        if (!codes_match) return 0;
+        return int32_t(std::count_if(begin(i), codes + offsets[i + 1], [&](uint8_t code) { return code >= identical; }));
+    }
 };
 
 // Calls found(value) for each word of `step` positions that has only symbols that equal themselves.
@@ -96,6 +104,8 @@ public:
             lengths_.push_back(set_.length(sequences[i]));
             longest_ = std::max(longest_, lengths_.back());
             shortest_ = std::min(shortest_, lengths_.back());
+            ambiguous_.push_back(set_.ambiguous(sequences[i]));
+            if (ambiguous_.back()) with_codes_.push_back(int32_t(ambiguous_.size() - 1));
         }
         if (!word_) return;
         // few lists, and each target in few builds of them
@@ -109,7 +119,7 @@ public:
     }
 
     int64_t bytes() const {
-        int64_t sum = int64_t(sequences_.size()) * 8;
+        int64_t sum = int64_t(sequences_.size()) * 12;
         for (const auto& lists : lists_) sum += lists->bytes();
         return sum;
     }
@@ -139,13 +149,16 @@ public:
                 if (bounds_.possible(n, lengths_[size_t(target)])) found(target);
             return;
         }
-        const int32_t fewest = fewest_needed(n);
         look_up(query, from, to, scratch);
         std::vector<typename Scratch::Word>& words = scratch.words;
-        if (int32_t(words.size()) < fewest) return;
+        const int32_t left_out = set_.codes_match ? n / word_ - int32_t(words.size()) : 0;
+        const int32_t fewest = fewest_needed(n) - left_out;  // of a target without codes
+        const auto begin_codes = std::lower_bound(with_codes_.begin(), with_codes_.end(), from),
+                   end_codes = std::lower_bound(begin_codes, with_codes_.end(), to);
+        if (int32_t(words.size()) < fewest && begin_codes == end_codes) return;
         // the longest lists cost most and say least: they are only searched for what the others leave
         std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.total < b.total; });
-        const int32_t searched = std::max(0, fewest - counted_least);
+        const int32_t searched = std::clamp(fewest - counted_least, 0, int32_t(words.size()));
         const size_t counted = words.size() - size_t(searched);
         std::vector<uint16_t>& counts = scratch.counts;
         if (counts.size() < lengths_.size()) counts.resize(lengths_.size());
@@ -160,14 +173,14 @@ public:
                     if (!counts[size_t(*at)]++) met.push_back(*at);
                 }
             }
-        const uint16_t least = uint16_t(std::max(0, fewest - searched));
+        const int32_t least = std::max(0, fewest - searched);
         const auto consider = [&](int32_t target) {
             int32_t count = counts[size_t(target)], left = searched;
             counts[size_t(target)] = 0;
-            if (count < least) return;
+            if (count < least - ambiguous_[size_t(target)]) return;
             const int32_t m = lengths_[size_t(target)];
             if (!bounds_.possible(n, m)) return;
-            const int32_t needed = bounds_.words_needed(n, m, word_);
+            const int32_t needed = bounds_.words_needed(n, m, word_) - left_out - ambiguous_[size_t(target)];
             for (size_t w = counted; w < words.size() && count < needed && count + left >= needed; w++, left--)
                 for (size_t s = 0; s < lists_.size(); s++) {
                     const auto& span = scratch.spans[words[w].first + s];
@@ -182,6 +195,8 @@ public:
         if (!least || met.size() > size_t(to - from) / 8) {
             for (int32_t target = from; target < to; target++) consider(target);
         } else {
+            for (auto at = begin_codes; at != end_codes; at++)
+                if (!counts[size_t(*at)]) met.push_back(*at);
             std::sort(met.begin(), met.end());
             for (const int32_t target : met) consider(target);
         }
@@ -196,6 +211,7 @@ public:
     const Bounds& bounds() const { return bounds_; }
     int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
     int32_t length(int32_t target) const { return lengths_[size_t(target)]; }
+    int32_t ambiguous(int32_t target) const { return ambiguous_[size_t(target)]; }
 
 private:
     static constexpr int32_t counted_least = 3;
@@ -231,7 +247,8 @@ private:
     int word_;
     Bounds bounds_;
     int32_t longest_ = 0, shortest_ = INT32_MAX;
-    std::vector<int32_t> sequences_, lengths_;
+    std::vector<int32_t> sequences_, lengths_, ambiguous_;  // of each target
+    std::vector<int32_t> with_codes_;  // targets with ambiguous symbols
     std::vector<std::unique_ptr<Lists>> lists_;
 };
 
