@@ -71,8 +71,8 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const LazyScheme& scheme,
     const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs, const uint32_t* column_h,
-    const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, const Matching& matching, TraceResult* results,
-    uint32_t* runs, const int64_t* runs_at) {
+    const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, const Matching& matching,
+    TraceResult* results, uint32_t* runs, const int64_t* runs_at) {
     using W = WordOf<Word>;
     const int warp = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size),
               lane = threadIdx.x % warp_size;
@@ -95,8 +95,8 @@ __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const L
 
 constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
 
-// A query as bits: which rows match each symbol that matches itself, `words` of 64 rows a symbol; called by all lanes of
-// a warp.
+// A query as bits: which rows match each symbol that matches itself, `words` of 64 rows a symbol; called by all lanes
+// of a warp.
 __device__ __forceinline__ void query_bits(
     const uint8_t* query, int n, const Matching& matching, int words, int lane, uint64_t* bits) {
     __syncwarp();

@@ -89,7 +89,7 @@ class Greedy:
         last_at[row_of] = np.arange(len(distinct))
         is_centroid = self._clusters.clusters_of(rows) >= 0
         compared = np.flatnonzero(~(is_centroid & self._neighbors.equals_itself[rows]))
-        targets = len(self._targets.index)
+        targets = len(self._targets)
         hits = self._neighbors.of(
             self._targets, rows[compared], self._seen[rows[compared]], np.full(len(compared), targets), self._wanted
         )

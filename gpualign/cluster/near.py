@@ -21,12 +21,23 @@ class Targets:
     """Distinct sequences that others may be near to, numbered as they are added."""
 
     def __init__(self, index: _native.ClusterIndex) -> None:
-        self.index = index
+        self._index = index
         self._parts: list[NDArray[np.int32]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
 
     def add(self, distinct: NDArray[np.int32]) -> None:
-        self.index.add(np.ascontiguousarray(distinct, np.int32))
         self._parts.append(distinct)
+        self._count += len(distinct)
+
+    @property
+    def index(self) -> _native.ClusterIndex:
+        """Of all targets. Those that nobody looks for, as the last ones of a run, are never indexed."""
+        if len(self._index) < self._count:
+            self._index.add(np.ascontiguousarray(self.distinct[len(self._index) :], np.int32))
+        return self._index
 
     @property
     def distinct(self) -> NDArray[np.int32]:
@@ -36,7 +47,7 @@ class Targets:
 
     @property
     def bytes(self) -> int:
-        return int(self.index.bytes)
+        return int(self._index.bytes)
 
 
 class Neighbors:

@@ -78,8 +78,7 @@ struct Path {
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept,
     const LazyScheme& scheme, const uint8_t* query, int n, const uint8_t* target, int m, int rows,
-    const Matching& matching,
-    uint32_t* runs) {
+    const Matching& matching, uint32_t* runs) {
     Path path(runs);
     Walk walk = path.begin({0, n, m}, n, m, 0);
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;

@@ -14,9 +14,8 @@ using Window = uint32_t[window_steps * window_lanes * 2];
 
 class WindowWalk {
 public:
-    __device__ __forceinline__ WindowWalk(
-        const uint8_t* query, int n, const uint8_t* target, const uint32_t* directions, Window& window,
-        const Matching& matching)
+    __device__ __forceinline__ WindowWalk(const uint8_t* query, int n, const uint8_t* target,
+        const uint32_t* directions, Window& window, const Matching& matching)
         : query_(query), n_(n), target_(target), directions_(directions), window_(window), matching_(matching),
           lane_(threadIdx.x % warp_size) {}
 
@@ -63,9 +62,7 @@ private:
             window_[(step * window_lanes + lane - first_lane_) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
     }
 
-    __device__ __forceinline__ bool is_match(int i, int j) const {
-        return matching_(query_[i - 1], target_[j - 1]);
-    }
+    __device__ __forceinline__ bool is_match(int i, int j) const { return matching_(query_[i - 1], target_[j - 1]); }
 
     // Some symbols; false outside the window, and where the alignment has begun.
     __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {

@@ -33,8 +33,7 @@ struct Results {
         for (const uint32_t run : pair.cigar) {
             const int32_t length = int32_t(run >> 4), operation = int32_t(run & 15);
             if (operation == op_match) {
-                for (int32_t k = 0; k < length; k++)
-                    matches += matching(pair.query[i + k], pair.target[j + k]);
+                for (int32_t k = 0; k < length; k++) matches += matching(pair.query[i + k], pair.target[j + k]);
                 columns += length;
             } else {
                 opens++;
@@ -53,8 +52,8 @@ class Aligner {
 public:
     Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, const Matching& matching,
         bool traced, int64_t table_bytes, int pair_threads)
-        : scheme_(scheme), matching_(matching), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes),
-          pair_threads_(pair_threads) {}
+        : scheme_(scheme), matching_(matching), queries_(queries), targets_(targets), traced_(traced),
+          table_bytes_(table_bytes), pair_threads_(pair_threads) {}
 
     void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
         Results& results) {
@@ -153,6 +152,13 @@ private:
             };
             return key(a) < key(b);
         });
+        // a group computes the diagonals of all its bands: of pairs of about the same lengths those with similar bands
+        // go together
+        for (size_t at = 0; band_high_ && at < rest.size(); at += 32 * lanes)
+            std::sort(rest.begin() + long(at), rest.begin() + long(std::min(at + 32 * lanes, rest.size())),
+                [&](uint32_t a, uint32_t b) {
+                    return std::make_pair(band_high_[a], a) < std::make_pair(band_high_[b], b);
+                });
         for (size_t at = 0; at < rest.size(); at += lanes)
             run_group(width, &rest[at], int(std::min(lanes, rest.size() - at)), false, results);
     }
@@ -177,8 +183,8 @@ private:
 
 auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
     Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> band_low,
-    Input<int32_t> band_high, Input<int32_t> scores, int symbols, int identical, uint64_t bases,
-    bool match_mismatch, int open, int extend, bool local, int free_ends, Input<int32_t> end_gaps, bool traced, int64_t table_bytes,
+    Input<int32_t> band_high, Input<int32_t> scores, int symbols, int identical, uint64_t bases, bool match_mismatch,
+    int open, int extend, bool local, int free_ends, Input<int32_t> end_gaps, bool traced, int64_t table_bytes,
     int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
@@ -221,16 +227,16 @@ void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
         nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
         nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("bases") = 0,
-        nb::arg("match_mismatch"),
-        nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"),
-        nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
+        nb::arg("match_mismatch"), nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"),
+        nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
         "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends "
         "are "
         "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
         "gaps, 0 where free or local. Spans are "
         "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
         "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
-        "`pair_threads`. identical, bases: of Matching (cuda/algo/pairwise/matching.hpp). Raises what a signal's handler raises while one is aligned, in the main thread.");
+        "`pair_threads`. identical, bases: of Matching (cuda/algo/pairwise/matching.hpp). Raises what a signal's "
+        "handler raises while one is aligned, in the main thread.");
     m.def(
         "stop_all_work", [] { all_work_is_to_stop = true; },
         "Alignments of long pairs, in whatever thread, raise soon.");

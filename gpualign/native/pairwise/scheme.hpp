@@ -55,7 +55,7 @@ struct Scheme {
     }
     bool affine() const { return open != extend || local; }
     int shift() const { return local ? 0 : extend; }  // x of the transform
-    int opening() const { return open - shift(); }    // o'
+    int opening() const { return open - shift(); }  // o'
     int lowest() const { return *std::min_element(scores, scores + symbols * symbols); }
     bool whole() const { return !local && !free_query_end && !free_target_end; }  // no symbols are left out at the end
     bool cheap(EndGap gap) const { return gap.open != open || gap.extend != extend; }  // less than elsewhere

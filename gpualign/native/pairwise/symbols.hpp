@@ -1,6 +1,7 @@
 // The symbols of a group of pairs as the strips want them: a profile where the query is shared, interleaved codes where
 // every lane has its own.
 #pragma once
+#include <cstring>
 #include <vector>
 
 #include "pairwise/scheme.hpp"
@@ -45,6 +46,7 @@ public:
         else if (scheme.match_mismatch && !(scheme.local && scheme.scores[1] > 0)) kind_ = Kind::compare;
         else if (scheme.unambiguous && !scheme.local) kind_ = Kind::compare_codes;
         worst_ = T(std::min(0, scheme.lowest()) + 2 * scheme.shift());
+        if (kind_ == Kind::gather) tabulate();
         if (kind_ != Kind::profile) interleave(rows);
         each_ = size_t(scheme.symbols) * K;
         keep_ = targets != Targets::of_one_call && kind_ == Kind::profile &&
@@ -61,14 +63,16 @@ public:
         for (int k = 0; k < K; k++) {
             for (int l = 0; l < L::count; l++) {
                 const Pair& pair = pairs_[l < count_ ? l : 0];
-                L::set(columns_[k], l, c0 + k < pair.m ? T(pair.target[c0 + k]) : T(beyond));
+                const int past = kind_ == Kind::gather ? scheme_->symbols : beyond;
+                L::set(columns_[k], l, c0 + k < pair.m ? T(pair.target[c0 + k]) : T(past));
             }
         }
         if (kind_ == Kind::compare_codes)
             for (int k = 0; k < K; k++) {
                 of_columns_[k] = Word(worst_);
                 for (int l = 0; l < count_; l++)
-                    if (c0 + k < pairs_[l].m && is_code(pairs_[l].target[c0 + k])) L::set(of_columns_[k], l, with_code());
+                    if (c0 + k < pairs_[l].m && is_code(pairs_[l].target[c0 + k]))
+                        L::set(of_columns_[k], l, with_code());
             }
         if (kind_ != Kind::profile) return;
         if (table_.size() < at_ + each_) table_.resize(at_ + each_);
@@ -89,9 +93,14 @@ public:
         return {columns_, of_columns_, plain.row, of_row, plain.match, plain.mismatch};
     }
     Profile gather(int64_t i) {
-        for (int k = 0; k < K; k++)
-            for (int l = 0; l < L::count; l++)
-                L::set(gathered_[k], l, score(int(L::get(rows_[i], l)), int(L::get(columns_[k], l))));
+        int32_t row[L::count];  // where its scores begin
+        for (int l = 0; l < L::count; l++) row[l] = int32_t(L::get(rows_[size_t(i)], l)) * (scheme_->symbols + 1);
+        for (int k = 0; k < K; k++) {
+            T lanes[L::count];
+            std::memcpy(lanes, &columns_[k], sizeof lanes);
+            for (int l = 0; l < L::count; l++) lanes[l] = scores_[size_t(row[l] + lanes[l])];
+            std::memcpy(&gathered_[k], lanes, sizeof lanes);
+        }
         return {gathered_};
     }
 
@@ -130,6 +139,15 @@ private:
         for (int l = 0; l < L::count; l++) L::set(out, l, score(symbol, int(L::get(columns, l))));
     }
 
+    // Scores by row and column, the last of each past the end of a sequence.
+    void tabulate() {
+        const int symbols = scheme_->symbols;
+        scores_.assign(size_t(symbols + 1) * size_t(symbols + 1), worst_);
+        for (int row = 0; row < symbols; row++)
+            for (int column = 0; column < symbols; column++)
+                scores_[size_t(row * (symbols + 1) + column)] = score(row, column);
+    }
+
     void interleave(int64_t rows) {
         rows_.resize(size_t(rows));
         for (int l = 0; l < L::count; l++) {
@@ -137,6 +155,7 @@ private:
             for (int64_t i = 0; i < rows; i++) {
                 int code = i < pair.n ? pair.query[i] : beyond;
                 if (kind_ == Kind::compare && (code == beyond || code == scheme_->symbols - 1)) code = never;
+                if (kind_ == Kind::gather && code == beyond) code = scheme_->symbols;
                 if (kind_ == Kind::compare_codes) code = code == beyond ? never : is_code(code) ? coded : code;
                 L::set(rows_[i], l, T(code));
             }
@@ -153,6 +172,7 @@ private:
            built_ = 0;  // words of a strip's profile, where this strip's begins, strips that are there
     Word columns_[K], of_columns_[K], gathered_[K];
     std::vector<Word> table_, rows_;
+    std::vector<T> scores_;
 };
 
 }  // namespace nw
