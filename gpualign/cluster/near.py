@@ -11,25 +11,32 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
-from gpualign.cluster.stage import cluster_stage
+from gpualign.cluster.parts import NearPart, TargetPart, new_index
+from gpualign.cluster.stage import cluster_stage, cut
 from gpualign.cluster.words import word_length
 from gpualign.engine.stage import Backend
+from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 
 
 class Targets:
-    """Distinct sequences that others may be near to, numbered as they are added."""
+    """Distinct sequences that others may be near to, numbered as they are added.
 
-    def __init__(self, index: _native.ClusterIndex) -> None:
-        self._index = index
-        self._parts: list[NDArray[np.int32]] = []
+    Args:
+        lengths: int64, of all sequences.
+    """
+
+    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64]) -> None:
+        self._index, self._lengths = index, lengths
+        self._added: list[NDArray[np.int32]] = []
+        self._parts: list[TargetPart] = []
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, distinct: NDArray[np.int32]) -> None:
-        self._parts.append(distinct)
+        self._added.append(distinct)
         self._count += len(distinct)
 
     @property
@@ -42,8 +49,24 @@ class Targets:
     @property
     def distinct(self) -> NDArray[np.int32]:
         """int32 (n,): the sequence of each target."""
-        self._parts = [np.concatenate([np.zeros(0, np.int32), *self._parts])]
-        return self._parts[0]
+        self._added = [np.concatenate([np.zeros(0, np.int32), *self._added])]
+        return self._added[0]
+
+    def parts(self) -> list[TargetPart]:
+        """All targets in parts for workers: few, of a limited size, and each target in few of them as they grow."""
+        first = sum(map(len, self._parts))
+        while self._parts and first < self._count:
+            last = self._parts[-1]
+            symbols = int(self._lengths[self.distinct[last.first :]].sum())
+            if len(last) > 3 * (self._count - first) or symbols > tuning.PART_SYMBOLS:
+                break
+            self._parts.pop().kept = False
+            first = last.first
+        if first < self._count:
+            new = self.distinct[first:]
+            for start, stop in cut_by_size(self._lengths[new], tuning.PART_SYMBOLS):
+                self._parts.append(TargetPart(first + start, new[start:stop]))
+        return self._parts
 
     @property
     def bytes(self) -> int:
@@ -55,7 +78,7 @@ class Neighbors:
 
     Args:
         distinct: how many there are; with both strands their reverse complements follow.
-        remote: pairs go to other machines, with their sequences.
+        remote: other machines look in parts of the targets.
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
@@ -71,25 +94,13 @@ class Neighbors:
         self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
         if self._twins is not None:
             self._word = 0
-        self._stage = None if remote else cluster_stage(problem)
+        self._stage = cluster_stage(problem, self._word)
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
     def targets(self) -> Targets:
         """An empty set."""
-        pairs = self._problem.pairs
-        return Targets(
-            _native.ClusterIndex(
-                codes=pairs.targets.codes,
-                offsets=pairs.targets.offsets,
-                identical=pairs.scoring.identical,
-                codes_match=bool(pairs.scoring.bases),
-                word=self._word,
-                identity=pairs.identity or 0.0,
-                definition=pairs.definition,
-                coverage=self._problem.coverage,
-            )
-        )
+        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
 
     def of(
         self,
@@ -100,8 +111,37 @@ class Neighbors:
         wanted: Wanted,
     ) -> Hits:
         """Hits of each query with the targets ``first`` ... ``last`` - 1."""
+        if self._remote and self._twins is None:
+            items = self._of_parts(targets, *self._strands(queries, first, last), wanted)
+            results = list(self._backend.run(items, self._stage))
+            self.candidates += sum(pairs for _, pairs in results)
+            return Hits.join([hits for hits, _ in results])
         blocks = self.blocks(targets, queries, first, last)
         return Hits.join(list(self.hits(NearPairs(block, wanted) for block in blocks)))
+
+    def _of_parts(
+        self,
+        targets: Targets,
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+        wanted: Wanted,
+    ) -> Iterator[NearPart]:
+        for part in targets.parts():
+            start, stop = (np.clip(end - part.first, 0, len(part)).astype(np.int32) for end in (first, last))
+            rows = np.flatnonzero(start < stop)
+            for at in range(0, len(rows), tuning.QUERIES_SENT):
+                some = rows[at : at + tuning.QUERIES_SENT]
+                yield NearPart(part, queries[some], start[some], stop[some], wanted)
+
+    def _strands(
+        self, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Each query, and next to it its reverse complement if both strands are compared."""
+        if self._both:
+            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
+            queries[1::2] += self._distinct
+        return tuple(np.ascontiguousarray(array, np.int32) for array in (queries, first, last))  # type: ignore[return-value]
 
     def blocks(
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
@@ -110,10 +150,7 @@ class Neighbors:
         if self._twins is not None:
             yield self._equal(self._twins, targets.distinct, queries, first, last)
             return
-        if self._both:
-            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
-            queries[1::2] += self._distinct
-        queries, first, last = (np.ascontiguousarray(array, np.int32) for array in (queries, first, last))
+        queries, first, last = self._strands(queries, first, last)
         distinct = targets.distinct
         size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
@@ -123,7 +160,7 @@ class Neighbors:
             some = slice(start, stop)
             rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
             self.candidates += len(rows)
-            yield from _cut(queries[some][rows], distinct[found], size)
+            yield from cut(queries[some][rows], distinct[found], size)
 
     def _equal(
         self,
@@ -142,31 +179,19 @@ class Neighbors:
         return PairBlock(queries[chosen] + np.int32(self._distinct), twins[queries[chosen]])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
-        """Those of each item, in order."""
-        if not self._remote:
-            assert self._stage is not None
-            yield from self._backend.run(items, self._stage)
-            return
-        for item in items:
-            problem, pairs, numbers = self._problem.of(item.pairs)
-            for hits in self._backend.run([NearPairs(pairs, item.wanted)], cluster_stage(problem)):
-                yield hits.renumbered(numbers)
-
-
-def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> Iterator[PairBlock]:
-    """Blocks of about ``size`` pairs that end with a query's last pair."""
-    start = 0
-    while start < len(queries):
-        stop = min(start + size, len(queries))
-        if stop < len(queries):
-            same = np.flatnonzero(queries[stop:] != queries[stop - 1])
-            stop = stop + int(same[0]) if len(same) else len(queries)
-        yield PairBlock(queries[start:stop], targets[start:stop])
-        start = stop
+        """Those of each item, or of pieces of it for other machines, in order."""
+        if self._remote:
+            items = (
+                NearPairs(block, item.wanted)
+                for item in items
+                for block in cut(item.pairs.queries, item.pairs.targets, tuning.PAIRS_SENT)
+            )
+        for hits, _ in self._backend.run(items, self._stage):
+            yield hits
 
 
 def _only_equal(problem: ClusterProblem) -> bool:
-    """Whether all columns must match, and symbols match only themselves: only equal sequences are near to each other."""
+    """Whether all columns must match, and symbols only themselves, so that only equal sequences are near."""
     pairs = problem.pairs
     return pairs.identity == 1 and pairs.definition in (1, 3, 4) and not pairs.scoring.bases
 
@@ -182,9 +207,9 @@ def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int
 
 
 def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:
-    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs. A code
-    that matches itself need not do so better, where no gap is free: an alignment of a sequence with itself has gaps, or
-    each symbol stands with itself.
+    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs. An
+    ambiguity code that matches itself need not do so better where every gap costs something: without gaps each symbol
+    of a sequence is aligned to itself.
     """
     scoring, sequences = problem.pairs.scoring, problem.pairs.targets
     scores = scoring.scores[: scoring.identical, : scoring.identical].astype(np.int64)

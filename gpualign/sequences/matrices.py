@@ -18,11 +18,9 @@ _RARE_AMINO_ACIDS = "JOU"
 _WITH_CODES = "match/mismatch of IUPAC codes"
 #: bits of A, C, G and T that a code stands for
 _BASES = {
-    code: sum(1 << "ACGT".index(base) for base in bases)
-    for code, bases in zip(
-        "ACGT" + _AMBIGUITY, "A C G T ACGT AG CT CG AT GT AC CGT AGT ACT ACG".split(), strict=True
-    )
-}
+    "A": 1, "C": 2, "G": 4, "T": 8, "R": 5, "Y": 10, "S": 6, "W": 9, "K": 12, "M": 3, "B": 14, "D": 13, "H": 11,
+    "V": 7, "N": 15,
+}  # fmt: skip
 #: IUPAC codes to those of the other strand
 COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
 

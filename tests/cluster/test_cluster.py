@@ -31,7 +31,7 @@ from gpualign.sequences.pairs import PairBlock, PairSource
 from tests.helpers.files import write_fasta
 from tests.helpers.paths import AMPLICONS
 from tests.helpers.sam import cigar_text
-from tests.helpers.sequences import mutate, reverse_complement
+from tests.helpers.sequences import IUPAC, mutate, reverse_complement, with_codes
 from tests.reference.cluster import components, greedy
 from tests.reference.pairwise import end_gap_score, replay
 
@@ -48,19 +48,6 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
     texts = ["".join(rng.choices(symbols, k=length)) for _ in range(count)]
     return [mutate(rng, rng.choice(texts), rng.random() * rate, symbols) for _ in range(count * size)]
-
-
-#: the bases that a code stands for
-IUPAC = {
-    "A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
-    "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
-}  # fmt: skip
-
-
-def with_codes(rng: random.Random, text: str, share: float) -> str:
-    """Some symbols as codes that stand for them and others, so that they still match."""
-    wider = {symbol: [code for code in IUPAC if set(IUPAC[symbol]) <= set(IUPAC[code])] for symbol in IUPAC}
-    return "".join(rng.choice(wider[c]) if rng.random() < share else c for c in text)
 
 
 def hamming(least: float):

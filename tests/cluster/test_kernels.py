@@ -23,13 +23,8 @@ from gpualign.report import Progress
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.emulated import EmulatedByName, emulated_library
 from tests.helpers.fake_cuda import install_kernels
-from tests.helpers.sequences import mutate, reverse_complement
+from tests.helpers.sequences import IUPAC, mutate, reverse_complement, with_codes
 from tests.reference.cluster import greedy
-
-BASES = {
-    "A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
-    "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
-}  # fmt: skip
 
 
 class Kernels(dict):
@@ -101,17 +96,11 @@ def clusters_by(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-def with_codes(rng: random.Random, text: str, share: float) -> str:
-    return "".join(
-        rng.choice([code for code in BASES if c in BASES[code]]) if rng.random() < share else c for c in text
-    )
-
-
 def near(least: float):
     """Without gaps; two codes match if they have a base in common."""
 
     def identity(a: str, b: str) -> float | None:
-        share = sum(bool(set(BASES[x]) & set(BASES[y])) for x, y in zip(a, b, strict=True)) / len(a)
+        share = sum(bool(set(IUPAC[x]) & set(IUPAC[y])) for x, y in zip(a, b, strict=True)) / len(a)
         return share if share >= least - 1e-9 else None
 
     return identity
