@@ -361,6 +361,25 @@ def test_vsearch_writes_the_same(
 
 
 @pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+@pytest.mark.parametrize("mask", ["none", "dust", "soft"])
+def test_masking_changes_nothing_where_all_pairs_count(cli, tmp_path: Path, mask: str) -> None:
+    """Sequences of low complexity, in lower case in part, U for T: vsearch masks words, not alignments."""
+    rng = random.Random(1)
+    unique = "".join(rng.choices("ACGT", k=80))
+    texts = [unique + "ac" * 13, unique.lower() + "AC" * 13, "A" * 60, "A" * 59 + "C", "AC" * 40, "AC" * 39 + "GT"]
+    texts += [unique.replace("T", "U") + "AC" * 13]
+    fasta, ours, theirs = write_fasta(tmp_path / "a.fa", enumerate(texts)), tmp_path / "ours", tmp_path / "theirs"
+    subprocess.run(
+        ["vsearch", "--cluster_fast", fasta, "--id", "0.97", *VSEARCH, "--qmask", mask, "--uc", theirs, "--quiet"],
+        check=True, capture_output=True, timeout=100,
+    )  # fmt: skip
+    status, _, errors = cli("cluster", fasta, "--id", "0.97", "--iddef", "2", "--uc", ours, "-o", tmp_path / "table")
+    assert status == 0, errors
+    assert ours.read_text() == theirs.read_text()
+    assert ours.read_text().count("\nH") == 5
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
 @pytest.mark.parametrize("strand", ["plus", "both"])
 def test_identity_1_is_dereplication(tmp_path: Path, strand: str) -> None:
     """The clusters of vsearch --derep_fulllength."""
