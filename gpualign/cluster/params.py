@@ -119,12 +119,17 @@ class ClusterFiles:
     plot: str | None = None
     resume: str | None = None
 
-    def check(self, params: ClusterParams) -> None:
+    def check(self, params: ClusterParams, table: str | None) -> None:
         """Refuse what does not go together.
+
+        Args:
+            table: the file of the table, None for standard output.
 
         Raises:
             UsageError: the option.
         """
+        if (table in (None, "-")) + sum(path == "-" for path in self.outputs) > 1:
+            raise UsageError("two outputs go to standard output: name files for them (-o FILE for the table)")
         if self.size_out and self.centroids is None:
             raise UsageError("--sizeout is of --centroids")
         if self.relabel is not None and self.centroids is None and self.counts is None:

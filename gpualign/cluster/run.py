@@ -44,7 +44,7 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
         InputError: a file cannot be read or is invalid.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    files.check(params)
+    files.check(params, options.output)
     if files.plot is not None:
         check_plot(files.plot)
     run = RunContext("cluster", options, (files.sequences, file_of(params.alignment.matrix)), files.outputs)
@@ -66,6 +66,8 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
             run.report.stage("clustering")
             writer.finish()
             run.report.stage("writing")
+    if stale := writer.older_members():
+        run.warn(f"{files.members} also has {stale}, of a run with more clusters")
     sizes = writer.members
     check_count("sequences", len(data), int(sizes.sum()))
     fields = {"sequences": data.total, "left_out": data.left_out, "distinct": clusterer.distinct}

@@ -227,3 +227,33 @@ def test_all_left_out(cli, genes: Path) -> None:
     status, out, errors = cli("cluster", genes, "--id", "0.9", "--min-length", "100")
     assert (status, out.count(b"\n")) == (0, 1)
     assert "all sequences are left out by their lengths" in errors
+
+
+@pytest.mark.parametrize("options", [["--uc", "-"], ["-o", "TABLE", "--uc", "-", "--centroids", "-"]])
+def test_two_outputs_on_standard_output_are_refused(cli, genes: Path, tmp_path: Path, options: list[str]) -> None:
+    words = [tmp_path / "table" if word == "TABLE" else word for word in options]
+    status, out, errors = cli("cluster", genes, "--id", "0.9", *words)
+    assert (status, out) == (2, b"")
+    assert "two outputs go to standard output" in errors
+    assert not (tmp_path / "table").exists()
+    status, out, _ = cli("cluster", genes, "--id", "0.9", "-o", tmp_path / "table", "--uc", "-")
+    assert status == 0
+    assert out.startswith(b"S\t0\t")
+
+
+def test_members_of_an_earlier_run_are_told(cli, genes: Path, tmp_path: Path) -> None:
+    words = ("cluster", genes, "-o", tmp_path / "table", "--members", tmp_path / "members", "--id")
+    assert "of a run with more clusters" not in cli(*words, "1")[2]
+    assert len(list((tmp_path / "members").iterdir())) == 4
+    status, _, errors = cli(*words, "0.9")
+    assert status == 0
+    assert "members also has 2.fasta, of a run with more clusters" in errors
+
+
+def test_lower_case_and_u(cli, tmp_path: Path) -> None:
+    """Written in upper case, with T."""
+    fasta = write_fasta(tmp_path / "a.fa", [("a", A), ("b", A.lower()), ("c", A.replace("T", "u"))])
+    status, out, errors = cli("cluster", fasta, "--id", "1", "-o", tmp_path / "table", "--centroids", "-")
+    assert status == 0
+    assert out.decode() == f">a\n{A}\n"
+    assert "3 sequences, 1 cluster" in errors
