@@ -24,10 +24,11 @@ class Targets:
 
     Args:
         lengths: int64, of all sequences.
+        kept: they are looked for again and again, so that workers keep what they have of them.
     """
 
-    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64]) -> None:
-        self._index, self._lengths = index, lengths
+    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64], kept: bool) -> None:
+        self._index, self._lengths, self._kept = index, lengths, kept
         self._added: list[NDArray[np.int32]] = []
         self._parts: list[TargetPart] = []
         self._count = 0
@@ -65,7 +66,7 @@ class Targets:
         if first < self._count:
             new = self.distinct[first:]
             for start, stop in cut_by_size(self._lengths[new], tuning.PART_SYMBOLS):
-                self._parts.append(TargetPart(first + start, new[start:stop]))
+                self._parts.append(TargetPart(first + start, new[start:stop], self._kept))
         return self._parts
 
     @property
@@ -98,9 +99,9 @@ class Neighbors:
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
-    def targets(self) -> Targets:
-        """An empty set."""
-        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
+    def targets(self, kept: bool) -> Targets:
+        """An empty set; ``kept`` as of :class:`Targets`."""
+        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths, kept)
 
     def of(
         self,

@@ -39,14 +39,13 @@ class TargetPart:
 
     sent_once: ClassVar = True
 
-    def __init__(self, first: int, distinct: NDArray[np.int32]) -> None:
-        self.first, self.distinct = first, distinct
-        self.kept = True
+    def __init__(self, first: int, distinct: NDArray[np.int32], kept: bool) -> None:
+        self.first, self.distinct, self.kept = first, distinct, kept
         self._indexing = threading.Lock()
         self._index: _native.ClusterIndex | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TargetPart, (self.first, self.distinct)
+        return TargetPart, (self.first, self.distinct, self.kept)
 
     def __len__(self) -> int:
         return len(self.distinct)
