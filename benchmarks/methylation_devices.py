@@ -61,8 +61,7 @@ def main() -> None:
             harness.run_timed([*words, *options])
         rows = {case: measured(case, folder, arguments) for case in arguments.cases}
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
-    machine = harness.slug(gpus[0].split(",")[0]) if gpus else None
-    harness.save("methylation-devices", harness.machine((), ("pycuda",), gpus), {**settings, "cases": rows}, machine)
+    harness.save("methylation-devices", harness.machine((), ("pycuda",), gpus), {**settings, "cases": rows})
     if differing := [case for case, row in rows.items() if not row["same_bytes"]]:
         sys.exit(f"CPU and GPU write different records: {', '.join(differing)}")
 

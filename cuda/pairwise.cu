@@ -71,8 +71,8 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const LazyScheme& scheme,
     const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs, const uint32_t* column_h,
-    const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, int identical, TraceResult* results,
-    uint32_t* runs, const int64_t* runs_at) {
+    const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, const Matching& matching,
+    TraceResult* results, uint32_t* runs, const int64_t* runs_at) {
     using W = WordOf<Word>;
     const int warp = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size),
               lane = threadIdx.x % warp_size;
@@ -90,22 +90,23 @@ __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const L
         column_h + task.column_at, column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane, half};
     results[pair] = trace_pair<Word, K, Affine>(task, kept, scheme, queries.codes + queries.offsets[q],
         int(queries.offsets[q + 1] - queries.offsets[q]), targets.codes + targets.offsets[t],
-        int(targets.offsets[t + 1] - targets.offsets[t]), rows, identical, runs + runs_at[pair]);
+        int(targets.offsets[t + 1] - targets.offsets[t]), rows, matching, runs + runs_at[pair]);
 }
 
 constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
 
-// A query as bits, `words` of 64 rows a symbol; called by all lanes of a warp.
+// A query as bits: which rows match each symbol that matches itself, `words` of 64 rows a symbol; called by all lanes
+// of a warp.
 __device__ __forceinline__ void query_bits(
-    const uint8_t* query, int n, int symbols, int words, int lane, uint64_t* bits) {
+    const uint8_t* query, int n, const Matching& matching, int words, int lane, uint64_t* bits) {
     __syncwarp();
-    for (int w = lane; w < symbols * words; w += warp_size) bits[w] = 0;
+    for (int w = lane; w < matching.identical * words; w += warp_size) bits[w] = 0;
     __syncwarp();
     for (int i0 = 0; i0 < n; i0 += 64) {
-        const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
-        for (int symbol = 0; symbol < symbols; symbol++) {
-            const uint32_t a = __ballot_sync(0xffffffffu, low == symbol),
-                           b = __ballot_sync(0xffffffffu, high == symbol);
+        const int at = i0 + lane, low = at < n ? query[at] : 0, high = at + 32 < n ? query[at + 32] : 0;
+        for (int symbol = 0; symbol < matching.identical; symbol++) {
+            const uint32_t a = __ballot_sync(0xffffffffu, at < n && matching(low, symbol)),
+                           b = __ballot_sync(0xffffffffu, at + 32 < n && matching(high, symbol));
             if (lane == 0) bits[symbol * words + (i0 + filter_margin) / 64] = a | uint64_t(b) << 32;
         }
     }
@@ -118,16 +119,16 @@ __device__ __forceinline__ void query_bits(
 template <int W>
 __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
     const DeviceSequences& queries, const DeviceSequences& targets, const int32_t* pair_target,
-    const EditLimits& limits, int symbols, int words, int2* found, unsigned* found_count) {
+    const EditLimits& limits, const Matching& matching, int words, int2* found, unsigned* found_count) {
     extern __shared__ uint64_t bits[];
     constexpr int check_every = 64;
     const int lane = threadIdx.x % warp_size;
-    uint64_t* mine = bits + (threadIdx.x / warp_size) * symbols * words;
+    uint64_t* mine = bits + (threadIdx.x / warp_size) * matching.identical * words;
     for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
         const LazyTask task = tasks[at];
         const uint8_t* query = queries.codes + queries.offsets[task.query];
         const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
-        query_bits(query, n, symbols, words, lane, mine);
+        query_bits(query, n, matching, words, lane, mine);
         const int number = min(lane, task.count - 1), pair = task.first + number;
         const int t = pair_target ? pair_target[pair] : task.target + number;
         const uint8_t* target = targets.codes + targets.offsets[t];
@@ -147,12 +148,16 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
                 const int row = j - band.below - 1 + filter_margin;
 #pragma unroll
                 for (int w = 0; w < W; w++) eq[w] = 0;
-                if (symbol < symbols) {
-                    const uint64_t* word = mine + symbol * words + row / 64;
+                const auto add_rows = [&](int with) {
+                    const uint64_t* word = mine + with * words + row / 64;
                     const int shift = row % 64;
 #pragma unroll
-                    for (int w = 0; w < W; w++) eq[w] = word[w] >> shift | (shift ? word[w + 1] << (64 - shift) : 0);
-                }
+                    for (int w = 0; w < W; w++) eq[w] |= word[w] >> shift | (shift ? word[w + 1] << (64 - shift) : 0);
+                };
+                if (symbol < matching.identical) add_rows(symbol);
+                else if (matching.bases)  // rows of any base that the code stands for
+                    for (int base = 0; base < matching.identical; base++)
+                        if (matching(symbol, base)) add_rows(base);
                 column.step(eq, d0, hp, hn);
                 distance += int(int64_t(distance_change<uint64_t, W>(d0, hp, hn, band, n, j)));
             }
@@ -180,9 +185,9 @@ LAZY_KERNELS(lazy, linear, false, Corners)
     extern "C" __global__ void __launch_bounds__(block_threads) trace_##name(const TraceTask* tasks, \
         LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, PairList pairs, const uint32_t* column_h, \
         const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f, TraceResult* results, \
-        uint32_t* runs, const int64_t* runs_at, int count, int identical) { \
+        uint32_t* runs, const int64_t* runs_at, int count, Matching matching) { \
         trace<Word, 16, Affine>(tasks, count, scheme, queries, targets, pairs, column_h, column_e, rows_h, rows_f, \
-            identical, results, runs, runs_at); \
+            matching, results, runs, runs_at); \
     }
 
 #if AFFINE
@@ -216,7 +221,7 @@ DIAGONALS(dscan_linear_symbols, false, true, TableColumns<kept_columns>)
 // The traceback through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
 extern "C" __global__ void __launch_bounds__(block_threads) dscan_walk(DeviceSequences queries, DeviceSequences targets,
     PairList pairs, const int32_t* scores, const uint32_t* directions, const int64_t* directions_at,
-    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, int identical) {
+    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, Matching matching) {
     __shared__ __align__(16) Window windows[block_threads / warp_size];
     const int pair = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size);
     if (pair >= count) return;
@@ -226,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(block_threads) dscan_walk(DeviceSeq
               m = int(targets.offsets[t + 1] - targets.offsets[t]);
     Path path(runs + runs_at[pair]);
     Walk walk = path.begin({scores[pair], n, m}, n, m, 0);
-    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], identical)
+    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], matching)
         .run(walk, path);
     path.finish(walk, 0);
     if (threadIdx.x % warp_size == 0) results[pair] = path.result;
@@ -235,9 +240,9 @@ extern "C" __global__ void __launch_bounds__(block_threads) dscan_walk(DeviceSeq
 #define FILTER(name, W) \
     extern "C" __global__ void __launch_bounds__(block_threads) name(const LazyTask* tasks, int count, \
         unsigned* ticket, DeviceSequences queries, DeviceSequences targets, const int32_t* pair_target, \
-        EditLimits limits, int symbols, int words, int2* found, unsigned* found_count) { \
+        EditLimits limits, Matching matching, int words, int2* found, unsigned* found_count) { \
         edit_filter<W>( \
-            tasks, count, ticket, queries, targets, pair_target, limits, symbols, words, found, found_count); \
+            tasks, count, ticket, queries, targets, pair_target, limits, matching, words, found, found_count); \
     }
 
 FILTER(edit_filter_64, 1)

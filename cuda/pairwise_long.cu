@@ -43,7 +43,7 @@ PARTS(linear, false, symbols, TableColumns<scored_columns>, TableColumns<kept_co
 // A warp: the traceback from part to part, until it comes to one that is not there. Where the whole table ends, or a
 // local alignment, so does the path. free_ends: EndBit, where symbols are left out.
 extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const TablePart* parts, int count,
-    const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical, uint32_t free_ends) {
+    const uint32_t* directions, PartWalk* state, uint32_t* runs, Matching matching, uint32_t free_ends) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
     Path path(runs);
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const TablePar
         if (number == count) break;
         const TablePart part = parts[number];
         Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
-        WindowWalk(part.query, part.n, part.target, directions + part.directions_at, window, identical).run(walk, path);
+        WindowWalk(part.query, part.n, part.target, directions + part.directions_at, window, matching).run(walk, path);
         at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
     }
     if (over()) path.finish(at.walk, free_ends);

@@ -34,7 +34,7 @@ BOTH_SPANS(borders, BorderStrips, linear, false)
 // The traceback, a warp a pair, as dscan_walk; free_ends: EndBit, where symbols are left out.
 extern "C" __global__ void __launch_bounds__(block_threads) spans_walk(DeviceSequences queries, DeviceSequences targets,
     PairList pairs, const AlignmentEnd* ends, const uint32_t* directions, const int64_t* directions_at,
-    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, int identical, uint32_t free_ends) {
+    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, Matching matching, uint32_t free_ends) {
     __shared__ __align__(16) Window windows[block_threads / warp_size];
     const int pair = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size);
     if (pair >= count) return;
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(block_threads) spans_walk(DeviceSeq
               m = int(targets.offsets[t + 1] - targets.offsets[t]);
     Path path(runs + runs_at[pair]);
     Walk walk = path.begin(ends[pair].found(), n, m, free_ends);
-    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], identical)
+    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], matching)
         .run(walk, path);
     path.finish(walk, free_ends);
     if (threadIdx.x % warp_size == 0) results[pair] = path.result;

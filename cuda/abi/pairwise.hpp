@@ -1,6 +1,7 @@
 // Arguments of the kernels of `pairwise` (host side: gpualign/pairwise/device).
 #pragma once
 #include "algo/pairwise/edit_band.hpp"
+#include "algo/pairwise/matching.hpp"
 #include "algo/pairwise/nw.hpp"
 
 struct int2;  // CUDA's; the host only holds its address
@@ -95,9 +96,10 @@ struct PartWalk {
 };
 
 static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 &&
-                  sizeof(ScoreLines) == 32 && sizeof(TablePart) == 96 && sizeof(LazyTask) == 16 &&
-                  sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
-                  sizeof(AlignmentEnd) == 12 && sizeof(TraceResult) == 40 && sizeof(PartWalk) == 72,
+                  sizeof(ScoreLines) == 32 && sizeof(Matching) == 16 && sizeof(TablePart) == 96 &&
+                  sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 &&
+                  sizeof(StripTask) == 24 && sizeof(AlignmentEnd) == 12 && sizeof(TraceResult) == 40 &&
+                  sizeof(PartWalk) == 72,
     "laid out as the host writes them");
 
 }  // namespace nw

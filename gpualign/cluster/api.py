@@ -90,7 +90,7 @@ def cluster(
         min_coverage=min_coverage,
     )
     options = run_options(device, threads)
-    scoring = params.alignment.load_scoring()
+    scoring = params.load_scoring()
     path = os.fspath(sequences) if is_path(sequences) else None
     with proteins_want("matrix, such as BLOSUM62"):
         batch = as_batch(sequences, "nucleotide" if scoring.nucleotide else "any")

@@ -43,7 +43,7 @@ class BandedAligner:
     def __init__(self, problem: PairProblem, values: NDArray[np.int64]) -> None:
         self._problem = problem
         sequences, scoring = problem.targets, problem.scoring
-        poor = (values < scoring.lowest_match).astype(np.int64)
+        poor = (values < scoring.lowest_equal).astype(np.int64)
         self._worth = _native.sums_of_symbols(sequences.codes, sequences.offsets, values)
         self._poor = _native.sums_of_symbols(sequences.codes, sequences.offsets, poor)
 
@@ -76,7 +76,7 @@ class BandedAligner:
         """
         problem = self._problem
         n, m = problem.lengths(block).T
-        least = problem.scoring.lowest_match
+        least = problem.scoring.lowest_equal
         extend = min(*(extend for _, extend in problem.costs_at_ends), problem.gap_extend)
         worth = self._worth[block.queries] + self._worth[block.targets]
         poor = self._poor[block.queries] + self._poor[block.targets]
@@ -91,7 +91,7 @@ def aligner_of(problem: PairProblem) -> BandedAligner | None:
     """None where scores prove no band."""
     values = values_of(problem.scoring)
     extend = min(*(extend for _, extend in problem.costs_at_ends), problem.gap_extend)
-    if values is None or problem.scoring.lowest_match / 2 + extend <= 0:
+    if values is None or problem.scoring.lowest_equal / 2 + extend <= 0:
         return None
     return BandedAligner(problem, values)
 

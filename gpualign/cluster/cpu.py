@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_with
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.sequences.identity import reaches
-from gpualign.sequences.offsets import join_offsets, offsets_of
+from gpualign.sequences.offsets import join_offsets
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
@@ -68,11 +68,6 @@ class Hits:
         """All arrays, in the order in which native functions take them."""
         return tuple(getattr(self, entry.name) for entry in fields(self))
 
-    def renumbered(self, numbers: NDArray[np.int64]) -> Hits:
-        """With the sequences' numbers in another set."""
-        kinds = self.query.dtype
-        return replace(self, query=numbers[self.query].astype(kinds), target=numbers[self.target].astype(kinds))
-
     @classmethod
     def none(cls) -> Hits:
         """No hits."""
@@ -122,16 +117,6 @@ class ClusterProblem:
             some.query, some.target, identity[kept], exact[kept].astype(np.uint8), some.cigar, some.cigar_offsets
         )
 
-    def of(self, pairs: PairBlock) -> tuple[ClusterProblem, PairBlock, NDArray[np.int64]]:
-        """The same for these pairs alone, whose sequences then have other numbers, and the numbers here."""
-        numbers, at = np.unique(np.concatenate([pairs.queries, pairs.targets]), return_inverse=True)
-        sequences = self.pairs.targets
-        codes = _native.taken_sequences(sequences.codes, sequences.offsets, numbers.astype(np.int64))
-        some = replace(sequences, codes=codes, offsets=offsets_of(sequences.lengths[numbers]))
-        problem = replace(self, pairs=replace(self.pairs, queries=(some,), targets=some))
-        new: NDArray[np.int32] = at.astype(np.int32)
-        return problem, PairBlock(new[: len(pairs)], new[len(pairs) :]), numbers.astype(np.int64)
-
 
 @STEPS.at("compute")
 def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
@@ -144,7 +129,7 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     limits = most_edits(pairs, n, m)
     sequences = (pairs.targets.codes, pairs.targets.offsets)
     distances = _native.edit_distances(
-        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), pairs.scoring.identical
+        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), *pairs.scoring.matching
     )
     near = np.flatnonzero(distances >= 0)
 

@@ -64,7 +64,7 @@ class Greedy:
     def __init__(self, data: ClusterInput, neighbors: Neighbors, first: bool) -> None:
         self._data, self._neighbors = data, neighbors
         self._wanted: Wanted = "first" if first else "best"
-        self._targets = neighbors.targets()
+        self._targets = neighbors.targets(kept=True)
         self._distinct = int(data.distinct.max(initial=-1)) + 1
         self._seen = np.zeros(self._distinct, np.int32)  # targets that a distinct sequence was compared with
         self._is_target = np.zeros(self._distinct, bool)
@@ -89,7 +89,7 @@ class Greedy:
         last_at[row_of] = np.arange(len(distinct))
         is_centroid = self._clusters.clusters_of(rows) >= 0
         compared = np.flatnonzero(~(is_centroid & self._neighbors.equals_itself[rows]))
-        targets = len(self._targets.index)
+        targets = len(self._targets)
         hits = self._neighbors.of(
             self._targets, rows[compared], self._seen[rows[compared]], np.full(len(compared), targets), self._wanted
         )
@@ -100,7 +100,7 @@ class Greedy:
         may_found = may_found[np.argsort(first_at[may_found])]
         within = Hits.none()
         if len(may_found):
-            new = self._neighbors.targets()
+            new = self._neighbors.targets(kept=False)
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             within = self._neighbors.of(new, rows[compared], np.zeros(len(compared), np.int32), before, "all")

@@ -11,32 +11,67 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
-from gpualign.cluster.stage import cluster_stage
+from gpualign.cluster.parts import NearPart, TargetPart, new_index
+from gpualign.cluster.stage import cluster_stage, cut
 from gpualign.cluster.words import word_length
 from gpualign.engine.stage import Backend
+from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 
 
 class Targets:
-    """Distinct sequences that others may be near to, numbered as they are added."""
+    """Distinct sequences that others may be near to, numbered as they are added.
 
-    def __init__(self, index: _native.ClusterIndex) -> None:
-        self.index = index
-        self._parts: list[NDArray[np.int32]] = []
+    Args:
+        lengths: int64, of all sequences.
+        kept: they are looked for again and again, so that workers keep what they have of them.
+    """
+
+    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64], kept: bool) -> None:
+        self._index, self._lengths, self._kept = index, lengths, kept
+        self._added: list[NDArray[np.int32]] = []
+        self._parts: list[TargetPart] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
 
     def add(self, distinct: NDArray[np.int32]) -> None:
-        self.index.add(np.ascontiguousarray(distinct, np.int32))
-        self._parts.append(distinct)
+        self._added.append(distinct)
+        self._count += len(distinct)
+
+    @property
+    def index(self) -> _native.ClusterIndex:
+        """Of all targets. Those that nobody looks for, as the last ones of a run, are never indexed."""
+        if len(self._index) < self._count:
+            self._index.add(np.ascontiguousarray(self.distinct[len(self._index) :], np.int32))
+        return self._index
 
     @property
     def distinct(self) -> NDArray[np.int32]:
         """int32 (n,): the sequence of each target."""
-        self._parts = [np.concatenate([np.zeros(0, np.int32), *self._parts])]
-        return self._parts[0]
+        self._added = [np.concatenate([np.zeros(0, np.int32), *self._added])]
+        return self._added[0]
+
+    def parts(self) -> list[TargetPart]:
+        """All targets in parts for workers: few, of a limited size, and each target in few of them as they grow."""
+        first = sum(map(len, self._parts))
+        while self._parts and first < self._count:
+            last = self._parts[-1]
+            symbols = int(self._lengths[self.distinct[last.first :]].sum())
+            if len(last) > 3 * (self._count - first) or symbols > tuning.PART_SYMBOLS:
+                break
+            self._parts.pop().kept = False
+            first = last.first
+        if first < self._count:
+            new = self.distinct[first:]
+            for start, stop in cut_by_size(self._lengths[new], tuning.PART_SYMBOLS):
+                self._parts.append(TargetPart(first + start, new[start:stop], self._kept))
+        return self._parts
 
     @property
     def bytes(self) -> int:
-        return int(self.index.bytes)
+        return int(self._index.bytes)
 
 
 class Neighbors:
@@ -44,7 +79,7 @@ class Neighbors:
 
     Args:
         distinct: how many there are; with both strands their reverse complements follow.
-        remote: pairs go to other machines, with their sequences.
+        remote: other machines look in parts of the targets.
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
@@ -60,24 +95,13 @@ class Neighbors:
         self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
         if self._twins is not None:
             self._word = 0
-        self._stage = None if remote else cluster_stage(problem)
+        self._stage = cluster_stage(problem, self._word)
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
-    def targets(self) -> Targets:
-        """An empty set."""
-        pairs = self._problem.pairs
-        return Targets(
-            _native.ClusterIndex(
-                codes=pairs.targets.codes,
-                offsets=pairs.targets.offsets,
-                identical=pairs.scoring.identical,
-                word=self._word,
-                identity=pairs.identity or 0.0,
-                definition=pairs.definition,
-                coverage=self._problem.coverage,
-            )
-        )
+    def targets(self, kept: bool) -> Targets:
+        """An empty set; ``kept`` as of :class:`Targets`."""
+        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths, kept)
 
     def of(
         self,
@@ -88,8 +112,37 @@ class Neighbors:
         wanted: Wanted,
     ) -> Hits:
         """Hits of each query with the targets ``first`` ... ``last`` - 1."""
+        if self._remote and self._twins is None:
+            items = self._of_parts(targets, *self._strands(queries, first, last), wanted)
+            results = list(self._backend.run(items, self._stage))
+            self.candidates += sum(pairs for _, pairs in results)
+            return Hits.join([hits for hits, _ in results])
         blocks = self.blocks(targets, queries, first, last)
         return Hits.join(list(self.hits(NearPairs(block, wanted) for block in blocks)))
+
+    def _of_parts(
+        self,
+        targets: Targets,
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+        wanted: Wanted,
+    ) -> Iterator[NearPart]:
+        for part in targets.parts():
+            start, stop = (np.clip(end - part.first, 0, len(part)).astype(np.int32) for end in (first, last))
+            rows = np.flatnonzero(start < stop)
+            for at in range(0, len(rows), tuning.QUERIES_SENT):
+                some = rows[at : at + tuning.QUERIES_SENT]
+                yield NearPart(part, queries[some], start[some], stop[some], wanted)
+
+    def _strands(
+        self, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Each query, and next to it its reverse complement if both strands are compared."""
+        if self._both:
+            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
+            queries[1::2] += self._distinct
+        return tuple(np.ascontiguousarray(array, np.int32) for array in (queries, first, last))  # type: ignore[return-value]
 
     def blocks(
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
@@ -98,10 +151,7 @@ class Neighbors:
         if self._twins is not None:
             yield self._equal(self._twins, targets.distinct, queries, first, last)
             return
-        if self._both:
-            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
-            queries[1::2] += self._distinct
-        queries, first, last = (np.ascontiguousarray(array, np.int32) for array in (queries, first, last))
+        queries, first, last = self._strands(queries, first, last)
         distinct = targets.distinct
         size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
@@ -111,7 +161,7 @@ class Neighbors:
             some = slice(start, stop)
             rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
             self.candidates += len(rows)
-            yield from _cut(queries[some][rows], distinct[found], size)
+            yield from cut(queries[some][rows], distinct[found], size)
 
     def _equal(
         self,
@@ -130,33 +180,21 @@ class Neighbors:
         return PairBlock(queries[chosen] + np.int32(self._distinct), twins[queries[chosen]])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
-        """Those of each item, in order."""
-        if not self._remote:
-            assert self._stage is not None
-            yield from self._backend.run(items, self._stage)
-            return
-        for item in items:
-            problem, pairs, numbers = self._problem.of(item.pairs)
-            for hits in self._backend.run([NearPairs(pairs, item.wanted)], cluster_stage(problem)):
-                yield hits.renumbered(numbers)
-
-
-def _cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> Iterator[PairBlock]:
-    """Blocks of about ``size`` pairs that end with a query's last pair."""
-    start = 0
-    while start < len(queries):
-        stop = min(start + size, len(queries))
-        if stop < len(queries):
-            same = np.flatnonzero(queries[stop:] != queries[stop - 1])
-            stop = stop + int(same[0]) if len(same) else len(queries)
-        yield PairBlock(queries[start:stop], targets[start:stop])
-        start = stop
+        """Those of each item, or of pieces of it for other machines, in order."""
+        if self._remote:
+            items = (
+                NearPairs(block, item.wanted)
+                for item in items
+                for block in cut(item.pairs.queries, item.pairs.targets, tuning.PAIRS_SENT)
+            )
+        for hits, _ in self._backend.run(items, self._stage):
+            yield hits
 
 
 def _only_equal(problem: ClusterProblem) -> bool:
-    """Whether all columns must match, so that only equal sequences are near to each other."""
+    """Whether all columns must match, and symbols only themselves, so that only equal sequences are near."""
     pairs = problem.pairs
-    return pairs.identity == 1 and pairs.definition in (1, 3, 4)
+    return pairs.identity == 1 and pairs.definition in (1, 3, 4) and not pairs.scoring.bases
 
 
 def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int32]:
@@ -170,7 +208,10 @@ def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int
 
 
 def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:
-    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs."""
+    """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs. An
+    ambiguity code that matches itself need not do so better where every gap costs something: without gaps each symbol
+    of a sequence is aligned to itself.
+    """
     scoring, sequences = problem.pairs.scoring, problem.pairs.targets
     scores = scoring.scores[: scoring.identical, : scoring.identical].astype(np.int64)
     diagonal = np.diagonal(scores)
@@ -178,7 +219,13 @@ def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.b
     np.fill_diagonal(better, diagonal > 0)
     if not better.all():
         return np.zeros(distinct, bool)
-    ambiguous = (np.arange(len(scoring)) >= scoring.identical).astype(np.int64)
+    unlike_itself = np.arange(len(scoring)) >= scoring.identical
+    all_scores = scoring.scores.astype(np.int64)
+    worth = np.diagonal(all_scores)
+    if scoring.bases and (2 * all_scores <= worth[:, None] + worth[None, :]).all() and worth.min() >= 0:
+        gaps = [*problem.pairs.costs_at_ends, (problem.pairs.gap_open, problem.pairs.gap_extend)]
+        unlike_itself &= min(map(min, gaps)) <= 0
+    ambiguous = unlike_itself.astype(np.int64)
     offsets = sequences.offsets[: distinct + 1]
     known: NDArray[np.bool_] = _native.sums_of_symbols(sequences.codes, offsets, ambiguous) == 0
     return known & (sequences.lengths[:distinct] > 0)

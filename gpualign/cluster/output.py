@@ -94,6 +94,14 @@ class ClusterWriter:
 
             draw(sizes, self._files.plot)
 
+    def older_members(self) -> str | None:
+        """A file in the folder of members that another run has left there, as it had more clusters."""
+        if self._files.members is None:
+            return None
+        found = (re.fullmatch(r"(\d+)\.fasta", name) for name in os.listdir(self._files.members))
+        older = [int(match[1]) for match in found if match and int(match[1]) >= len(self.members)]
+        return f"{min(older)}.fasta" if older else None
+
     def _name_column(self, numbers: NDArray[np.int64]) -> table.Column:
         return table.texts(self._data.names, self._data.name_offsets, numbers)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from gpualign.errors import UsageError, check_range
 from gpualign.pairwise.params import PairwiseParams
+from gpualign.sequences.matrices import Scoring, with_matching_codes
 
 Order = Literal["length", "size", "input"]
 Linkage = Literal["centroid", "single"]
@@ -80,6 +81,10 @@ class ClusterParams:
     def both_strands(self) -> bool:
         return self.alignment.strand == "both"
 
+    def load_scoring(self) -> Scoring:
+        """The scores; ambiguity codes of nucleotides match where they have a base in common."""
+        return with_matching_codes(self.alignment.load_scoring())
+
     @property
     def pairs(self) -> PairwiseParams:
         """Of a pair on one strand: reverse complements are sequences of their own here."""
@@ -114,12 +119,17 @@ class ClusterFiles:
     plot: str | None = None
     resume: str | None = None
 
-    def check(self, params: ClusterParams) -> None:
+    def check(self, params: ClusterParams, table: str | None) -> None:
         """Refuse what does not go together.
+
+        Args:
+            table: the file of the table, None for standard output.
 
         Raises:
             UsageError: the option.
         """
+        if (table in (None, "-")) + sum(path == "-" for path in self.outputs) > 1:
+            raise UsageError("two outputs go to standard output: name files for them (-o FILE for the table)")
         if self.size_out and self.centroids is None:
             raise UsageError("--sizeout needs --centroids")
         if self.relabel is not None and self.centroids is None and self.counts is None:

@@ -31,7 +31,7 @@ from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress
-from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.matrices import Scoring, without_codes
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairSource
 
@@ -44,11 +44,11 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
         InputError: a file cannot be read or is invalid.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    files.check(params)
+    files.check(params, options.output)
     if files.plot is not None:
         check_plot(files.plot)
     run = RunContext("cluster", options, (files.sequences, file_of(params.alignment.matrix)), files.outputs)
-    scoring = params.alignment.load_scoring()
+    scoring = params.load_scoring()
     with run.opening(tuning.work_of(symbols_in_files(files.sequences))) as opening:
         with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
             batches = read_batches(files.sequences, alphabet="nucleotide" if scoring.nucleotide else "any")
@@ -66,6 +66,8 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
             run.report.stage("clustering")
             writer.finish()
             run.report.stage("writing")
+    if stale := writer.older_members():
+        run.warn(f"{files.members} also has {stale}, of a run with more clusters")
     sizes = writer.members
     check_count("sequences", len(data), int(sizes.sum()))
     fields = {"sequences": data.total, "left_out": data.left_out, "distinct": clusterer.distinct}
@@ -99,6 +101,8 @@ class Clusterer:
         options: RunOptions,
         remote: bool = False,
     ) -> None:
+        if data.sequences.codes.max(initial=0) < scoring.identical:
+            scoring = without_codes(scoring)
         source = PairSource.triangle(data.sequences.lengths, include_self=True)
         pairs = make_problem(params.pairs, options, scoring, PairInputs(data.sequences, data.sequences, source))
         self._problem = ClusterProblem(pairs, params.min_coverage)

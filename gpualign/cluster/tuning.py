@@ -14,6 +14,8 @@ FIRST_BATCH = 64
 LOOKED_AT, LOOKED_AT_WITHOUT_WORDS = 1 << 26, 1 << 24
 #: pairs that are aligned at a time
 BLOCK_PAIRS, GPU_BLOCK_PAIRS = 1 << 13, 1 << 20
+#: symbols of a part of the targets, queries and pairs that an item for another machine has at most
+PART_SYMBOLS, QUERIES_SENT, PAIRS_SENT = 1 << 22, 256, 1 << 10
 #: a GPU wants more sequences at once than a core
 GPU_FACTOR = 8
 

@@ -96,6 +96,16 @@ class PairProblem:
         return self.targets.lengths.astype(np.int32)
 
     @cached_property
+    def ambiguous(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64 (queries,), int64 (targets,): ambiguity codes of each sequence."""
+        is_code = (np.arange(len(self.scoring)) >= self.scoring.identical).astype(np.int64)
+        queries, targets = (
+            _native.sums_of_symbols(sequences.codes, sequences.offsets, is_code)
+            for sequences in (self.queries[0], self.targets)
+        )
+        return queries, targets
+
+    @cached_property
     def edits_by_length(self) -> NDArray[np.int32] | None:
         """int32: the bound on the edits of two sequences of equal length, by that length; of unequal ones it is that
         of the shorter, and under definition 0 their difference more.
@@ -205,7 +215,11 @@ def candidates_within(
     if problem.mode != "global":
         return Candidates(left)
     n, m = problem.lengths(left).T
-    minimum = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
+    codes: NDArray[np.int64] | int = 0
+    if problem.scoring.bases:
+        of_queries, of_targets = problem.ambiguous
+        codes = of_queries[left.queries] + of_targets[left.targets]
+    minimum = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open, codes)
     return _within_band(problem, left, minimum)
 
 
@@ -252,7 +266,7 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
         return candidates_by_score(problem, block, scored.score)
     queries, targets = problem.queries[strand], problem.targets
     sequences = (queries.codes, queries.offsets, targets.codes, targets.offsets)
-    distances = _native.edit_distances(*sequences, block.queries, block.targets, limits, problem.scoring.identical)
+    distances = _native.edit_distances(*sequences, block.queries, block.targets, limits, *problem.scoring.matching)
     near = np.flatnonzero(distances >= 0)
     return candidates_within(problem, block, near, distances[near])
 
@@ -276,6 +290,7 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
         scores=scoring.scores.ravel(),
         symbols=len(scoring),
         identical=scoring.identical,
+        bases=scoring.bases,
         match_mismatch=scoring.name == "match/mismatch",
         open=problem.gap_open,
         extend=problem.gap_extend,

@@ -147,13 +147,19 @@ def band_of(
 
 
 def score_from_edits(
-    edits: NDArray[np.int64], n: NDArray[np.int64], m: NDArray[np.int64], scoring: Scoring, gap_open: int
+    edits: NDArray[np.int64],
+    n: NDArray[np.int64],
+    m: NDArray[np.int64],
+    scoring: Scoring,
+    gap_open: int,
+    codes: NDArray[np.int64] | int = 0,
 ) -> NDArray[np.int64]:
     """int64 (p,): a score that the optimal global alignment of a pair with this edit distance certainly reaches.
 
     The alignment with the fewest edits has at least max(n, m) - edits matches, and an edit costs at most the worst
-    mismatch or an opening.
+    mismatch or an opening. At most ``codes`` matches are of ambiguity codes.
     """
-    match, worst = scoring.lowest_match, min(scoring.lowest, -gap_open, 0)
+    match, worst = scoring.lowest_equal, min(scoring.lowest, -gap_open, 0)
     kept = np.maximum(np.maximum(n, m) - edits, 0) if match >= 0 else np.minimum(n, m)
-    return np.asarray(match * kept + worst * edits, np.int64)
+    of_codes = min(scoring.lowest_match - match, 0) * codes
+    return np.asarray(match * kept + of_codes + worst * edits, np.int64)

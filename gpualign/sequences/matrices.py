@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,12 @@ UNKNOWN = 255
 _AMBIGUITY = "NRYSWKMBDHV"
 #: amino-acid codes that few matrices hold; read as X where the matrix has X
 _RARE_AMINO_ACIDS = "JOU"
+_WITH_CODES = "match/mismatch of IUPAC codes"
+#: bits of A, C, G and T that a code stands for
+_BASES = {
+    "A": 1, "C": 2, "G": 4, "T": 8, "R": 5, "Y": 10, "S": 6, "W": 9, "K": 12, "M": 3, "B": 14, "D": 13, "H": 11,
+    "V": 7, "N": 15,
+}  # fmt: skip
 #: IUPAC codes to those of the other strand
 COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
 
@@ -28,9 +34,11 @@ class Scoring:
         symbols: the alphabet; code ``c`` is ``symbols[c]``.
         scores: int32 (n, n), in units of 1/``scale``.
         codes: uint8 (256,), code of an ASCII byte (either case), ``UNKNOWN`` where there is none.
-        identical: equal codes below this are a match in the identity; ambiguity codes, X and * never are.
+        identical: equal codes below this are a match in the identity; X and * never are, ambiguity codes by ``bases``.
         scale: how many units make 1.0; 1 unless the matrix has decimals.
         nucleotide: symbols are IUPAC nucleotide codes (so U reads as T, and a reverse complement exists).
+        bases: 0: ambiguity codes match nothing; else codes match that have a base in common, and bits 4 c to 4 c + 3
+            say which of A, C, G and T code c stands for (Matching of cuda/algo/pairwise/matching.hpp).
     """
 
     name: str
@@ -40,14 +48,28 @@ class Scoring:
     identical: int
     scale: int
     nucleotide: bool
+    bases: int = 0
 
     def __len__(self) -> int:
         return len(self.symbols)
 
+    @property
+    def matching(self) -> tuple[int, int]:
+        """``identical`` and ``bases``, which say what matches."""
+        return self.identical, self.bases
+
+    @cached_property
+    def lowest_equal(self) -> int:
+        """The smallest score of an unambiguous symbol and itself."""
+        return int(np.diagonal(self.scores)[: self.identical].min())
+
     @cached_property
     def lowest_match(self) -> int:
-        """The smallest score of two identical symbols that count as a match."""
-        return int(np.diagonal(self.scores)[: self.identical].min())
+        """The smallest score of two symbols that count as a match."""
+        if not self.bases:
+            return self.lowest_equal
+        stands_for = self.bases >> 4 * np.arange(len(self)) & 15
+        return int(self.scores[stands_for[:, None] & stands_for[None, :] != 0].min())
 
     @cached_property
     def highest(self) -> int:
@@ -83,6 +105,32 @@ def match_mismatch(match: int, mismatch: int) -> Scoring:
         codes[ord(symbol)] = codes[ord(symbol.lower())] = 4
     codes[ord("U")] = codes[ord("u")] = codes[ord("T")]
     return Scoring("match/mismatch", "ACGTN", scores, codes, 4, 1, True)
+
+
+def with_matching_codes(scoring: Scoring) -> Scoring:
+    """Nucleotides of which ambiguity codes match where they have a base in common, as in vsearch; the scoring itself
+    where it is not of nucleotides. Without a matrix a pair with such a code scores 0.
+    """
+    if not scoring.nucleotide or not scoring.symbols.startswith("ACGT"):
+        return scoring
+    if scoring.name == "match/mismatch":
+        match, mismatch = scoring.scores[0, :2].tolist()
+        symbols = "ACGT" + _AMBIGUITY
+        scores = np.zeros((len(symbols), len(symbols)), np.int32)
+        scores[:4, :4] = mismatch
+        scores[range(4), range(4)] = match
+        codes = _code_table(symbols)
+        codes[ord("U")] = codes[ord("u")] = codes[ord("T")]
+        scoring = Scoring(_WITH_CODES, symbols, scores, codes, 4, 1, True)
+    bases = sum(_BASES[symbol] << 4 * code for code, symbol in enumerate(scoring.symbols))
+    return replace(scoring, bases=bases)
+
+
+def without_codes(scoring: Scoring) -> Scoring:
+    """The same scoring for sequences without ambiguity codes, which are faster to compare by it."""
+    if scoring.name == _WITH_CODES:
+        return match_mismatch(*scoring.scores[0, :2].tolist())
+    return replace(scoring, bases=0)
 
 
 def scoring_of(name: str, symbols: str, values: NDArray[np.float64]) -> Scoring:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,12 +16,24 @@ from hypothesis import strategies as st
 import gpualign
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import highest_identity
+from gpualign.cluster.params import ClusterParams, alignment_params
 from gpualign.errors import InputError, UsageError
+from gpualign.pairwise.alignments import Measures
+from gpualign.pairwise.cpu import Candidates, align_strand
+from gpualign.pairwise.matrices import load_matrix
+from gpualign.pairwise.pair_inputs import PairInputs
+from gpualign.pairwise.run import make_problem
+from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.encoded import encode
 from gpualign.sequences.identity import IdentityBound
+from gpualign.sequences.pairs import PairBlock, PairSource
 from tests.helpers.files import write_fasta
 from tests.helpers.paths import AMPLICONS
-from tests.helpers.sequences import mutate, reverse_complement
+from tests.helpers.sam import cigar_text
+from tests.helpers.sequences import IUPAC, mutate, reverse_complement, with_codes
 from tests.reference.cluster import components, greedy
+from tests.reference.pairwise import end_gap_score, replay
 
 
 @pytest.fixture(autouse=True)
@@ -84,15 +97,19 @@ def test_single_linkage_of_substitutions() -> None:
     assert result.table.names == ("sequence", "cluster", "centroid")
 
 
-def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, **alignment):
-    """Identities of all pairs from `pairwise`, whose alignments have tests of their own, without any filter."""
-    scores = {"match": 2, "mismatch": -4, "gap_open": 20, "gap_extend": 2, "end_gap_open": 2, "end_gap_extend": 1}
-    scores = {} if "matrix" in alignment else scores
-    names = sorted(set(sequences))
+def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, definition: int = 1, **alignment):
+    """Identities of all pairs from alignments as of `pairwise`, which have tests of their own, without any filter."""
+    params = ClusterParams(alignment=alignment_params(0.0, identity_definition=definition, **alignment))
+    scoring, names = params.load_scoring(), sorted(set(sequences))
     number = {name: i for i, name in enumerate(names)}
-    rows = gpualign.pairwise(names, names, **scores, **alignment, device="cpu")
-    aligned = (rows["matches"] + rows["mismatches"]).reshape(len(names), -1)
-    identities = rows["identity"].reshape(len(names), -1)
+    encoded = encode([SequenceBatch.from_records([(name, name) for name in names])], scoring)
+    source = PairSource.triangle(encoded.lengths, include_self=True)
+    options = RunOptions(quiet=True, progress=False)
+    problem = make_problem(params.pairs, options, scoring, PairInputs(encoded, encoded, source))
+    query, target = (index.ravel().astype(np.int32) for index in np.indices((len(names), len(names))))
+    rows = Measures(align_strand(problem, Candidates(PairBlock(query, target)), 0), "global")
+    aligned = (rows.matches + rows.mismatches).reshape(len(names), -1)
+    identities = rows.identity(definition).reshape(len(names), -1)
 
     def near(a: str, b: str) -> float | None:
         i, j = number[a], number[b]
@@ -112,14 +129,16 @@ def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, **align
     definition=st.integers(0, 4),
     coverage=st.sampled_from([0.0, 0.0, 0.5, 0.8, 0.9]),
     first=st.booleans(),
+    share=st.sampled_from([0.0, 0.0, 0.01, 0.1, 0.4]),
 )
-def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, first) -> None:
+def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, first, share) -> None:
     rng = random.Random(seed)
     sequences = families(rng, 4, 6, length, rate)
     sequences += [text[: rng.randint(1, length)] for text in sequences[:5]] + sequences[:4]
     sequences = [text or "A" for text in sequences]
     sequences[3] = sequences[3][:-1] + "N"
-    near = all_pairs(sequences, least, coverage, identity_definition=definition)
+    sequences = [with_codes(rng, text, share) for text in sequences]
+    near = all_pairs(sequences, least, coverage, definition)
     clusters, identities = greedy(sequences, near, first)
     result = gpualign.cluster(
         sequences, least, order="input", identity_definition=definition, min_coverage=coverage, first=first,
@@ -155,6 +174,76 @@ def test_proteins(least: float) -> None:
     assert gpualign.cluster(sequences, least, order="input", matrix="BLOSUM62").labels.tolist() == clusters
     with pytest.raises(InputError, match="proteins need matrix, such as BLOSUM62"):
         gpualign.cluster(["MKVLAE"], least)
+
+
+def test_codes_match_where_they_have_a_base_in_common() -> None:
+    """By hand: R is A or G, N is any base, Y is C or T. 15 of 16 columns match, then 16, then 14."""
+    plain = "ACGTACGTACGTACGT"
+    sequences = [plain, "RCGTACGTACGTACGA", "NNGTACGTACGTACGT", "YCGTACGTACGTACGA", "ACGTACGTACGTACGT"]
+    result = gpualign.cluster(sequences, 0.93, order="input", device="cpu")
+    assert result.labels.tolist() == [0, 0, 0, 1, 0]
+    assert result.table["identity"].tolist() == [1, 15 / 16, 1, 1, 1]
+    ends = gpualign.cluster(["ACGTNNNN", "ACGTACGT", "RRRRRRRR", "YYYYYYYY"], 1, order="input", device="cpu")
+    assert ends.labels.tolist() == [0, 0, 1, 2]
+
+
+def test_a_word_with_a_code_rejects_no_pair() -> None:
+    """Every word of the query has a code, or every word of the centroid, or none and it lacks the words: by hand, all
+    columns of the first three match.
+    """
+    rng = random.Random(9)
+    centroid = "".join(rng.choices("ACGT", k=300))
+    coded = "".join("N" if i % 5 == 2 else c for i, c in enumerate(centroid))
+    other = "".join(rng.choices("ACGT", k=300))
+    for order in ([centroid, coded, other], [coded, centroid, other]):
+        result = gpualign.cluster(order, 0.97, order="input", device="cpu")
+        assert result.labels.tolist() == [0, 0, 1]
+        assert result.table["identity"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("matrix", [None, "NUC.4.4"])
+def test_alignments_with_codes(matrix: str | None) -> None:
+    """Scores of the naive program, and matches by the sets of bases that codes stand for."""
+    rng = random.Random(12)
+    texts = [with_codes(rng, text, 0.2) for text in families(rng, 2, 10, 37, 0.3)]
+    params = ClusterParams(alignment=alignment_params(0.5, matrix=matrix))
+    scoring = params.load_scoring()
+    alignment = params.alignment
+    inside = (alignment.gap_open, alignment.gap_extend)
+    ends = [inside if matrix else (2, 1)] * 4
+    symbols = {symbol: i for i, symbol in enumerate(scoring.symbols)}
+    known = load_matrix(matrix) if matrix else None
+
+    def score(a: str, b: str) -> int:
+        if known is not None:
+            return int(known.scores[known.symbols.index(a), known.symbols.index(b)])
+        return 0 if max(len(IUPAC[a]), len(IUPAC[b])) > 1 else 2 if a == b else -4
+
+    encoded = encode([SequenceBatch.from_records([(text, text) for text in texts])], scoring)
+    source = PairSource.triangle(encoded.lengths, include_self=True)
+    problem = make_problem(params.pairs, RunOptions(quiet=True), scoring, PairInputs(encoded, encoded, source))
+    query, target = (index.ravel().astype(np.int32) for index in np.indices((len(texts), len(texts))))
+    found = align_strand(problem, Candidates(PairBlock(query, target)), 0)
+    assert found.cigar is not None
+    for pair in range(len(query)):
+        a, b = texts[query[pair]], texts[target[pair]]
+        assert found.score[pair] == end_gap_score(a, b, score, inside, ends)
+        cigar = cigar_text(found.cigar[found.cigar_offsets[pair] : found.cigar_offsets[pair + 1]].tolist())
+        assert replay(a, b, cigar, score, *inside, ends) == (found.score[pair], len(a), len(b))
+        columns = columns_of(a, b, cigar)
+        assert found.counts[pair][0] == sum(bool(set(IUPAC[x]) & set(IUPAC[y])) for x, y in columns)
+    assert set("".join(texts)) == set(symbols) & set(IUPAC)
+
+
+def columns_of(a: str, b: str, cigar: str) -> list[tuple[str, str]]:
+    """The pairs of symbols in one column."""
+    i, j, columns = 0, 0, []
+    for length, operation in re.findall(r"(\d+)([MID])", cigar):
+        if operation == "M":
+            columns += zip(a[i : i + int(length)], b[j : j + int(length)], strict=True)
+        i += int(length) * (operation != "D")
+        j += int(length) * (operation != "I")
+    return columns
 
 
 def test_the_other_strand() -> None:
@@ -244,14 +333,20 @@ VSEARCH = ["--maxaccepts", "0", "--maxrejects", "0", "--minwordmatches", "0", "-
 @pytest.mark.parametrize(
     ("order", "least", "strand"), [("size", "0.97", "plus"), ("length", "0.9", "both"), ("size", "1.0", "both")]
 )
-def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: str, least: str, strand: str) -> None:
-    """The whole .uc, if vsearch compares all pairs; names, numbers, order, strands, CIGARs."""
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.03])
+def test_vsearch_writes_the_same(
+    cli, tmp_path: Path, definition: str, order: str, least: str, strand: str, share: float
+) -> None:
+    """The whole .uc, if vsearch compares all pairs; names, numbers, order, strands, CIGARs. With and without ambiguity
+    codes, of which many make several alignments the best.
+    """
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     records = gpualign.read_sequences(AMPLICONS)
     texts = [records.sequence(i).decode() for i in range(min(70, len(records)))]
     texts += [reverse_complement(text[3:]) for text in texts[:9]]
     texts += [texts[3], texts[5][2:], reverse_complement(texts[4]), texts[-9]] * 2
     sizes = random.Random(3)
+    texts = [with_codes(sizes, text, share) for text in texts]
     fasta = write_fasta(tmp_path / "a.fa", [(f"s{i};size={sizes.randint(1, 5)}", text) for i, text in enumerate(texts)])
     command = "--cluster_size" if order == "size" else "--cluster_fast"
     common = ["--id", least, "--iddef", definition, "--strand", strand]
@@ -263,6 +358,25 @@ def test_vsearch_writes_the_same(cli, tmp_path: Path, definition: str, order: st
     assert status == 0, errors
     assert ours.read_text() == theirs.read_text()
     assert ours.read_text().count("\nH") > 5
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+@pytest.mark.parametrize("mask", ["none", "dust", "soft"])
+def test_masking_changes_nothing_where_all_pairs_count(cli, tmp_path: Path, mask: str) -> None:
+    """Sequences of low complexity, in lower case in part, U for T: vsearch masks words, not alignments."""
+    rng = random.Random(1)
+    unique = "".join(rng.choices("ACGT", k=80))
+    texts = [unique + "ac" * 13, unique.lower() + "AC" * 13, "A" * 60, "A" * 59 + "C", "AC" * 40, "AC" * 39 + "GT"]
+    texts += [unique.replace("T", "U") + "AC" * 13]
+    fasta, ours, theirs = write_fasta(tmp_path / "a.fa", enumerate(texts)), tmp_path / "ours", tmp_path / "theirs"
+    subprocess.run(
+        ["vsearch", "--cluster_fast", fasta, "--id", "0.97", *VSEARCH, "--qmask", mask, "--uc", theirs, "--quiet"],
+        check=True, capture_output=True, timeout=100,
+    )  # fmt: skip
+    status, _, errors = cli("cluster", fasta, "--id", "0.97", "--iddef", "2", "--uc", ours, "-o", tmp_path / "table")
+    assert status == 0, errors
+    assert ours.read_text() == theirs.read_text()
+    assert ours.read_text().count("\nH") == 5
 
 
 @pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")

@@ -124,16 +124,17 @@ def test_samples_and_units_of_equal_names(cli, tmp_path: Path) -> None:
 
 
 def test_copies_that_do_not_equal_themselves(cli, tmp_path: Path) -> None:
-    """Ns match nothing: each copy founds a cluster, and what is near to both joins the first."""
+    """Xs match nothing: each copy founds a cluster, and what is near to both joins the first."""
+    protein = "MKVLAEWRHDNQCIFPSTYG"
     records = [
-        ("a", A[:20] + "N" * 8),
-        ("b", A[:20] + "N" * 8),
-        ("c", A[:20] + "N" * 8),
-        ("d", A[:20] + "N" * 4 + "CCCC"),
+        ("a", protein + "X" * 8),
+        ("b", protein + "X" * 8),
+        ("c", protein + "X" * 8),
+        ("d", protein + "X" * 4 + "CCCC"),
     ]
     fasta = write_fasta(tmp_path / "a.fa", records)
     for identity, expected in (("0.9", ["0", "1", "2", "3"]), ("0.7", ["0", "0", "0", "0"])):
-        rows = rows_of(cli("cluster", fasta, "--id", identity, "--order", "input")[1])
+        rows = rows_of(cli("cluster", fasta, "--id", identity, "--order", "input", "--matrix", "BLOSUM62")[1])
         assert [row["cluster"] for row in rows] == expected
 
 
@@ -226,3 +227,33 @@ def test_all_left_out(cli, genes: Path) -> None:
     status, out, errors = cli("cluster", genes, "--id", "0.9", "--min-length", "100")
     assert (status, out.count(b"\n")) == (0, 1)
     assert "all sequences are left out by their lengths" in errors
+
+
+@pytest.mark.parametrize("options", [["--uc", "-"], ["-o", "TABLE", "--uc", "-", "--centroids", "-"]])
+def test_two_outputs_on_standard_output_are_refused(cli, genes: Path, tmp_path: Path, options: list[str]) -> None:
+    words = [tmp_path / "table" if word == "TABLE" else word for word in options]
+    status, out, errors = cli("cluster", genes, "--id", "0.9", *words)
+    assert (status, out) == (2, b"")
+    assert "two outputs go to standard output" in errors
+    assert not (tmp_path / "table").exists()
+    status, out, _ = cli("cluster", genes, "--id", "0.9", "-o", tmp_path / "table", "--uc", "-")
+    assert status == 0
+    assert out.startswith(b"S\t0\t")
+
+
+def test_members_of_an_earlier_run_are_told(cli, genes: Path, tmp_path: Path) -> None:
+    words = ("cluster", genes, "-o", tmp_path / "table", "--members", tmp_path / "members", "--id")
+    assert "of a run with more clusters" not in cli(*words, "1")[2]
+    assert len(list((tmp_path / "members").iterdir())) == 4
+    status, _, errors = cli(*words, "0.9")
+    assert status == 0
+    assert "members also has 2.fasta, of a run with more clusters" in errors
+
+
+def test_lower_case_and_u(cli, tmp_path: Path) -> None:
+    """Written in upper case, with T."""
+    fasta = write_fasta(tmp_path / "a.fa", [("a", A), ("b", A.lower()), ("c", A.replace("T", "u"))])
+    status, out, errors = cli("cluster", fasta, "--id", "1", "-o", tmp_path / "table", "--centroids", "-")
+    assert status == 0
+    assert out.decode() == f">a\n{A}\n"
+    assert "3 sequences, 1 cluster" in errors

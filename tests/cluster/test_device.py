@@ -22,14 +22,16 @@ from gpualign.report import Progress
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.files import write_fasta
 from tests.helpers.implementations import same_on_gpu
-from tests.helpers.sequences import mutate, reverse_complement
+from tests.helpers.sequences import mutate, reverse_complement, with_codes
 
 
-def texts() -> list[str]:
+def texts(codes: float = 0.0) -> list[str]:
+    """codes: share of ambiguity codes."""
     rng = random.Random(7)
     bases = ["".join(rng.choices("ACGT", k=150)) for _ in range(9)]
     some = [mutate(rng, rng.choice(bases), rng.random() * 0.12) for _ in range(250)]
-    return some + some[:30] + [reverse_complement(text) for text in some[:30]]
+    some += some[:30] + [reverse_complement(text) for text in some[:30]]
+    return [with_codes(rng, text, codes) for text in some]
 
 
 class StandIn(Backend):
@@ -56,13 +58,14 @@ class StandIn(Backend):
         pass
 
 
+@pytest.mark.parametrize("codes", [0.0, 0.02])
 @pytest.mark.parametrize("more", [{}, {"first": True}, {"min_coverage": 0.97}, {"linkage": "single"}])
-def test_a_device_gives_the_same(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
+def test_a_device_gives_the_same(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], codes: float) -> None:
     """The kernel aligns all pairs that it is given, the CPU only those that can still count."""
     monkeypatch.setattr(stages, "PairwiseKernel", lambda device, problem: problem)
     params = ClusterParams(alignment=alignment_params(0.93, strand="both"), **more)
-    scoring = params.alignment.load_scoring()
-    batch = SequenceBatch.from_records([(str(i), text) for i, text in enumerate(texts())])
+    scoring = params.load_scoring()
+    batch = SequenceBatch.from_records([(str(i), text) for i, text in enumerate(texts(codes))])
     data = read_input([batch], scoring, params, None, keep_text=False)
     options = RunOptions(quiet=True, progress=False, threads=2)
     found = []
@@ -78,7 +81,8 @@ def test_a_device_gives_the_same(monkeypatch: pytest.MonkeyPatch, more: dict[str
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("codes", [0.0, 0.02])
 @pytest.mark.parametrize("options", [("--id", "0.93"), ("--id", "0.9", "--strand", "both"), ("--id", "0.9", "--first")])
-def test_a_gpu_writes_the_same(tmp_path: Path, options: tuple[str, ...]) -> None:
-    fasta = write_fasta(tmp_path / "a.fa", texts())
+def test_a_gpu_writes_the_same(tmp_path: Path, options: tuple[str, ...], codes: float) -> None:
+    fasta = write_fasta(tmp_path / "a.fa", texts(codes))
     same_on_gpu("cluster", "-q", fasta, *options, "-p", output=tmp_path / "rows")

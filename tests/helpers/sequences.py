@@ -97,3 +97,16 @@ def make_reference(*contigs: str | bytes) -> Reference:
         packer.append(np.frombuffer(contig.encode() if isinstance(contig, str) else contig, np.uint8))
     offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
     return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())
+
+
+#: the bases that a code stands for
+IUPAC = {
+    "A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
+    "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
+}  # fmt: skip
+
+
+def with_codes(rng: random.Random, text: str, share: float) -> str:
+    """Some symbols as codes that stand for them and others, so that they still match."""
+    wider = {symbol: [code for code in IUPAC if set(IUPAC[symbol]) <= set(IUPAC[code])] for symbol in IUPAC}
+    return "".join(rng.choice(wider[c]) if rng.random() < share else c for c in text)

@@ -17,10 +17,10 @@ from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.identity import IdentityBound, band_of, score_from_edits
-from gpualign.sequences.matrices import match_mismatch
+from gpualign.sequences.matrices import match_mismatch, with_matching_codes
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, run
-from tests.helpers.sequences import mutate
+from tests.helpers.sequences import IUPAC, mutate
 
 pytestmark = pytest.mark.usefixtures("level")
 
@@ -53,6 +53,28 @@ def test_distances_within_a_limit_are_edlibs(rows) -> None:
     for (a, b, limit), distance in zip(rows, found, strict=True):
         true = edlib.align(a, b)["editDistance"] if a and b else len(a) + len(b)
         assert distance == (true if true <= limit else -1)
+
+
+def test_codes_match_where_they_have_a_base_in_common() -> None:
+    """Distances of edlib with pairs of codes that it is told to take for equal."""
+    equal = [(a, b) for a in IUPAC for b in IUPAC if a != b and set(IUPAC[a]) & set(IUPAC[b])]
+    rng, scoring = random.Random(4), with_matching_codes(match_mismatch(2, -4))
+    base = "".join(rng.choices("ACGT", k=200))
+    texts = [
+        "".join(rng.choice(list(IUPAC)) if rng.random() < 0.2 else c for c in mutate(rng, base, 0.2)) for _ in range(40)
+    ]
+    a, b = (encode([SequenceBatch.from_records([(s, s) for s in some])], scoring) for some in (texts[:20], texts[20:]))
+    each = np.arange(20, dtype=np.int32)
+    found = _native.edit_distances(
+        a.codes, a.offsets, b.codes, b.offsets, each, each, np.full(20, 300, np.int32), *scoring.matching
+    )
+    true = [
+        edlib.align(x, y, additionalEqualities=equal)["editDistance"]
+        for x, y in zip(texts[:20], texts[20:], strict=True)
+    ]
+    assert found.tolist() == true
+    exact = [edlib.align(x, y)["editDistance"] for x, y in zip(texts[:20], texts[20:], strict=True)]
+    assert sum(true) < 0.9 * sum(exact)
 
 
 @pytest.mark.parametrize("limit_step", [-1, 0, 1])

@@ -159,7 +159,7 @@ def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: i
         queries, targets = problem.queries[strand], problem.targets
         distances = _native.edit_distances(
             queries.codes, queries.offsets, targets.codes, targets.offsets, block.queries, block.targets, limits,
-            problem.scoring.identical,
+            *problem.scoring.matching,
         )  # fmt: skip
         slot.arrays[f"found {strand}"] = distances
 

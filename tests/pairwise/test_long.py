@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import long, plan, tasks
@@ -227,6 +228,7 @@ class Launcher:
     def __init__(self, problem: PairProblem) -> None:
         self.problem = problem
         self.strands, self.targets = [{"codes": 0}], {"codes": 0}
+        self.matching = filled("Matching", identical=problem.scoring.identical)
 
     def wide_arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
         problem = self.problem

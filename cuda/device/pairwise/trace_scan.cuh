@@ -77,8 +77,8 @@ struct Path {
 // computation and its walk share.
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept,
-    const LazyScheme& scheme, const uint8_t* query, int n, const uint8_t* target, int m, int rows, int identical,
-    uint32_t* runs) {
+    const LazyScheme& scheme, const uint8_t* query, int n, const uint8_t* target, int m, int rows,
+    const Matching& matching, uint32_t* runs) {
     Path path(runs);
     Walk walk = path.begin({0, n, m}, n, m, 0);
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
@@ -137,7 +137,7 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
             const uint32_t bits = directions[(int(walk.i) - 1 - i0) * (K / 8) + k / 8] >> (4 * (7 - k % 8)) & 15;
             const int i = int(walk.i), j = int(walk.j);
             step(walk, bits, [&](uint32_t next) {
-                if (next == op_match) path.pair(query[i - 1] == target[j - 1] && query[i - 1] < identical);
+                if (next == op_match) path.pair(matching(query[i - 1], target[j - 1]));
                 else path.add(next, 1);
             });
         }

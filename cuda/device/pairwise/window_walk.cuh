@@ -14,9 +14,9 @@ using Window = uint32_t[window_steps * window_lanes * 2];
 
 class WindowWalk {
 public:
-    __device__ __forceinline__ WindowWalk(
-        const uint8_t* query, int n, const uint8_t* target, const uint32_t* directions, Window& window, int identical)
-        : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
+    __device__ __forceinline__ WindowWalk(const uint8_t* query, int n, const uint8_t* target,
+        const uint32_t* directions, Window& window, const Matching& matching)
+        : query_(query), n_(n), target_(target), directions_(directions), window_(window), matching_(matching),
           lane_(threadIdx.x % warp_size) {}
 
     // From (walk.i, walk.j), in symbols of the table, to its upper or left border, or to a local alignment's start.
@@ -62,9 +62,7 @@ private:
             window_[(step * window_lanes + lane - first_lane_) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
     }
 
-    __device__ __forceinline__ bool is_match(int i, int j) const {
-        return query_[i - 1] == target_[j - 1] && query_[i - 1] < identical_;
-    }
+    __device__ __forceinline__ bool is_match(int i, int j) const { return matching_(query_[i - 1], target_[j - 1]); }
 
     // Some symbols; false outside the window, and where the alignment has begun.
     __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {
@@ -96,7 +94,8 @@ private:
     const uint8_t* target_;
     const uint32_t* directions_;
     Window& window_;
-    int identical_, lane_;
+    Matching matching_;
+    int lane_;
     int strip_ = 0, first_ = 0, first_lane_ = 0;  // of the window
 };
 

@@ -59,6 +59,7 @@ class ClusterBackend(Backend):
         self.batches: Counter[str] = Counter()
         self.gpu_batches = self.lost = 0
         self._seen: dict[str, bool] = {}
+        self._last: _Run | None = None
         self._open = contextlib.ExitStack()
         self._connection = self._open.enter_context(connected(options))
         self.client = self._connection.client
@@ -77,11 +78,13 @@ class ClusterBackend(Backend):
         return f"a cluster ({counted(len(self.batches), 'worker')})"
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        run = _Run(self, stage)
+        run = self._last if self._last is not None and self._last.stage is stage else _Run(self, stage)
+        self._last = None  # while it is in use
         try:
             yield from run.results(items)
         finally:
             run.end()
+        self._last = run  # workers keep what the stage needs, for a command that runs it again
 
     def report(self) -> dict[str, Any]:
         return {
@@ -104,6 +107,7 @@ class ClusterBackend(Backend):
         return self._seen[path]
 
     def close(self) -> None:
+        self._last = None
         self._open.close()
 
     def threads(self) -> dict[str, int]:
@@ -148,6 +152,7 @@ class _Run:
         self._backend, self._client = backend, backend.client
         self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count()
+        self.stage = stage
         self._stage = _Sent(backend, pack(stage, backend.sees))
         self._shared: dict[int, _Sent] = {}
         self._shared_objects: dict[int, tuple[int, Any]] = {}
@@ -231,10 +236,10 @@ class _Run:
         return number
 
     def _forget_old(self) -> None:
-        """Release old shared objects that no item in flight needs."""
+        """Release old shared objects that no item in flight needs, but for those that are to be kept."""
         needed = {number for task in self._pending for number in task.items.shared}
-        for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
-            if number not in needed:
+        for key, (number, obj) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
+            if number not in needed and not getattr(obj, "kept", False):
                 del self._shared_objects[key], self._shared[number]
 
     def _fetch(self) -> Iterator[Any]:

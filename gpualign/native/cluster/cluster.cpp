@@ -17,10 +17,10 @@ constexpr size_t queries_a_task = 16;
 
 class Index {
 public:
-    Index(Input<uint8_t> codes, Input<int64_t> offsets, int identical, int word, double identity, int definition,
-        double coverage)
+    Index(Input<uint8_t> codes, Input<int64_t> offsets, int identical, bool codes_match, int word, double identity,
+        int definition, double coverage)
         : codes_(codes), offsets_(offsets),
-          words_({codes.data(), offsets.data(), identical}, word, {identity, coverage, definition}) {
+          words_({codes.data(), offsets.data(), identical, codes_match}, word, {identity, coverage, definition}) {
         if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] > int64_t(codes.size()))
             throw nb::value_error("the symbols end before their sequences");
     }
@@ -239,10 +239,12 @@ auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
 void bind_cluster(nb::module_& m) {
     using cluster::Index;
     nb::class_<Index>(m, "ClusterIndex")
-        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, int, double, int, double>(), nb::kw_only(), nb::arg("codes"),
-            nb::arg("offsets"), nb::arg("identical"), nb::arg("word"), nb::arg("identity"), nb::arg("definition"),
-            nb::arg("coverage"),
-            "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at.")
+        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, bool, int, double, int, double>(), nb::kw_only(),
+            nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"), nb::arg("word"),
+            nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"),
+            "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at. "
+            "codes_match: codes "
+            "from `identical` on match some that they do not equal.")
         .def("__len__", &Index::size)
         .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
         .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")

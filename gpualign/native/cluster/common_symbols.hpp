@@ -21,9 +21,10 @@ public:
     void candidates(const WordIndex& index, const Lookup* lookups, int count, const Found& found) {
         const SequenceSet& set = index.set();
         const distances::SymbolSet<uint8_t> symbols{set.codes, set.offsets, INT32_MAX};
-        int32_t members[distances::kLanes], from = INT32_MAX, to = 0;
+        int32_t members[distances::kLanes], of_queries[distances::kLanes], from = INT32_MAX, to = 0;
         for (int l = 0; l < count; l++) {
             members[l] = lookups[l].query;
+            of_queries[l] = set.ambiguous(lookups[l].query);  // each may match what it does not equal
             from = std::min(from, lookups[l].from), to = std::max(to, lookups[l].to);
         }
         rows_.take(symbols, members, count);
@@ -42,7 +43,7 @@ public:
                 for (size_t i = 0; i < targets_.size(); i++)
                     if (asks(index, lookups[l], targets_[i]) &&
                         index.bounds().reachable(set.length(lookups[l].query), index.length(targets_[i]),
-                            lengths_[i * distances::kLanes + size_t(l)]))
+                            lengths_[i * distances::kLanes + size_t(l)] + of_queries[l] + index.ambiguous(targets_[i])))
                         found(lookups[l].row, targets_[i]);
         }
     }

@@ -2,9 +2,12 @@
 // of a query's words to reach an identity; what it leaves out cannot.
 //
 // A query of n symbols is cut into p words side by side. An edit changes one of them at most, so of p words at least
-// p - k stand unchanged in a target that k edits lead to. To count them, words of all positions of the targets are
-// hashed into buckets of target numbers; words that share a bucket only make counts too high.
+// p - k stand unchanged in a target that k edits lead to. Words with ambiguity codes that match other symbols say
+// nothing: where a query has such words, and for each such code of the target, one word less is needed. To count words,
+// words of all positions of the targets are hashed into buckets of target numbers; words that share a bucket only make
+// counts too high.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -18,9 +21,16 @@ struct SequenceSet {
     const uint8_t* codes;
     const int64_t* offsets;
     int identical;  // codes below this equal themselves
+    bool codes_match;  // other codes match some symbols; else nothing
 
     const uint8_t* begin(int32_t i) const { return codes + offsets[i]; }
     int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
+    // Symbols that may match without being equal.
+    int32_t ambiguous(int32_t i) const {
+        if (!codes_match) return 0;
+        return int32_t(
+            std::count_if(begin(i), codes + offsets[i + 1], [&](uint8_t code) { return code >= identical; }));
+    }
 };
 
 // Calls found(value) for each word of `step` positions that has only symbols that equal themselves.
@@ -63,21 +73,74 @@ struct Lists {
         for (int i = 0; i < word; i++) words *= set.identical;
         direct = words <= double(int64_t(1) << bits);
         const size_t buckets = direct ? size_t(words) : size_t(1) << bits;
-        starts.assign(buckets + 1, 0);
-        each(set, sequences, word, [&](size_t at, int32_t) { starts[at + 1]++; });
+        starts.assign(buckets + 2, 0);  // counts two places on, so that beginnings move up as lists fill
+        const std::vector<int32_t> borders = slices(set, sequences);
+        Parts parts(buckets);
+        const auto take = [&](size_t slice) {
+            parts.take([&](const auto& put) { each(set, sequences, word, borders[slice], borders[slice + 1], put); });
+        };
+        for (size_t slice = 0; slice + 1 < borders.size(); slice++) {
+            take(slice);
+            for (size_t i = 0; i < parts.count; i++) starts[parts.entries[i].bucket + 2]++;
+        }
         std::partial_sum(starts.begin(), starts.end(), starts.begin());
         targets.resize(starts.back());
-        std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
-        each(set, sequences, word, [&](size_t at, int32_t target) { targets[next[at]++] = target; });
+        for (size_t slice = 0; slice + 1 < borders.size(); slice++) {
+            if (borders.size() > 2) take(slice);
+            for (size_t i = 0; i < parts.count; i++)
+                targets[starts[parts.entries[i].bucket + 1]++] = parts.entries[i].target;
+        }
     }
 
     int64_t bytes() const { return int64_t(starts.size() + targets.size()) * 4; }
 
 private:
-    // put(bucket, target) for each word of each target, in order.
+    struct Entry {
+        uint32_t bucket;
+        int32_t target;
+    };
+
+    // Words by parts of neighbouring buckets, those of a bucket in order. A part's buckets and lists fit a cache, so
+    // that its words go to their lists several times as fast as in the order of the sequences.
+    struct Parts {
+        int shift = 0;
+        std::unique_ptr<Entry[]> entries;  // not a vector, which would clear them
+        size_t count = 0, capacity = 0;
+        std::vector<uint32_t> begins;
+
+        explicit Parts(size_t buckets) {
+            while (buckets >> shift > 512) shift++;
+            begins.resize((buckets >> shift) + 2);
+        }
+
+        template <class Words> void take(const Words& words) {
+            std::fill(begins.begin(), begins.end(), 0);
+            words([&](size_t at, int32_t) { begins[(at >> shift) + 1]++; });
+            std::partial_sum(begins.begin(), begins.end(), begins.begin());
+            count = begins.back();
+            if (count > capacity) entries.reset(new Entry[count]), capacity = count;
+            words([&](size_t at, int32_t target) { entries[begins[at >> shift]++] = {uint32_t(at), target}; });
+        }
+    };
+
+    // Borders of slices of targets whose words Parts holds at once.
+    std::vector<int32_t> slices(const SequenceSet& set, const std::vector<int32_t>& sequences) const {
+        constexpr int64_t most_symbols = 1 << 24;
+        std::vector<int32_t> borders{first};
+        int64_t symbols = 0;
+        for (int32_t t = first; t < last; t++) {
+            if (symbols && symbols + set.length(sequences[size_t(t)]) > most_symbols) borders.push_back(t), symbols = 0;
+            symbols += set.length(sequences[size_t(t)]);
+        }
+        borders.push_back(last);
+        return borders;
+    }
+
+    // put(bucket, target) for each word of the targets from ... to - 1, in order.
     template <class Put>
-    void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, const Put& put) const {
-        for (int32_t target = first; target < last; target++)
+    void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, int32_t from, int32_t to,
+        const Put& put) const {
+        for (int32_t target = from; target < to; target++)
             each_word(set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); });
     }
 };
@@ -96,6 +159,8 @@ public:
             lengths_.push_back(set_.length(sequences[i]));
             longest_ = std::max(longest_, lengths_.back());
             shortest_ = std::min(shortest_, lengths_.back());
+            ambiguous_.push_back(set_.ambiguous(sequences[i]));
+            if (ambiguous_.back()) with_codes_.push_back(int32_t(ambiguous_.size() - 1));
         }
         if (!word_) return;
         // few lists, and each target in few builds of them
@@ -109,7 +174,7 @@ public:
     }
 
     int64_t bytes() const {
-        int64_t sum = int64_t(sequences_.size()) * 8;
+        int64_t sum = int64_t(sequences_.size()) * 12;
         for (const auto& lists : lists_) sum += lists->bytes();
         return sum;
     }
@@ -126,6 +191,7 @@ public:
         std::vector<uint16_t> counts;  // of each target, 0 between queries
         std::vector<int32_t> met;  // those with a count
         std::vector<Span> spans;
+        std::vector<uint64_t> values;
         std::vector<Word> words;
     };
 
@@ -139,13 +205,16 @@ public:
                 if (bounds_.possible(n, lengths_[size_t(target)])) found(target);
             return;
         }
-        const int32_t fewest = fewest_needed(n);
         look_up(query, from, to, scratch);
         std::vector<typename Scratch::Word>& words = scratch.words;
-        if (int32_t(words.size()) < fewest) return;
+        const int32_t left_out = set_.codes_match ? n / word_ - int32_t(words.size()) : 0;
+        const int32_t fewest = fewest_needed(n) - left_out;  // of a target without codes
+        const auto begin_codes = std::lower_bound(with_codes_.begin(), with_codes_.end(), from),
+                   end_codes = std::lower_bound(begin_codes, with_codes_.end(), to);
+        if (int32_t(words.size()) < fewest && begin_codes == end_codes) return;
         // the longest lists cost most and say least: they are only searched for what the others leave
         std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.total < b.total; });
-        const int32_t searched = std::max(0, fewest - counted_least);
+        const int32_t searched = std::clamp(fewest - counted_least, 0, int32_t(words.size()));
         const size_t counted = words.size() - size_t(searched);
         std::vector<uint16_t>& counts = scratch.counts;
         if (counts.size() < lengths_.size()) counts.resize(lengths_.size());
@@ -160,14 +229,14 @@ public:
                     if (!counts[size_t(*at)]++) met.push_back(*at);
                 }
             }
-        const uint16_t least = uint16_t(std::max(0, fewest - searched));
+        const int32_t least = std::max(0, fewest - searched);
         const auto consider = [&](int32_t target) {
             int32_t count = counts[size_t(target)], left = searched;
             counts[size_t(target)] = 0;
-            if (count < least) return;
+            if (count < least - ambiguous_[size_t(target)]) return;
             const int32_t m = lengths_[size_t(target)];
             if (!bounds_.possible(n, m)) return;
-            const int32_t needed = bounds_.words_needed(n, m, word_);
+            const int32_t needed = bounds_.words_needed(n, m, word_) - left_out - ambiguous_[size_t(target)];
             for (size_t w = counted; w < words.size() && count < needed && count + left >= needed; w++, left--)
                 for (size_t s = 0; s < lists_.size(); s++) {
                     const auto& span = scratch.spans[words[w].first + s];
@@ -182,6 +251,8 @@ public:
         if (!least || met.size() > size_t(to - from) / 8) {
             for (int32_t target = from; target < to; target++) consider(target);
         } else {
+            for (auto at = begin_codes; at != end_codes; at++)
+                if (!counts[size_t(*at)]) met.push_back(*at);
             std::sort(met.begin(), met.end());
             for (const int32_t target : met) consider(target);
         }
@@ -196,6 +267,7 @@ public:
     const Bounds& bounds() const { return bounds_; }
     int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
     int32_t length(int32_t target) const { return lengths_[size_t(target)]; }
+    int32_t ambiguous(int32_t target) const { return ambiguous_[size_t(target)]; }
 
 private:
     static constexpr int32_t counted_least = 3;
@@ -210,28 +282,34 @@ private:
     void look_up(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
         scratch.words.clear();
         scratch.spans.clear();
-        const auto found = [&](uint64_t value) {
+        scratch.values.clear();
+        each_word(set_, query, word_, word_, [&](uint64_t value) {
+            scratch.values.push_back(value);
+            for (const auto& lists : lists_) __builtin_prefetch(&lists->starts[lists->bucket(value)]);
+        });
+        for (const uint64_t value : scratch.values) {
             const size_t first = scratch.spans.size();
             int64_t total = 0;
             for (const auto& lists : lists_) {
                 const size_t at = lists->bucket(value);
                 const int32_t *begin = lists->targets.data() + lists->starts[at],
                               *end = lists->targets.data() + lists->starts[at + 1];
+                __builtin_prefetch(begin);
                 if (lists->first < from) begin = std::lower_bound(begin, end, from);
                 if (lists->last > to) end = std::lower_bound(begin, end, to);
                 total += end - begin;
                 scratch.spans.push_back({begin, end});
             }
             scratch.words.push_back({total, first});
-        };
-        each_word(set_, query, word_, word_, found);
+        }
     }
 
     SequenceSet set_;
     int word_;
     Bounds bounds_;
     int32_t longest_ = 0, shortest_ = INT32_MAX;
-    std::vector<int32_t> sequences_, lengths_;
+    std::vector<int32_t> sequences_, lengths_, ambiguous_;  // of each target
+    std::vector<int32_t> with_codes_;  // targets with ambiguous symbols
     std::vector<std::unique_ptr<Lists>> lists_;
 };
 

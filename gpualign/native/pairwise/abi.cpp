@@ -29,6 +29,8 @@ std::vector<AbiStruct> pairwise_abi() {
         {"LazyScheme", sizeof(LazyScheme),
             {SCHEME(scores), SCHEME(symbols), SCHEME(shift), SCHEME(opening), SCHEME(bias), SCHEME(extend),
                 SCHEME(cheap_ends), SCHEME(free_ends), abi_field("ends", &LazyScheme::ends, "EndGaps")}},
+        {"Matching", sizeof(Matching),
+            {GPUALIGN_FIELD(Matching, bases), GPUALIGN_FIELD(Matching, identical), GPUALIGN_FIELD(Matching, padding)}},
         {"ScoreLines", sizeof(ScoreLines), {LINE(p), LINE(q), LINE(r), LINE(s)}},
         {"TablePart", sizeof(TablePart),
             {PART(query), PART(target), PART(top), PART(left), PART(rows), PART(columns), PART(n), PART(m),

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "algo/pairwise/edit_band.hpp"
+#include "algo/pairwise/matching.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "simd/vector.hpp"
@@ -18,15 +19,31 @@ constexpr int check_every = 64;  // columns between checks whether any lane can 
 // Match masks of each symbol of the query, with zeros around, so that a band may extend beyond either end.
 class QueryBits {
 public:
-    void build(const uint8_t* query, int32_t n, int symbols, int widest) {
+    void build(const uint8_t* query, int32_t n, const Matching& matching, int widest) {
         margin_ = widest;
         words_ = size_t(n + 2 * widest) / 64 + 4;
-        bits_.assign(words_ * size_t(symbols), 0);
-        for (int32_t i = 0; i < n; i++)
-            if (query[i] < symbols)
-                bits_[query[i] * words_ + size_t(i + margin_) / 64] |= uint64_t(1) << ((i + margin_) % 64);
+        bits_.assign(words_ * size_t(matching.identical), 0);
+        const auto set = [&](int symbol, int32_t i) {
+            bits_[size_t(symbol) * words_ + size_t(i + margin_) / 64] |= uint64_t(1) << ((i + margin_) % 64);
+        };
+        for (int32_t i = 0; i < n; i++) {
+            if (query[i] < matching.identical) set(query[i], i);
+            else if (matching.bases)
+                for (int base = 0; base < matching.identical; base++)
+                    if (matching(query[i], base)) set(base, i);
+        }
     }
-    // 64 rows from `row` on (counted from 0, may be negative).
+    // 64 rows from `row` on (counted from 0, may be negative): those that match a symbol.
+    uint64_t window(int symbol, int64_t row, const Matching& matching) const {
+        if (symbol < matching.identical) return window(symbol, row);
+        uint64_t rows = 0;
+        if (matching.bases)
+            for (int base = 0; base < matching.identical; base++)
+                if (matching(symbol, base)) rows |= window(base, row);
+        return rows;
+    }
+
+private:
     uint64_t window(int symbol, int64_t row) const {
         const int64_t at = row + margin_;
         if (at < 0 || size_t(at / 64) + 1 >= words_) return 0;
@@ -35,7 +52,6 @@ public:
         return shift ? word[0] >> shift | word[1] << (64 - shift) : word[0];
     }
 
-private:
     int32_t margin_ = 0;
     size_t words_ = 0;
     std::vector<uint64_t> bits_;
@@ -49,7 +65,7 @@ struct Lane {
     bool open;
 };
 
-template <int W> void run_group(Lane* lanes, int count, int symbols) {
+template <int W> void run_group(Lane* lanes, int count, const Matching& matching) {
     using Word = Vec<uint64_t>;
     BandColumn<Word, W> column;
     int32_t longest = 0;
@@ -64,11 +80,10 @@ template <int W> void run_group(Lane* lanes, int count, int symbols) {
     int open = count;
     for (int32_t j = 1; j <= longest && open > 0; j++) {
         for (int l = 0; l < count; l++) {
-            const int symbol = j <= lanes[l].m ? lanes[l].target[j - 1] : symbols;
+            const int64_t row = int64_t(j) - lanes[l].band.below - 1;
             for (int w = 0; w < W; w++)
-                eq_lanes[w][l] = symbol < symbols
-                                     ? lanes[l].query->window(symbol, int64_t(j) - lanes[l].band.below - 1 + 64 * w)
-                                     : 0;
+                eq_lanes[w][l] =
+                    j <= lanes[l].m ? lanes[l].query->window(lanes[l].target[j - 1], row + 64 * w, matching) : 0;
         }
         Word eq[W], d0[W], hp[W], hn[W];
         for (int w = 0; w < W; w++) eq[w] = Word::load(eq_lanes[w]);
@@ -100,7 +115,7 @@ using Distances = std::vector<int32_t>;
 
 Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offsets, const uint8_t* target_codes,
     const int64_t* target_offsets, const int32_t* query, const int32_t* target, const int32_t* limits, size_t n,
-    int symbols) {
+    const Matching& matching) {
     Distances result(n, -1);
     std::vector<size_t> lists[band_widths];
     for (size_t p = 0; p < n; p++) {
@@ -135,16 +150,16 @@ Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offset
                     lane.query = group[l - 1].query;
                     continue;
                 }
-                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, symbols, 64 << list);
+                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, matching, 64 << list);
                 if (l == 0) built_now = q;
                 lane.query = &bits[l];
             }
             built = built_now;
-            if (list == 0) run_group<1>(group, int(count), symbols);
-            else if (list == 1) run_group<2>(group, int(count), symbols);
-            else if (list == 2) run_group<4>(group, int(count), symbols);
-            else if (list == 3) run_group<8>(group, int(count), symbols);
-            else run_group<16>(group, int(count), symbols);
+            if (list == 0) run_group<1>(group, int(count), matching);
+            else if (list == 1) run_group<2>(group, int(count), matching);
+            else if (list == 2) run_group<4>(group, int(count), matching);
+            else if (list == 3) run_group<8>(group, int(count), matching);
+            else run_group<16>(group, int(count), matching);
             for (size_t l = 0; l < count; l++)
                 if (group[l].distance <= group[l].limit) result[lists[list][begin + l]] = group[l].distance;
         }
@@ -160,7 +175,7 @@ void bind_edit_filter(nb::module_& m) {
         "edit_distances",
         [](Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
             Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> limits,
-            int symbols) {
+            int identical, uint64_t bases) {
             if (target.size() != query.size() || limits.size() != query.size())
                 throw nb::value_error("arrays of unequal length");
             for (size_t p = 0; p < limits.size(); p++)
@@ -169,14 +184,15 @@ void bind_edit_filter(nb::module_& m) {
             {
                 nb::gil_scoped_release release;
                 result = nw::edit_distances(query_codes.data(), query_offsets.data(), target_codes.data(),
-                    target_offsets.data(), query.data(), target.data(), limits.data(), query.size(), symbols);
+                    target_offsets.data(), query.data(), target.data(), limits.data(), query.size(),
+                    {bases, identical, 0});
             }
             return to_numpy(std::move(result));
         },
         nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"), nb::arg("target_offsets"),
-        nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("symbols"),
-        "Edit distance of each pair where it is at most the pair's limit (1022 at most), else -1. Only codes below "
-        "`symbols` equal themselves.");
+        nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("identical"), nb::arg("bases") = 0,
+        "Edit distance of each pair where it is at most the pair's limit (1022 at most), else -1. identical, bases: of "
+        "Matching (cuda/algo/pairwise/matching.hpp).");
     m.def(
         "edit_limits",
         [](Input<int32_t> by_length, bool with_difference, Input<int32_t> n, Input<int32_t> m) {

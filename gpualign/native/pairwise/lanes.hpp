@@ -166,6 +166,7 @@ private:
         };
         if (symbols_.kind() == Kind::profile) go([&](int64_t i) { return symbols_.profile(i); });
         else if (symbols_.kind() == Kind::compare) go([&](int64_t i) { return symbols_.compare(i); });
+        else if (symbols_.kind() == Kind::compare_codes) go([&](int64_t i) { return symbols_.compare_codes(i); });
         else go([&](int64_t i) { return symbols_.gather(i); });
     }
 

@@ -23,7 +23,7 @@ struct Results {
         cigars.resize(n);
     }
 
-    void take(size_t at, Pair& pair, int identical) {
+    void take(size_t at, Pair& pair, const Matching& matching) {
         score[at] = pair.score;
         if (!traced) return;
         int32_t* span = &spans[4 * at];
@@ -33,8 +33,7 @@ struct Results {
         for (const uint32_t run : pair.cigar) {
             const int32_t length = int32_t(run >> 4), operation = int32_t(run & 15);
             if (operation == op_match) {
-                for (int32_t k = 0; k < length; k++)
-                    matches += pair.query[i + k] == pair.target[j + k] && pair.query[i + k] < identical;
+                for (int32_t k = 0; k < length; k++) matches += matching(pair.query[i + k], pair.target[j + k]);
                 columns += length;
             } else {
                 opens++;
@@ -51,22 +50,21 @@ struct Results {
 
 class Aligner {
 public:
-    Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, bool traced, int64_t table_bytes,
-        int pair_threads)
-        : scheme_(scheme), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes),
-          pair_threads_(pair_threads) {}
+    Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, const Matching& matching,
+        bool traced, int64_t table_bytes, int pair_threads)
+        : scheme_(scheme), matching_(matching), queries_(queries), targets_(targets), traced_(traced),
+          table_bytes_(table_bytes), pair_threads_(pair_threads) {}
 
     void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
-        int identical, Results& results) {
+        Results& results) {
         query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
-        identical_ = identical;
         std::vector<uint32_t> lists[widths], bytes;
         const bool in_bytes = !traced_ && LocalBytes::suits(scheme_);
         for (size_t p = 0; p < n; p++) {
             Pair pair = load(p);
             if (pair.n == 0 || pair.m == 0) {
                 align_empty(scheme_, pair);
-                results.take(p, pair, identical);
+                results.take(p, pair, matching_);
                 continue;
             }
             if (in_bytes) bytes.push_back(uint32_t(p));
@@ -97,7 +95,7 @@ private:
         const auto aligned = [&](uint32_t p) {
             Pair pair = load(p);
             const bool done = align_with_all_lanes(scheme_, pair, traced_, table_bytes_, pair_threads_);
-            if (done) results.take(p, pair, identical_);
+            if (done) results.take(p, pair, matching_);
             return done;
         };
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
@@ -120,7 +118,7 @@ private:
                 local_bytes_.run(scheme_, pairs, count);
                 for (int l = 0; l < count; l++) {
                     if (pairs[l].score < 0) leave(list[at + l]);
-                    else results.take(list[at + l], pairs[l], identical_);
+                    else results.take(list[at + l], pairs[l], matching_);
                 }
             }
             for (; at < end; at++) leave(list[at]);
@@ -154,6 +152,13 @@ private:
             };
             return key(a) < key(b);
         });
+        // a group computes the diagonals of all its bands: of pairs of about the same lengths those with similar bands
+        // go together
+        for (size_t at = 0; band_high_ && at < rest.size(); at += 32 * lanes)
+            std::sort(rest.begin() + long(at), rest.begin() + long(std::min(at + 32 * lanes, rest.size())),
+                [&](uint32_t a, uint32_t b) {
+                    return std::make_pair(band_high_[a], a) < std::make_pair(band_high_[b], b);
+                });
         for (size_t at = 0; at < rest.size(); at += lanes)
             run_group(width, &rest[at], int(std::min(lanes, rest.size() - at)), false, results);
     }
@@ -162,46 +167,47 @@ private:
         Pair pairs[Vec<int8_t>::lanes];
         for (int l = 0; l < count; l++) pairs[l] = load(group[l]);
         engines_.run(width, scheme_, pairs, count, shared, traced_, table_bytes_);
-        for (int l = 0; l < count; l++) results.take(group[l], pairs[l], identical_);
+        for (int l = 0; l < count; l++) results.take(group[l], pairs[l], matching_);
     }
 
     const Scheme& scheme_;
+    const Matching matching_;
     const Sequences &queries_, &targets_;
     bool traced_;
     int64_t table_bytes_;
     int pair_threads_;
     const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
-    int identical_ = 0;
     Engines engines_;
     LocalBytes local_bytes_;
 };
 
 auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
     Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> band_low,
-    Input<int32_t> band_high, Input<int32_t> scores, int symbols, int identical, bool match_mismatch, int open,
-    int extend, bool local, int free_ends, Input<int32_t> end_gaps, bool traced, int64_t table_bytes,
+    Input<int32_t> band_high, Input<int32_t> scores, int symbols, int identical, uint64_t bases, bool match_mismatch,
+    int open, int extend, bool local, int free_ends, Input<int32_t> end_gaps, bool traced, int64_t table_bytes,
     int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
     const size_t n = query.size();
     const bool banded = band_low.size() == n && n > 0;
-    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != symbols * symbols || symbols > 99)
+    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != symbols * symbols || symbols > 99 ||
+        (bases && symbols > 16))
         throw nb::value_error("arrays of unequal length");
     for (size_t p = 0; p < n; p++) {
         if (query.data()[p] < 0 || query.data()[p] >= queries.count || target.data()[p] < 0 ||
             target.data()[p] >= targets.count)
             throw nb::value_error("a pair names no sequence");
     }
-    const Scheme scheme =
-        scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
+    Scheme scheme = scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
+    if (bases) scheme.find_unambiguous(identical);
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};
     try {
         nb::gil_scoped_release release;
-        Aligner aligner(scheme, queries, targets, traced, table_bytes, pair_threads);
+        Aligner aligner(scheme, queries, targets, {bases, identical, 0}, traced, table_bytes, pair_threads);
         aligner.run(query.data(), target.data(), banded ? band_low.data() : nullptr,
-            banded ? band_high.data() : nullptr, n, identical, results);
+            banded ? band_high.data() : nullptr, n, results);
         for (const std::vector<uint32_t>& one : results.cigars) {
             cigar.insert(cigar.end(), one.begin(), one.end());
             cigar_offsets.push_back(int64_t(cigar.size()));
@@ -220,16 +226,17 @@ auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input
 void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
         nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
-        nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("match_mismatch"),
-        nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"),
-        nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
+        nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("bases") = 0,
+        nb::arg("match_mismatch"), nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"),
+        nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
         "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends "
         "are "
         "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
         "gaps, 0 where free or local. Spans are "
         "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
         "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
-        "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
+        "`pair_threads`. identical, bases: of Matching (cuda/algo/pairwise/matching.hpp). Raises what a signal's "
+        "handler raises while one is aligned, in the main thread.");
     m.def(
         "stop_all_work", [] { all_work_is_to_stop = true; },
         "Alignments of long pairs, in whatever thread, raise soon.");

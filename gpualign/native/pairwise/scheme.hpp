@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "algo/pairwise/matching.hpp"
 #include "algo/pairwise/nw.hpp"
 #include "simd/vector.hpp"
 
@@ -38,10 +39,23 @@ struct Scheme {
     bool free_query_start, free_query_end, free_target_start, free_target_end;  // symbols there are left out
     EndGaps ends;  // nothing for free ends, and for all of a local alignment
     bool match_mismatch;  // scores[0] for equal symbols, scores[1] for others and always for the last code
+    // Codes below this have scores[0] for equal and scores[1] for different ones, and all pairs with other codes have
+    // one score, no lower than scores[1]. 0: it is not so.
+    int unambiguous = 0;
 
+    void find_unambiguous(int identical) {
+        const int32_t with_others = scores[symbols * symbols - 1];
+        bool so = identical > 1 && identical < symbols && scores[1] <= with_others;
+        for (int a = 0; a < symbols; a++)
+            for (int b = 0; b < symbols; b++) {
+                const bool other = a >= identical || b >= identical;
+                so &= scores[a * symbols + b] == (other ? with_others : scores[a == b ? 0 : 1]);
+            }
+        unambiguous = so ? identical : 0;
+    }
     bool affine() const { return open != extend || local; }
     int shift() const { return local ? 0 : extend; }  // x of the transform
-    int opening() const { return open - shift(); }    // o'
+    int opening() const { return open - shift(); }  // o'
     int lowest() const { return *std::min_element(scores, scores + symbols * symbols); }
     bool whole() const { return !local && !free_query_end && !free_target_end; }  // no symbols are left out at the end
     bool cheap(EndGap gap) const { return gap.open != open || gap.extend != extend; }  // less than elsewhere

@@ -193,7 +193,7 @@ class PairwiseKernel:
             self.launcher.targets,
             targets,
             self.launcher.edit_limits,
-            np.int32(self.problem.scoring.identical),
+            self.launcher.matching,
             np.int32(words),
             slot.device_array("found" + suffix, 8 * len(block)),
             slot.clear("found count" + suffix, 4),

@@ -47,6 +47,7 @@ class PairwiseLauncher:
         self.strands = [self._sequences(strand) for strand in problem.queries]
         self.targets = self._sequences(problem.targets)
         self._scores = self._table_of_scores()
+        self.matching = filled("Matching", identical=problem.scoring.identical, bases=problem.scoring.bases)
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         if problem.traced:
@@ -327,7 +328,7 @@ class PairwiseLauncher:
             slot.device_array("runs", 4 * int(runs_at[-1])),
             slot.upload("runs at", runs_at),
             np.int32(len(block)),
-            np.int32(self.problem.scoring.identical),
+            self.matching,
             *(() if self.problem.from_corners else (np.uint32(self.problem.free_end_bits),)),
         )
         return self._gather(slot, len(block))
@@ -373,7 +374,7 @@ class PairwiseLauncher:
             slot.device_array("runs", 4 * int(runs_at[-1])),
             slot.upload("runs at", runs_at),
             np.int32(count),
-            np.int32(self.problem.scoring.identical),
+            self.matching,
         )
         return self._gather(slot, len(block))
 

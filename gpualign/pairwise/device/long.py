@@ -286,7 +286,7 @@ class LongAlignment:
             self.slot.device_array("directions", 0),
             self.slot.device_array("walk", 0),
             self.slot.device_array("runs", 0),
-            np.int32(self._problem.scoring.identical),
+            self.launcher.matching,
             np.uint32(self._problem.free_end_bits),
         )
         downloaded = self.slot.download("walk", PART_WALK.itemsize, np.uint8)

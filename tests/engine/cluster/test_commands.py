@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign.cluster import tuning as cluster_tuning
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
 from gpualign.io import bgzf
@@ -160,6 +161,31 @@ def test_a_saved_file_that_the_client_alone_has(
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
+
+
+def test_clusters_by_parts_of_the_centroids(
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers get the sequences once, and look in parts of the centroids; the same pairs are left to be aligned."""
+    monkeypatch.setattr(cluster_tuning, "PART_SYMBOLS", 5000)
+    monkeypatch.setattr(cluster_tuning, "QUERIES_SENT", 50)
+    made: list[object] = []
+    init = cluster_backend._Run.__init__
+
+    def counted(self: Any, *given: Any) -> None:
+        made.append(self)
+        init(self, *given)
+
+    monkeypatch.setattr(cluster_backend._Run, "__init__", counted)
+    words = ["cluster", inputs["reads.fq"], "--id", "0.8", "--batch-size", "20K", "-p", "--json"]
+    alone = cli(*words, tmp_path / "alone.json")
+    spread = cli(*words, tmp_path / "spread.json", "--dask", cluster.address)
+    assert alone[0] == spread[0] == 0, spread[2]
+    assert alone[1] == spread[1]
+    facts = [json.loads((tmp_path / name).read_text()) for name in ("alone.json", "spread.json")]
+    assert facts[0]["pairs_after_words"] == facts[1]["pairs_after_words"] > 0
+    assert len(made) == 1
+    assert sum(facts[1]["workers"].values()) > 200  # 40 pieces of queries, and several parts for most
 
 
 @pytest.mark.parametrize("reads", [("reads.bgz",), ("1.bgz", "2.bgz")])

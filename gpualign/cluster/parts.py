@@ -1,0 +1,77 @@
+"""Parts of the targets for the workers of a cluster, each of which indexes the parts that it looks in."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.cluster.cpu import ClusterProblem, Wanted
+
+
+def new_index(problem: ClusterProblem, word: int) -> _native.ClusterIndex:
+    """Without any target. word: symbols of a word, 0: lengths and common subsequences alone say who is near."""
+    pairs = problem.pairs
+    return _native.ClusterIndex(
+        codes=pairs.targets.codes,
+        offsets=pairs.targets.offsets,
+        identical=pairs.scoring.identical,
+        codes_match=bool(pairs.scoring.bases),
+        word=word,
+        identity=pairs.identity or 0.0,
+        definition=pairs.definition,
+        coverage=problem.coverage,
+    )
+
+
+class TargetPart:
+    """Targets that follow each other.
+
+    Attributes:
+        first: number of the first.
+        distinct: int32 (n,), their sequences.
+        kept: workers keep it, and their index of it, although no item in flight needs it.
+    """
+
+    sent_once: ClassVar = True
+
+    def __init__(self, first: int, distinct: NDArray[np.int32], kept: bool) -> None:
+        self.first, self.distinct, self.kept = first, distinct, kept
+        self._indexing = threading.Lock()
+        self._index: _native.ClusterIndex | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TargetPart, (self.first, self.distinct, self.kept)
+
+    def __len__(self) -> int:
+        return len(self.distinct)
+
+    def index(self, problem: ClusterProblem, word: int) -> _native.ClusterIndex:
+        """Made once in each process."""
+        with self._indexing:
+            if self._index is None:
+                index = new_index(problem, word)
+                index.add(np.ascontiguousarray(self.distinct, np.int32))
+                self._index = index
+            return self._index
+
+
+@dataclass(frozen=True, eq=False)
+class NearPart:
+    """Queries and a part of the targets.
+
+    Attributes:
+        queries: int32 (q,), sequences.
+        first, last: int32 (q,), which of the part's targets each is compared with, half-open.
+        wanted: which hits of a query count.
+    """
+
+    part: TargetPart
+    queries: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    wanted: Wanted

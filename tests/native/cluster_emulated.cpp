@@ -1,0 +1,33 @@
+// The kernels that `cluster` runs as a library for the host (emulated_cuda.hpp): the edit filter and alignments of
+// cuda/pairwise.cu, and those with gaps of their own at the ends of cuda/pairwise_spans.cu.
+#include <math.h>
+
+#include "pairwise_emulated.hpp"
+
+namespace gpualign::nw {
+namespace {
+thread_local uint64_t bits[1 << 12];  // what `extern` finds: masks of the queries of a block
+}
+}  // namespace gpualign::nw
+
+// after what they need
+#include "pairwise.cu"
+#include "pairwise_spans.cu"
+
+extern "C" int run_named(const char* name, void* const* arguments, int count, uint32_t grid, uint32_t threads) {
+    EMULATED(edit_filter_64);
+    EMULATED(edit_filter_128);
+    EMULATED(edit_filter_256);
+    EMULATED(sweep_affine);
+    EMULATED(trace_affine);
+    EMULATED(sweep_affine_wide);
+    EMULATED(trace_affine_wide);
+    EMULATED(dscan_affine_nucleotides);
+    EMULATED(dscan_affine_symbols);
+    EMULATED(dscan_walk);
+    EMULATED(spans_borders_affine_nucleotides);
+    EMULATED(spans_borders_affine_symbols);
+    EMULATED(spans_walk);
+    EMULATED(gather_runs);
+    return 1;
+}
