@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,13 @@ def test_chunks_are_whole_records(
     assert sum(map(len, of_chunks)) == 1200
     if templates:
         assert all(a[-1] != b[0] for a, b in itertools.pairwise(of_chunks))
+
+
+def test_threads_end_with_the_file(bam: Path) -> None:
+    """Not when the iterator is freed, which may be in any thread, and while the locks that ending it needs are held."""
+    with RecordInput(str(bam), threads=3) as source:
+        chunks = source.chunks(1 << 10, templates=False)
+        next(chunks)
+        assert any(thread.name.startswith("gpualign-ahead") for thread in threading.enumerate())
+    assert not any(thread.name.startswith("gpualign-ahead") for thread in threading.enumerate())
+    del chunks
