@@ -51,7 +51,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "--meth",
     is_flag=True,
-    help="Bisulfite or EM-seq reads: R1 has C converted to T, R2 G to A; converted bases are not edits. On the CPU.",
+    help="Bisulfite or EM-seq reads: R1 has C converted to T, R2 G to A; converted bases are not edits.",
 )
 @click.option("--pbat", is_flag=True, help="With --meth: a PBAT library; R1 has G converted to A, R2 C to T.")
 @click.option(
