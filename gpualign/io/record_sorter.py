@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign._native import RecordPile
 from gpualign.errors import GpualignError
 from gpualign.io import tuning
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
@@ -261,7 +260,7 @@ class RecordSorter:
         """
         quarter = self._memory // 4
         if not self._piles or self._piles[-1].nbytes > quarter:
-            self._piles.append(RecordPile(self._order))
+            self._piles.append(_native.RecordPile(self._order))
         first = 0 if batch.numbered else self._records
         self._piles[-1].add(batch.records, batch.keys, first, self._templates)
         self._records += batch.size
@@ -308,7 +307,9 @@ class RecordSorter:
         yield from run_ordered(turns, formed, self._threads + waiting)
 
     @STEPS.at("merge")
-    def _merge_range(self, pile: RecordPile, marks: Marks | None, bounds: tuple[Key, Key], numbers: bool) -> Records:
+    def _merge_range(
+        self, pile: _native.RecordPile, marks: Marks | None, bounds: tuple[Key, Key], numbers: bool
+    ) -> Records:
         found = [run.between(*bounds) for run in self._runs]
         try:
             blocks = unpacked([place for place, _ in found], self._codec)
@@ -317,7 +318,7 @@ class RecordSorter:
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
         return pile.merge(self._buffers.range, *bounds, blocks, sizes, None if marks is None else marks.native, numbers)
 
-    def _spill(self, pile: RecordPile) -> None:
+    def _spill(self, pile: _native.RecordPile) -> None:
         """Write the records of ``pile`` as a run."""
         try:
             file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
@@ -332,7 +333,7 @@ class RecordSorter:
 
     @STEPS.at("sort")
     def _packed_range(
-        self, pile: RecordPile, bounds: tuple[Key, Key]
+        self, pile: _native.RecordPile, bounds: tuple[Key, Key]
     ) -> tuple[bytes | memoryview, NDArray[np.uint64], Any]:
         """The blocks of a range, their table, and their first keys."""
         samples = _native.SortSamples(self._order)
@@ -343,7 +344,7 @@ class RecordSorter:
         places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
         return blocks, np.concatenate([shapes, places], axis=1), samples
 
-    def _ranges(self, pile: RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
+    def _ranges(self, pile: _native.RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
         """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
         samples = _native.SortSamples(self._order)
         samples.add_all(pile.samples)
