@@ -47,36 +47,37 @@ GPUALIGN_HD int32_t limit_near_mate(int32_t length, int32_t limit, int64_t longe
     return edits;
 }
 
-// Information content of the bases [begin, end) of a read if they repeat a unit of a few bases, as a microsatellite,
-// which is met everywhere: only bases that differ from the one a unit before tell anything. A third is added to them,
-// as one in four is the same by chance. Counts no further than `enough`. Bases is like PackedBases.
+// Bases of [begin, end) of a read that tell anything if the read repeats a unit of a few bases, as a microsatellite,
+// which is met everywhere: those that differ from the one a unit before. Counts no further than `enough`. Bases is like
+// PackedBases.
 template <class Bases>
-GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int32_t end, int64_t enough) {
-    constexpr int64_t kEach = 8 * int64_t(kLogOne) / 3;
-    int32_t fewest = int32_t((enough + kEach - 1) / kEach);
+GPUALIGN_HD int32_t telling_bases(const Bases& bases, int32_t begin, int32_t end, int32_t enough) {
+    int32_t fewest = enough;
     for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
         int32_t telling = unit;
         for (int32_t i = begin + unit; i < end && telling < fewest; i++)
             telling += bases.code(i) != bases.code(i - unit);
         fewest = min(fewest, telling);
     }
-    return fewest * kEach;
+    return fewest;
 }
 
-// The lower of a quality and what the bases of a bisulfite read allow. Converted, most of a genome's simple stretches
-// are alike: of a read that repeats a unit of a few bases only those tell anything that differ from the one a unit
-// before.
+// Information content of the bases [begin, end) of a read if they repeat a unit of a few bases. A third is added to
+// those that tell anything, as one in four is the same by chance. Counts no further than `enough`.
+template <class Bases>
+GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int32_t end, int64_t enough) {
+    constexpr int64_t kEach = 8 * int64_t(kLogOne) / 3;
+    return telling_bases(bases, begin, end, int32_t((enough + kEach - 1) / kEach)) * kEach;
+}
+
+// The lower of a quality and what the bases of a bisulfite read allow: converted, most of a genome's simple stretches
+// are alike.
 template <class Bases>
 GPUALIGN_HD_CALL uint8_t quality_of_converted(const Bases& bases, int32_t length, uint8_t quality) {
     constexpr int32_t kQualityOfBase = 2;
     if (!quality) return 0;
-    int32_t fewest = quality / kQualityOfBase + 1;
-    for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
-        int32_t telling = unit;
-        for (int32_t i = unit; i < length && telling < fewest; i++) telling += bases.code(i) != bases.code(i - unit);
-        fewest = min(fewest, telling);
-    }
-    return uint8_t(min(int32_t(quality), fewest * kQualityOfBase));
+    const int32_t telling = telling_bases(bases, 0, length, quality / kQualityOfBase + 1);
+    return uint8_t(min(int32_t(quality), telling * kQualityOfBase));
 }
 
 // Phred value of a number of bits, rounded down.
