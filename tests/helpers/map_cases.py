@@ -7,9 +7,12 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.kernel import MapKernel
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
@@ -39,6 +42,15 @@ def repetitive_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]
     contigs[4][3000:3100] = ord("N")
     contigs[4][7000] = ord("N")
     return make_reference(*map(bytes, contigs)), contigs
+
+
+def kernel_records(
+    gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+) -> MapBatch:
+    """Reads, or pairs where there is a model of them, mapped by a device's kernels."""
+    item = MapBatch.of(batch, pairs is not None, library=params.meth)
+    (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
+    return found
 
 
 def assert_same(

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 import gpualign
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import KERNELS, MapKernel
+from gpualign.map.device.kernel import KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
-from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native
@@ -30,7 +27,7 @@ from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.implementations import ON_GPU, same_on_gpu
-from tests.helpers.map_cases import BASES, PAIRS, assert_same, repetitive_reference
+from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, repetitive_reference
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.scalar_kernels import map_scalar, same_records
 from tests.helpers.sequences import batch_of, reverse_complement
@@ -284,14 +281,6 @@ def test_a_mapper(use: Callable[[FakeDriver], FakeDriver], world: World, library
 
 @pytest.mark.gpu
 class TestOnGpu:
-    @staticmethod
-    def kernel_records(
-        gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
-    ) -> MapBatch:
-        item = MapBatch.of(batch, pairs is not None, library=params.meth)
-        (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
-        return found
-
     @pytest.mark.parametrize("library", ["directional", "pbat"])
     @pytest.mark.parametrize(
         ("case", "longest"),
@@ -300,7 +289,7 @@ class TestOnGpu:
     def test_reads(self, gpu: Device, world: World, case: str, longest: int, library: str) -> None:
         index, contigs = world
         batch, params = single(contigs, 1000, longest, library), params_of(case, library)
-        found = self.kernel_records(gpu, index, batch, params, None)
+        found = kernel_records(gpu, index, batch, params, None)
         assert same_records(found, map_scalar(index, batch, params))
         assert_same(found, index, batch, params, None)
 
@@ -309,7 +298,7 @@ class TestOnGpu:
     def test_pairs(self, gpu: Device, world: World, case: str, library: str) -> None:
         index, contigs = world
         batch, params = paired(contigs, 1000, library), params_of(case, library)
-        found = self.kernel_records(gpu, index, batch, params, PAIRS["fr"])
+        found = kernel_records(gpu, index, batch, params, PAIRS["fr"])
         assert same_records(found, map_scalar(index, batch, params, PAIRS["fr"]))
         assert_same(found, index, batch, params, PAIRS["fr"])
 

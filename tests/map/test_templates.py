@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import MapKernel, Workspace
+from gpualign.map.device.kernel import Workspace
 from gpualign.map.inputs import MapFiles
-from gpualign.map.pairs import PairModel
 from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
-from tests.helpers.map_cases import BASES, PAIRS, assert_same, repetitive_reference
+from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, repetitive_reference
 from tests.helpers.paths import GENOMES, READS
 from tests.helpers.scalar_kernels import map_scalar, same_records
 from tests.helpers.sequences import batch_of, reverse_complement
@@ -291,14 +289,6 @@ def test_penalties() -> None:
 class TestOnGpu:
     """The same cases by the kernel."""
 
-    @staticmethod
-    def kernel_records(
-        gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
-    ) -> MapBatch:
-        item = MapBatch.of(batch, pairs is not None)
-        (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
-        return found
-
     @pytest.mark.parametrize("case", CASES)
     @pytest.mark.parametrize("longest", [150, 250, 300, 500])
     def test_reads(
@@ -306,7 +296,7 @@ class TestOnGpu:
     ) -> None:
         index, contigs = world
         batch = make_reads(contigs, 7, 3000, longest)
-        found = self.kernel_records(gpu, index, batch, CASES[case], None)
+        found = kernel_records(gpu, index, batch, CASES[case], None)
         assert same_records(found, map_scalar(index, batch, CASES[case]))
         assert_same(found, index, batch, CASES[case], None)
 
@@ -318,7 +308,7 @@ class TestOnGpu:
         batch = make_reads(contigs, 7, 200, 150)
         right = {case: map_scalar(index, batch, CASES[case]) for case in ("plain", "whole")}
         for case in ("plain", "whole") * 20:
-            assert same_records(self.kernel_records(gpu, index, batch, CASES[case], None), right[case]), case
+            assert same_records(kernel_records(gpu, index, batch, CASES[case], None), right[case]), case
 
     @pytest.mark.parametrize("library", PAIRS)
     @pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
@@ -327,7 +317,7 @@ class TestOnGpu:
     ) -> None:
         index, contigs = world
         batch = make_pairs(contigs, 5, 2500)
-        found = self.kernel_records(gpu, index, batch, CASES[case], PAIRS[library])
+        found = kernel_records(gpu, index, batch, CASES[case], PAIRS[library])
         assert same_records(found, map_scalar(index, batch, CASES[case], PAIRS[library]))
         assert_same(found, index, batch, CASES[case], PAIRS[library])
 
