@@ -88,8 +88,9 @@ def aligned_segments(record: pysam.AlignedSegment) -> list[tuple[int, int, int, 
     return parts
 
 
-def draw_records(axes: Any, path: Path) -> None:
-    """The records of one read: reference from left to right, the read upwards."""
+def draw_records(figure: Any, path: Path, reference: str) -> None:
+    """The records of one read: the reference, which is called so, from left to right, the read upwards."""
+    axes = figure.subplots()
     with pysam.AlignmentFile(str(path)) as file:
         for record in file:
             colour, name = (ORANGE, "supplementary") if record.is_supplementary else (BLUE, "primary")
@@ -97,6 +98,8 @@ def draw_records(axes: Any, path: Path) -> None:
                 label = f"{name}, {'reverse' if record.is_reverse else 'forward'} strand" if number == 0 else None
                 axes.plot([left, right], [start, stop], color=colour, linewidth=2, label=label)
     axes.legend(frameon=False, fontsize=7)
+    axes.set_xlabel(f"position in the {reference}")
+    axes.set_ylabel("position in the read")
 
 
 def draw_long_read(folder: Path) -> None:
@@ -110,10 +113,7 @@ def draw_long_read(folder: Path) -> None:
     reference = write_fasta(folder / "genome.fa", chr1=genome)
     gpualign("map", "-x", "ont", reference, write_fasta(folder / "read.fa", read=read), "-o", folder / "long.sam")
     figure = new_figure(6, 3)
-    axes = figure.subplots()
-    draw_records(axes, folder / "long.sam")
-    axes.set_xlabel("position in the reference")
-    axes.set_ylabel("position in the read")
+    draw_records(figure, folder / "long.sam", "reference")
     save_figure(figure, str(IMAGES / "long-read.png"))
 
 
@@ -125,10 +125,7 @@ def draw_spliced_read(folder: Path) -> None:
     read = genome[1_000:1_090] + genome[2_590:2_650]
     gpualign("map", reference, write_fasta(folder / "spliced.fa", read=read), "-o", folder / "spliced.sam")
     figure = new_figure(6, 2)
-    axes = figure.subplots()
-    draw_records(axes, folder / "spliced.sam")
-    axes.set_xlabel("position in the genome")
-    axes.set_ylabel("position in the read")
+    draw_records(figure, folder / "spliced.sam", "genome")
     save_figure(figure, str(IMAGES / "spliced-read.png"))
 
 

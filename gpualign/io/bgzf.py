@@ -163,9 +163,8 @@ class BgzfReader(io.RawIOBase):
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
         """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
         if (text := self.codec.inflate(group)) is None:
-            return [
-                self._counted(memory[ROOM:], memory) for memory in (_inflated(part, ROOM) for part in _parts_of(group))
-            ]
+            memories = (_inflated(part, ROOM) for part in _parts_of(group))
+            return [self._counted(memory[ROOM:], memory) for memory in memories]
         starts = range(0, len(text), tuning.PIECE_BYTES)
         return [self._counted(text[start : start + tuning.PIECE_BYTES]) for start in starts]
 
