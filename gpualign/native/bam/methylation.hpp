@@ -69,7 +69,8 @@ public:
     Locus last() const { return last_; }
 
 private:
-    static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | 0x200 | 0x400 | kFlagSupplementary;
+    static constexpr uint16_t kSkipped =
+        kFlagUnmapped | kFlagSecondary | kFlagQcFail | kFlagDuplicate | kFlagSupplementary;
 
     bool counts(const BamRecord& record) const {
         const bool alone = record.is(kFlagPaired) && !record.is(kFlagProper);
