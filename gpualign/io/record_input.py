@@ -163,9 +163,8 @@ class RecordInput:
         return self._ahead(chunks, tuning.CHUNKS_AHEAD)  # in a thread of its own, as it looks at each record
 
     def _ahead(self, items: Iterator[Item], count: int) -> Iterator[Item]:
-        """Items that another thread computes until this is closed: a generator that ends the thread would do so
-        whenever its memory is freed, perhaps while that thread's locks are held."""
-        return iter(self._stack.enter_context(contextlib.closing(Prefetch(items, count))))
+        """Items that another thread computes until this is closed."""
+        return self._stack.enter_context(Prefetch(items, count))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
