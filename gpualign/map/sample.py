@@ -243,6 +243,11 @@ def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], 
             f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases: "
             "not all of their alignments were searched for"
         )
+    if statistics.too_long:
+        warn(
+            f"{counted(statistics.too_long, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
+            "(cut such sequences into pieces to map them)"
+        )
     if statistics.invalid_tags:
         fields = counted(statistics.invalid_tags, "field")
         warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")

@@ -144,12 +144,15 @@ class Mapping:
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
-        long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))
+        too_long = formatter.params.too_long(found.lengths)
+        chained = formatter.params.chained_as_long(found.lengths) & ~too_long
+        statistics = replace(
+            statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
+        )
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)
-        statistics = replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names)
-        return found, replace(statistics, long_reads=long_reads, on_gpu=found.on_gpu)
+        return found, replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names, on_gpu=found.on_gpu)
 
     def _records_by_device(self, found: Found, run: Run) -> Written:
         """
