@@ -187,7 +187,7 @@ def open_alignments(
 
 @contextlib.contextmanager
 def open_held(*arguments: Any) -> Iterator[HeldRecords]:
-    """As :func:`open_alignments`, of records that are held."""
+    """Open an output of records that are held, to be sorted or marked; arguments: see :func:`open_alignments`."""
     with open_alignments(*arguments) as held:
         assert isinstance(held, HeldRecords)
         yield held

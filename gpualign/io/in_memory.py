@@ -176,7 +176,7 @@ def packed(batch: SequenceBatch) -> Reference:
 
 
 def packed_pieces(names: list[str], offsets: NDArray[np.int64], pieces: Sequence[NDArray[np.uint8]]) -> Reference:
-    """The same of sequences of which pieces joined have the symbols."""
+    """Sequences as a reference, two bits a base; ``pieces`` joined have their symbols."""
     packer = _native.ReferencePacker()
     try:
         for piece in pieces:

@@ -40,7 +40,7 @@ class RecordChunk(Protocol):
     """Whole records, unparsed."""
 
     def records(self) -> NDArray[np.uint8]:
-        """As BAM.
+        """The records as BAM.
 
         Raises:
             InputError: one is malformed.
@@ -49,7 +49,7 @@ class RecordChunk(Protocol):
 
 @dataclass(frozen=True)
 class BamChunk:
-    """Of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
+    """Records of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
 
     pieces: tuple[NDArray[np.uint8], ...]
     owned: bool = False
@@ -63,7 +63,7 @@ class BamChunk:
 
 @dataclass(frozen=True)
 class SamChunk:
-    """Of SAM. ``line``: number of the first line."""
+    """Records of SAM. ``line``: number of the first line."""
 
     text: Text
     path: str
@@ -147,7 +147,7 @@ class RecordInput:
             yield Inflated(memory[ROOM : ROOM + count], 0, memory)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """As :meth:`InputFile.inflate_by`."""
+        """Let ``codec`` inflate the rest of the file, if it is BGZF."""
         self._file.inflate_by(codec)
 
     def chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:

@@ -173,7 +173,7 @@ class _Run:
 
     @cached_property
     def _bounds(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Of each block the first key, and the last one."""
+        """The first and the last key of each block."""
         firsts, lasts = (list(map(tuple, self.table[:, key].tolist())) for key in (_FIRST_KEY, _LAST_KEY))
         return firsts, lasts
 
@@ -280,7 +280,7 @@ class RecordSorter:
         yield from self._each_range(lambda records, _, before: form(records, before), marks, False)
 
     def collated(self, form: Callable[[Records, NDArray[np.uint64]], Value]) -> Iterator[Value]:
-        """The same of records and their numbers in the input."""
+        """Yield ``form(records, their numbers in the input)``, as :meth:`merged` does."""
         yield from self._each_range(lambda records, numbers, _: form(records, numbers), None, True)
 
     def _each_range(

@@ -171,7 +171,7 @@ public:
     }
 
     std::vector<TemplateEnds> take() { return std::move(ends_); }
-    // Of the same templates, if they are kept.
+    // UMIs of these templates, if they are kept.
     std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
     int64_t templates() const {
