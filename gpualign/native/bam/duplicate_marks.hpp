@@ -35,7 +35,7 @@ struct DuplicateMarks {
     static constexpr size_t kTagBytes = 6, kCountBytes = 7, kMoleculeBytes = 16;
 
     // Bytes that a record may become longer by.
-    size_t most_bytes() const {
+    size_t max_added_bytes() const {
         return of_template ? kTagBytes + (counts ? kCountBytes : 0) + (molecules ? kMoleculeBytes : 0) : 0;
     }
 
