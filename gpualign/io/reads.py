@@ -245,7 +245,7 @@ class ReadSource:
         for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
-    def reads(self, batch_bases: int) -> Iterator[Records]:
+    def records(self, batch_bases: int) -> Iterator[Records]:
         """The records of a file in input order, most of them unparsed."""
         yield from self.chunks(batch_bases) if self._alignments is None else self._alignments.items(batch_bases)
 

@@ -113,7 +113,7 @@ def read_items(
         ) as source:
             source.alphabet = "nucleotide" if params.alphabet == "dna" else "any"
             if files.split is not None or params.best_per_target or params.within is not None:  # of whole records
-                yield from source.reads(bases)
+                yield from source.records(bases)
                 continue
             for item in source.items(bases):
                 if isinstance(item, LongRecord):

@@ -20,7 +20,7 @@ from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
-from gpualign.map.sample import Lanes
+from gpualign.map.lanes import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
