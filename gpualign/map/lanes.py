@@ -94,8 +94,8 @@ class Lanes:
             source.file.inflate_by(codec)
 
     def reads(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
-        """All reads in order. The generator is closed with ``stack``, which ends the prefetching threads; left to the
-        garbage collector, they would end in any thread.
+        """All reads in order. The generator is closed with ``stack``, as its end waits for threads that parse; left to
+        the garbage collector, it would end in any thread.
 
         Args:
             unparsed: leave FASTQ text that devices can parse unparsed.
