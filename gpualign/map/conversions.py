@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
 
+#: of each read; None: no bisulfite reads
+Conversions = NDArray[np.uint8] | None
 #: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
 _SECOND_MATE, _C_TO_T = 2, np.uint8(1)
 
 
-def conversions_of(library: str | None, mates: NDArray[np.uint8] | None, reads: int) -> NDArray[np.uint8] | None:
+def conversions_of(library: str | None, mates: NDArray[np.uint8] | None, reads: int) -> Conversions:
     """uint8 (reads,): ``Conversion`` of cuda/algo/common/bisulfite.hpp of each read; None: no bisulfite reads.
 
     Args:
@@ -29,15 +32,38 @@ def conversions_of(library: str | None, mates: NDArray[np.uint8] | None, reads: 
 
 
 def in_each_way(
-    params: MapParams, mates: NDArray[np.uint8] | None, map_as: Callable[[str | None], Alignments]
+    params: MapParams,
+    batch: SequenceBatch,
+    paired: bool,
+    map_as: Callable[[SequenceBatch, Conversions, bool], Alignments],
 ) -> Alignments:
-    """Map reads as those of their library; of a non-directional one as both, and take the better alignments.
+    """Map reads as those of their library; of a non-directional one as both kinds, and take the better alignments.
+
+    Each template is first mapped as the kind that its bases suggest. If it aligns end to end, its alignments as the
+    other kind are searched for end to end only: most reads have none, and to look for clipped ones takes several times
+    as long.
 
     Args:
-        map_as: maps all reads as those of a library, "directional" or "pbat"; None: no bisulfite reads.
+        paired: mates are mapped together.
+        map_as: maps reads, given their conversions, and whether end to end only.
     """
     if params.meth != "non-directional":
-        return map_as(params.meth)
-    first, second = map_as("directional").native, map_as("pbat").native
+        return map_as(batch, conversions_of(params.meth, batch.mates, len(batch)), params.end_to_end)
+    likely: NDArray[np.uint8] = _native.likely_conversions(batch.bases, batch.base_offsets, batch.mates)
+    first = map_as(batch, likely, params.end_to_end).native
+    whole: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
+
+    def as_other(chosen: NDArray[np.uint8], end_to_end: bool) -> Alignments:
+        some, conversions = _taken(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
+        return map_as(some, conversions, end_to_end) if len(some) else Alignments.none()
+
+    ends, rest = as_other(whole, True).native, as_other(1 - whole, params.end_to_end).native
     edit_cost = params.scoring.match + params.scoring.mismatch
-    return Alignments(*_native.better_templates(first, second, mates, edit_cost))
+    return Alignments(*_native.better_templates(first, ends, rest, whole, likely, batch.mates, edit_cost))
+
+
+def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
+    """The reads whose choice is not 0."""
+    texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
+    bases, qualities, offsets, names, ends, mates = _native.take_reads(*texts, batch.mates, chosen)
+    return SequenceBatch(names, ends, bases, offsets, qualities, mates=mates)

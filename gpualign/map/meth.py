@@ -42,7 +42,7 @@ def with_conversions(
     most = -1 if rules.max_unconverted is None else rules.max_unconverted
     flags, by_position, by_contig, failed = _native.count_conversions(
         index.reference.native,
-        found.columns().native,
+        found.sequences().native,
         alignments.native,
         rules.min_mapq,
         rules.min_quality,

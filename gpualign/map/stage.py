@@ -17,8 +17,8 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import in_each_way
-from gpualign.map.cpu import map_batch
+from gpualign.map.conversions import Conversions, in_each_way
+from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.target import resident_target
@@ -53,15 +53,23 @@ def map_on_device(
     """
     left = 0
 
-    def map_as(library: str | None) -> Alignments:
-        nonlocal left
-        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, pairs is not None, allocate, pairs, library))
-        left = max(left, mapped.left_count)
-        mates, own = None if pairs is None else batch.mates, replace(params, meth=library)
-        with STEPS.at("map"):
-            return mapped.alignments(batch, mates, lambda others: map_batch(index, others, own, pairs))
+    paired = pairs is not None
 
-    return in_each_way(params, batch.mates, map_as), left
+    def map_as(batch: SequenceBatch, conversions: Conversions, end_to_end: bool) -> Alignments:
+        nonlocal left
+        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, end_to_end))
+        left = max(left, mapped.left_count)
+        own = replace(params, end_to_end=end_to_end)
+
+        def on_cpu(others: SequenceBatch) -> Alignments:
+            if conversions is None:
+                return map_batch(index, others, own, pairs)
+            return map_converted(index, others, own, pairs, conversions[mapped.left.astype(bool)])
+
+        with STEPS.at("map"):
+            return mapped.alignments(batch, batch.mates if paired else None, on_cpu)
+
+    return in_each_way(params, batch, paired, map_as), left
 
 
 class Mapping:

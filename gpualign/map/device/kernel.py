@@ -303,7 +303,8 @@ class MapKernel:
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
-        return rules_of(self.index, self.params, item.model or self._model, penalties, limits)
+        rules = rules_of(self.index, self.params, item.model or self._model, penalties, limits)
+        return changed(rules, local=0) if item.end_to_end else rules
 
 
 def make_kernel(
