@@ -1,12 +1,13 @@
-"""Bisulfite pairs on a GPU and on all cores: reads a second, and whether they write the same.
+"""Bisulfite pairs on a GPU and on all cores: reads a second, memory, and whether they write the same.
 
     python benchmarks/methylation_devices.py [--bases 60000000] [--pairs 1000000] [--rounds 2] [--threads 16]
-        [--device cuda] [--cases bisulfite non-directional plain] [--folder DIR]
+        [--device cuda] [--cases bisulfite non-directional plain] [--times 8 3] [--folder DIR]
 
 Pairs of 100 bases of a synthetic genome (synthetic_genome.py), methylated as those of methylation.py, with 0.5 %
-errors, and the same fragments without conversion. The files are mapped once and several times over in one run, to
-/dev/null, and the difference counts: so the start does not.
-Result: benchmarks/results/methylation-devices-<machine>.json.
+errors, and the same fragments without conversion; of a genome of several contigs those of the first three. The files
+are mapped once and several times over in one run, to /dev/null, and the difference counts: so the start does not.
+Result: benchmarks/results/methylation-devices-<machine>.json; methylation-human-size-<machine>.json of a genome of
+several contigs: with --bases 3100000000 the index takes as much memory as that of a human genome.
 """
 
 from __future__ import annotations
@@ -18,25 +19,28 @@ import statistics
 import sys
 import tempfile
 import zlib
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import harness
 import numpy as np
 from bases import BASES, complement
 from methylation import LENGTH, Bases, levels_of
 from numpy.typing import NDArray
-from synthetic_genome import contig, fasta_of
+from synthetic_genome import CONTIG, contig, make
 
 ERRORS = 0.005
-#: pairs made at once, and how many times over a GPU and the CPU map them
-PART, MORE = 50_000, (8, 3)
+#: pairs made at once
+PART = 50_000
 GPUALIGN = [sys.executable, "-m", "gpualign"]
-CASES = {
-    "bisulfite": ("meth", ["--meth"]),
-    "non-directional": ("meth", ["--meth", "--non-directional"]),
-    "plain": ("plain", []),
+#: kind of reads, options, and those of a GPU
+CASES: dict[str, tuple[str, list[str], list[str]]] = {
+    "bisulfite": ("meth", ["--meth"], []),
+    "bisulfite, 16 GB of GPU memory": ("meth", ["--meth"], ["--max-gpu-mem", "16G"]),
+    "non-directional": ("meth", ["--meth", "--non-directional"], []),
+    "plain": ("plain", [], []),
 }
 
 
@@ -47,42 +51,62 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=["bisulfite", "non-directional", "plain"])
+    parser.add_argument(
+        "--times", nargs=2, type=int, default=(8, 3), help="how often the GPU and the CPU map the files"
+    )
     parser.add_argument("--folder", type=Path, help="for reads and outputs; default: a temporary one")
     arguments = parser.parse_args()
     settings = {name: getattr(arguments, name) for name in ("bases", "pairs", "rounds", "threads", "device")}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        fasta = folder / "genome.fa"
-        fasta.write_bytes(fasta_of(0, arguments.bases))
-        simulate(contig(0, arguments.bases), arguments.pairs, folder)
-        for kind, options in (("meth", ["--meth"]), ("plain", [])):
-            words = [*GPUALIGN, "index", fasta, "-d", folder / f"{kind}.gpi", "-q", "-t", str(arguments.threads)]
-            harness.run_timed([*words, *options])
+        make(arguments.bases, folder / "genome.fa", arguments.threads)
+        simulate(arguments.bases, arguments.pairs, folder)
+        kinds = {CASES[case][0] for case in arguments.cases}
+        indexes = {kind: indexed(folder, kind, arguments.threads) for kind in sorted(kinds)}
+        (folder / "genome.fa").unlink()
         rows = {case: measured(case, folder, arguments) for case in arguments.cases}
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
-    harness.save("methylation-devices", harness.machine((), ("pycuda",), gpus), {**settings, "cases": rows})
+    table = "methylation-devices" if arguments.bases <= CONTIG else "methylation-human-size"
+    harness.save(table, harness.machine((), ("pycuda",), gpus), {**settings, "indexes": indexes, "cases": rows})
     if differing := [case for case, row in rows.items() if not row["same_bytes"]]:
         sys.exit(f"CPU and GPU write different records: {', '.join(differing)}")
 
 
+def indexed(folder: Path, kind: str, threads: int) -> dict[str, float]:
+    """Build the index; its size, and time and peak memory of building it."""
+    words = [*GPUALIGN, "index", folder / "genome.fa", "-d", folder / f"{kind}.gpi", "-q", "-t", str(threads)]
+    took = harness.run_timed([*words, *(["--meth"] if kind == "meth" else [])])
+    gib = round((folder / f"{kind}.gpi").stat().st_size / 2**30, 3)
+    row = {"wall_s": round(took.wall_s, 2), "cpu_s": round(took.cpu_s, 2), "gib": gib}
+    row["peak_gib"] = round(took.peak_mib / 1024, 3)
+    print(f"index of {kind} reads", row, flush=True)
+    return row
+
+
 def measured(case: str, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Reads a second of the device and of all cores, by the reports' clocks."""
-    (kind, options), report, sam = CASES[case], folder / "report.json", folder / "out.sam"
+    kind, options, of_gpu = CASES[case]
+    report, sam = folder / "report.json", folder / "out.sam"
+    peak_mib: dict[str, float] = {}
 
     def run(device: str, times: int, output: str | Path = os.devnull) -> dict[str, Any]:
         inputs = [",".join([str(folder / f"{kind}_{mate}.fq")] * times) for mate in (1, 2)]
         command = [*GPUALIGN, "map", *options, folder / f"{kind}.gpi", *inputs, "-t", str(arguments.threads)]
-        harness.run_timed([*command, "--device", device, "-q", "-o", output, "--json", report])
+        words = [*command, "--device", device, "-q", "-o", output, "--json", report]
+        took = harness.run_timed([*words, *(of_gpu if device != "cpu" else [])])
+        peak_mib[device] = max(took.peak_mib, peak_mib.get(device, 0.0))
         return json.loads(report.read_text())
 
     def records(device: str) -> int:
         run(device, 1, sam)
-        return zlib.crc32(b"\n".join(line for line in sam.read_bytes().split(b"\n") if not line.startswith(b"@PG")))
+        return checksum(sam)
 
     # the first call compiles the kernels
     same_bytes = records(arguments.device) == records("cpu")
-    keys = [(arguments.device, 1), (arguments.device, MORE[0]), ("cpu", 1), ("cpu", MORE[1])]
+    sam.unlink()
+    keys = [(device, n) for device, n in zip((arguments.device, "cpu"), arguments.times, strict=True)]
+    keys = [key for device, n in keys for key in ((device, 1), (device, n))]
     runs = harness.interleave({key: partial(run, *key) for key in keys}, arguments.rounds)
     took = {key: statistics.median(found["wall_s"] for found in some) for key, some in runs.items()}
     reads = 2 * arguments.pairs
@@ -90,19 +114,50 @@ def measured(case: str, folder: Path, arguments: argparse.Namespace) -> dict[str
     row = {"gpu_reads_per_s": round(rates[arguments.device]), "cpu_reads_per_s": round(rates["cpu"])}
     row |= {"times": round(rates[arguments.device] / rates["cpu"], 2), "same_bytes": same_bytes}
     row |= {"gpu_wall_s": took[arguments.device, 1], "cpu_wall_s": took["cpu", 1]}
-    last = runs[arguments.device, MORE[0]][-1]
+    row |= {
+        "gpu_peak_gib": round(peak_mib[arguments.device] / 1024, 2),
+        "cpu_peak_gib": round(peak_mib["cpu"] / 1024, 2),
+    }
+    last = runs[keys[1]][-1]
     row |= {name: last[name] for name in ("gpu_items", "cpu_items", "peak_vram_mb")}
     print(case, row, last["timeline"], flush=True)
     return row
 
 
-def simulate(genome: Bases, pairs: int, folder: Path) -> None:
-    """Write pairs as bisulfite reads and as plain ones, qualities all the same."""
+def checksum(sam: Path) -> int:
+    """Of the records and the header without @PG."""
+    found = 0
+    with sam.open("rb") as file:
+        for line in file:
+            found = found if line.startswith(b"@PG") else zlib.crc32(line, found)
+    return found
+
+
+def genomes(bases: int) -> Iterator[Bases]:
+    """The first three contigs of the genome, or the only one."""
+    for number in range(min(3, -(-bases // CONTIG))):
+        yield contig(number, min(CONTIG, bases - number * CONTIG))
+
+
+def simulate(bases: int, pairs: int, folder: Path) -> None:
+    """Write pairs as bisulfite reads and as plain ones, qualities all the same, as many of each contig."""
     rng = np.random.default_rng(2)
-    levels = levels_of(genome, rng)
     files = {(kind, mate): (folder / f"{kind}_{mate}.fq").open("wb") for kind in ("meth", "plain") for mate in (1, 2)}
-    for first in range(0, pairs, PART):
-        count = min(PART, pairs - first)
+    contigs = min(3, -(-bases // CONTIG))
+    for number, genome in enumerate(genomes(bases)):
+        of_contig = range(number * pairs // contigs, (number + 1) * pairs // contigs)
+        write_pairs(genome, of_contig, rng, files)
+    for file in files.values():
+        file.close()
+
+
+def write_pairs(
+    genome: Bases, numbers: range, rng: np.random.Generator, files: dict[tuple[str, int], BinaryIO]
+) -> None:
+    """Pairs of a contig, numbered."""
+    levels = levels_of(genome, rng)
+    for first in range(numbers.start, numbers.stop, PART):
+        count = min(PART, numbers.stop - first)
         sizes = np.clip(rng.normal(300, 50, count), LENGTH, 600).astype(np.int64)
         begins = rng.integers(0, genome.size - 600, count)
         left, right = (start[:, None] + np.arange(LENGTH) for start in (begins, begins + sizes - LENGTH))
@@ -117,8 +172,6 @@ def simulate(genome: Bases, pairs: int, folder: Path) -> None:
             second_mate = np.where(of_bottom[:, None], shown[0], complement(shown[1])[:, ::-1])
             for mate, read in ((1, first_mate), (2, second_mate)):
                 files[kind, mate].write(_fastq(_with_errors(read, int(seeds[mate])), first))
-    for file in files.values():
-        file.close()
 
 
 def _converted(
