@@ -30,7 +30,7 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.meth import check_meth, for_meth
+from gpualign.map.meth import check_meth, for_meth, warn_of_meth
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
@@ -123,6 +123,7 @@ def run_samples(
     check_meth(params, files, records)
     options, records = replace(options, output=None), for_meth(params, records)
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
+    warn_of_meth(params, records, run.warn)
     rows, unused = read_sheet(sheet.path)
     if unused:
         run.warn(f"{sheet.path}: unknown columns: {', '.join(unused)}")
@@ -319,6 +320,6 @@ class SampleMapper:
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
-        warn_of(out, sample.files, self.params.seeding.full, warnings.append)
+        warn_of(out, sample.files, self.params, warnings.append)
         seconds = {"wall_s": round(span.wall_s, 3)}
         return JobResult(sample_report(sample, out, library, self.index) | fields | seconds, tuple(warnings))

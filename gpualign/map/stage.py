@@ -148,7 +148,7 @@ class Mapping:
         statistics = statistics_of(found, formatter.pairs)
         if formatter.params.meth is not None:
             found, statistics = with_conversions(
-                found, statistics, formatter.index, formatter.options.methylation_rules
+                found, statistics, formatter.index, formatter.params, formatter.options.methylation_rules
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)

@@ -331,6 +331,33 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
     assert "bisulfite" in err
 
 
+def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Of reads of another library, of long ones, and of duplicates among fragments between sites."""
+    fasta, sheet = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "sheet.csv"
+    one, two = (tmp_path / f"{mate}.fq" for mate in (1, 2))
+    for file, mates in zip((one, two), zip(*reads_of(genome, 40, 80, 7), strict=True), strict=True):
+        write_fastq(file, *mates)
+    long = write_fastq(tmp_path / "long.fq", ("l", bisulfite(genome[:1500]), "I" * 1500))
+    sheet.write_text(f"sample,fastq_1,fastq_2\na,{two},{one}\n")
+    other = "% of the reads suggest that they were converted the other way"
+    out = tmp_path / "out"
+    for words, why in (
+        ((fasta, two, one), f"100 {other} (add --pbat)"),
+        ((fasta, one, two, "--pbat"), f"100 {other} (leave out --pbat)"),
+        ((fasta, f"{one},{two}"), f"50 {other} (--non-directional maps both kinds)"),
+        ((fasta, "--samples", sheet), f"sample 'a': the bases of 100 {other}"),
+        ((fasta, one, two, "--sort", "--rrbs", "--mark-duplicates"), "leave out --mark-duplicates"),
+        ((fasta, long), "with the scores of short reads (--meth is for short reads)"),
+        ((fasta, one, two), ""),
+        ((fasta, f"{one},{two}", "--non-directional"), ""),
+    ):
+        folder = "--samples" in words
+        code, _, err = cli("map", "--meth", *words, "-o", out if folder else tmp_path / "out.sam")
+        assert code == 0, err
+        assert ("warning" in err) == bool(why), err
+        assert why in err
+
+
 def test_forms_of_output(tmp_path: Path, cli: Cli, genome: str) -> None:
     fasta = write_fasta(tmp_path / "g.fa", g=genome)
     files = [tmp_path / "1.fq", tmp_path / "2.fq"]
