@@ -225,6 +225,37 @@ def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
     assert "Methylation of CpG in R1" in page
 
 
+@pytest.mark.parametrize("ending", [".bedgraph", ".cov.gz", ".meth"])
+def test_counts_of_samples(tmp_path: Path, cli: Cli, files: tuple[Path, ...], ending: str) -> None:
+    """Of each sample as in a run of its own; --resume misses a file that was deleted."""
+    fasta, one, two = files
+    folder, sheet = tmp_path / "out", tmp_path / "sheet.csv"
+    sheet.write_text(f"sample,fastq_1,fastq_2\na,{one},{two}\nb,{one},\n")
+    words = ("map", "--meth", fasta, "--samples", sheet, "-o", folder, "--sort", "--resume", tmp_path / "kept")
+    counts = (*words, "--methylation", ending, "--json", tmp_path / "j")
+    assert cli(*counts)[0] == 0
+    names = [f"{ending}_{context}.bedGraph" for context in CONTEXTS] if ending == ".meth" else [ending]
+    for sample, reads in (("a", (one, two)), ("b", (one,))):
+        alone = ("map", "--meth", fasta, *reads, "--sort", "-o", tmp_path / "alone.bam")
+        assert cli(*alone, "--methylation", tmp_path / f"alone{ending}")[0] == 0
+        for name in names:
+            found, expected = ((folder / f"{sample}{name}"), (tmp_path / f"alone{name}"))
+            assert found.read_bytes() == expected.read_bytes()
+            assert len(found.read_bytes()) > 200
+    (folder / f"b{names[0]}").unlink()
+    assert cli(*counts)[0] == 0
+    assert json.loads((tmp_path / "j").read_text())["finished_before"] == 1
+    assert (folder / f"b{names[0]}").exists()
+    for wrong, why in (("x.cov", "ending of each sample's file"), ("./x", "ending of each sample's file")):
+        status, _, errors = cli(*words, "--methylation", wrong)
+        assert status == 2
+        assert why in errors
+    sheet.write_text(f"sample,fastq_1,output\na,{one},{tmp_path}/x.bam\nb,{one},{tmp_path}/x.sam\n")
+    status, _, errors = cli(*counts)
+    assert status == 2
+    assert "two outputs are named" in errors
+
+
 def test_unconverted_reads_fail(tmp_path: Path, cli: Cli, genome: str) -> None:
     piece, other = genome[1000:1200], genome[3000:3200]
     strands = [piece, bisulfite(other, "CpG")]
