@@ -89,9 +89,8 @@ def main() -> None:
             part = _Genome(scratch / "slice", contig, bases[start:end], of_slice, peer, arguments.threads)
         methylation = part.methylation(shutil.which(arguments.methyldackel))
         print(methylation)
-    settings = {name: getattr(arguments, name) for name in ("pairs", "slice", "depth", "rounds", "threads")}
-    if arguments.bsbolt:
-        settings["pairs"] = whole.pairs
+        settings = {name: getattr(arguments, name) for name in ("slice", "depth", "rounds", "threads")}
+        settings = {"pairs": whole.pairs, **settings}
     found = {**settings, "mapping": mapping, "methylation": methylation}
     table = "methylation-bsbolt" if arguments.bsbolt else "methylation"
     harness.save(table, harness.machine(["bwa", "samtools"]), found)

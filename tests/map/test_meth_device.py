@@ -350,7 +350,7 @@ class TestOnGpu:
         files = files_of(tmp_path, world[1], 2000, "directional", mates=True)
         ways = [("--device", "cuda:0"), ("--device", "cuda,cpu")]
         lines = records(same_on_gpu("mem", "-v", 1, "--meth", *files, *options, output=tmp_path / "o.sam", ways=ways))
-        assert len(lines) >= 4000
+        assert len(lines) > 3800
         assert {tags(line)["YC"] for line in lines if not int(line[1]) & 4} == {"CT", "GA"}
 
     def test_every_locus(self, world: World, tmp_path: Path) -> None:
