@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: of each read; None: no bisulfite reads
 Conversions = NDArray[np.uint8] | None
+#: which reads are mapped: all, as the kind that is first, those that align end to end, for whether they do so as the
+#: other kind as well, and the others
+Which = Literal["all", "whole", "rest"]
 #: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
 _SECOND_MATE, _C_TO_T = 2, np.uint8(1)
 
@@ -35,7 +40,7 @@ def in_each_way(
     params: MapParams,
     batch: SequenceBatch,
     paired: bool,
-    map_as: Callable[[SequenceBatch, Conversions, bool], Alignments],
+    map_as: Callable[[SequenceBatch, Conversions, Which], Alignments],
 ) -> Alignments:
     """Map reads as those of their library; of a non-directional one as both kinds, and take the better alignments.
 
@@ -45,21 +50,26 @@ def in_each_way(
 
     Args:
         paired: mates are mapped together.
-        map_as: maps reads, given their conversions, and whether end to end only.
+        map_as: maps reads, given their conversions; "whole" ones end to end only.
     """
     if params.meth != "non-directional":
-        return map_as(batch, conversions_of(params.meth, batch.mates, len(batch)), params.end_to_end)
+        return map_as(batch, conversions_of(params.meth, batch.mates, len(batch)), "all")
     likely: NDArray[np.uint8] = _native.likely_conversions(batch.bases, batch.base_offsets, batch.mates)
-    first = map_as(batch, likely, params.end_to_end).native
+    first = map_as(batch, likely, "all").native
     whole: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
 
-    def as_other(chosen: NDArray[np.uint8], end_to_end: bool) -> Alignments:
+    def as_other(chosen: NDArray[np.uint8], which: Which) -> Alignments:
         some, conversions = _taken(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
-        return map_as(some, conversions, end_to_end) if len(some) else Alignments.none()
+        return map_as(some, conversions, which) if len(some) else Alignments.none()
 
-    ends, rest = as_other(whole, True).native, as_other(1 - whole, params.end_to_end).native
+    ends, rest = as_other(whole, "whole").native, as_other(1 - whole, "rest").native
     edit_cost = params.scoring.match + params.scoring.mismatch
     return Alignments(*_native.better_templates(first, ends, rest, whole, likely, batch.mates, edit_cost))
+
+
+def params_as(params: MapParams, which: Which) -> MapParams:
+    """Those by which these reads are mapped."""
+    return replace(params, end_to_end=True) if which == "whole" else params
 
 
 def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +10,7 @@ from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.reads import Reads
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
-from gpualign.map.conversions import Conversions, in_each_way
+from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -30,8 +29,8 @@ def map_batch(
     if params.long_reads:
         return Alignments(*_native.map_long_reads(*_columns(index, batch), **_long_settings(params)))
 
-    def map_as(batch: SequenceBatch, conversions: Conversions, end_to_end: bool) -> Alignments:
-        return map_converted(index, batch, replace(params, end_to_end=end_to_end), pairs, conversions)
+    def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
+        return map_converted(index, batch, params_as(params, which), pairs, conversions)
 
     return in_each_way(params, batch, pairs is not None, map_as)
 

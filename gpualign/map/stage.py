@@ -17,7 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import Conversions, in_each_way
+from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
 from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -55,11 +55,11 @@ def map_on_device(
 
     paired = pairs is not None
 
-    def map_as(batch: SequenceBatch, conversions: Conversions, end_to_end: bool) -> Alignments:
+    def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         nonlocal left
-        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, end_to_end))
+        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, which))
         left = max(left, mapped.left_count)
-        own = replace(params, end_to_end=end_to_end)
+        own = params_as(params, which)
 
         def on_cpu(others: SequenceBatch) -> Alignments:
             if conversions is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
-from gpualign.map.conversions import Conversions
+from gpualign.map.conversions import Conversions, Which
 from gpualign.map.pairs import PairModel
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -49,7 +49,7 @@ class MapBatch:
         batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
         conversions: uint8 (n,), how each bisulfite read was converted.
-        end_to_end: align no read in another way.
+        which: of these reads; "whole": align no read but end to end; "rest": most templates take the slow path.
         parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
             cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
             ChainOutput and CIGARs (uint8).
@@ -64,7 +64,7 @@ class MapBatch:
     batch: SequenceBatch | None = None
     model: PairModel | None = None
     conversions: Conversions = None
-    end_to_end: bool = False
+    which: Which = "all"
     parts: tuple[tuple[Any, ...], ...] = ()
     chained: bool = False
 
@@ -77,7 +77,7 @@ class MapBatch:
         allocate: Allocate = no_pinned,
         model: PairModel | None = None,
         conversions: Conversions = None,
-        end_to_end: bool = False,
+        which: Which = "all",
     ) -> MapBatch:
         """Copies bases and qualities.
 
@@ -111,7 +111,7 @@ class MapBatch:
         )
         reads = replace(batch, bases=bases)
         longest_of = (short, whole, longest)
-        return cls(len(batch), len(bases), block, count, longest_of, reads, model, conversions, end_to_end)
+        return cls(len(batch), len(bases), block, count, longest_of, reads, model, conversions, which)
 
     @property
     def mates(self) -> int:
@@ -192,7 +192,7 @@ class MapBatch:
 
     def _part(self, batch: SequenceBatch, paired: bool, start: int, end: int) -> MapBatch:
         conversions = None if self.conversions is None else self.conversions[start:end]
-        return MapBatch.of(batch.part(start, end), paired, no_pinned, self.model, conversions, self.end_to_end)
+        return MapBatch.of(batch.part(start, end), paired, no_pinned, self.model, conversions, self.which)
 
 
 class BlockLayout:
