@@ -18,8 +18,10 @@ from gpualign.engine.gpu.device import Device
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
+from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
+from gpualign.map.device.slow_path import Capacity, SlowPath
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native
@@ -258,6 +260,27 @@ def test_the_host_parses_no_text_to_count_cytosines(
     assert found[0] == found[1]
     assert found[0]["unconverted_reads"] > 0
     assert written[0] == written[1]
+
+
+def test_batches_of_slow_reads_have_capacities_of_their_own(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all others would get space for as many."""
+    planners: dict[str, set[SlowPath]] = {}
+    capacity = SlowPath.capacity
+
+    def noted(self: SlowPath, item: MapBatch, budget: float) -> Capacity:
+        planners.setdefault(item.which, set()).add(self)
+        return capacity(self, item, budget)
+
+    monkeypatch.setattr(SlowPath, "capacity", noted)
+    use(FakeDriver())
+    files = files_of(tmp_path, world[1], 100, "non-directional", mates=True)
+    words = ("map", "--meth", "--non-directional", *files, "-I", "300,30", "-o", tmp_path / "out.sam")
+    assert cli(*words, "--device", "cuda")[0] == 0
+    assert planners["all"] == planners["whole"]
+    assert planners["rest"]
+    assert not planners["rest"] & planners["all"]
 
 
 @pytest.mark.parametrize("options", [(), ("-a",), ("-K", 20_000)])
