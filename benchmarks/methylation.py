@@ -2,23 +2,30 @@
 where reads are placed, and the error of the methylation of each CpG.
 
     python benchmarks/methylation.py [--pairs 500000] [--slice 1000000] [--depth 30] [--rounds 1] [--threads 2]
-        [--bwameth bwameth.py] [--methyldackel MethylDackel]
+        [--bwameth bwameth.py] [--methyldackel MethylDackel] [--bsbolt FOLDER]
 
 Pairs of 100 bases with sequencing errors and variants, of chr20 for speed and placement, and of a slice of it at
 --depth for methylation. CpG are methylated in blocks of 200 bases (5, 50 or 90 %), other C to 1 %. The same fragments
 without conversion tell what plain reads take. Result: benchmarks/results/methylation-<machine>.json. Needs bwa-meth
 (github brentp/bwa-meth, over Debian's bwa), MethylDackel (github dpryan79/MethylDackel, with Debian's libhts-dev and
 libbigwig-dev) and samtools; what is missing is left out.
+
+With --bsbolt, a clone of github NuttyLogic/BSBolt whose wgsim is built, BSBolt simulates the reads instead, with
+variants, indels and methylation of its own, of the slice at --depth; they are mapped on the whole of chr20. Result:
+methylation-bsbolt-<machine>.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import pickle
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +40,7 @@ _COMPLEMENT = np.zeros(256, np.uint8)
 _COMPLEMENT[list(b"ACGTN")] = list(b"TGCAN")
 _NEAR = 20  # bases by which an end may be off
 Bases = NDArray[np.uint8]
+Levels = NDArray[np.float32]
 
 
 def main() -> None:
@@ -44,13 +52,28 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--bwameth", default="bwameth.py")
     parser.add_argument("--methyldackel", default="MethylDackel")
+    parser.add_argument("--bsbolt", type=Path, help="simulates the reads")
     arguments = parser.parse_args()
     peer = shutil.which(arguments.bwameth)
     with tempfile.TemporaryDirectory(dir=data.folder()) as name:
         scratch = Path(name)
         contig, bases = next(iter(_contigs(data.genome("chr20"))))
         mapping: dict[str, Any] = {}
-        whole = _Genome(scratch / "whole", contig, bases, arguments.pairs, peer, arguments.threads)
+        start = bases.size // 3
+        end = start + arguments.slice
+
+        def of_all(folder: Path) -> Levels:
+            return simulate(bases, contig, arguments.pairs, folder)
+
+        def of_slice(folder: Path) -> Levels:
+            pairs = arguments.slice * arguments.depth // (2 * LENGTH)
+            return simulate(bases[start:end], contig, pairs, folder)
+
+        def by_bsbolt(folder: Path) -> Levels:
+            return simulate_by_bsbolt(arguments.bsbolt, bases, contig, start, end, arguments.depth, folder)
+
+        reads = by_bsbolt if arguments.bsbolt else of_all
+        whole = _Genome(scratch / "whole", contig, bases, reads, peer, arguments.threads)
         commands = whole.commands()
         timings = harness.interleave(
             {case: lambda command=command: _timed(command) for case, command in commands.items()}, arguments.rounds
@@ -61,44 +84,62 @@ def main() -> None:
                 row |= placed(whole.folder / f"{case}.sam")
             print(case, row, flush=True)
             mapping[case] = row
-        start = bases.size // 3
-        pairs = arguments.slice * arguments.depth // (2 * LENGTH)
-        part = _Genome(
-            scratch / "slice", contig, bases[start : start + arguments.slice], pairs, peer, arguments.threads
-        )
+        part = whole
+        if not arguments.bsbolt:
+            part = _Genome(scratch / "slice", contig, bases[start:end], of_slice, peer, arguments.threads)
         methylation = part.methylation(shutil.which(arguments.methyldackel))
         print(methylation)
-    settings = {name: getattr(arguments, name) for name in ("pairs", "slice", "depth", "rounds", "threads")}
+        settings = {name: getattr(arguments, name) for name in ("slice", "depth", "rounds", "threads")}
+        settings = {"pairs": whole.pairs, **settings}
     found = {**settings, "mapping": mapping, "methylation": methylation}
-    harness.save("methylation", harness.machine(["bwa", "samtools"]), found)
+    table = "methylation-bsbolt" if arguments.bsbolt else "methylation"
+    harness.save(table, harness.machine(["bwa", "samtools"]), found)
 
 
 class _Genome:
-    """A contig with simulated reads, bisulfite and plain, and indexes."""
+    """A contig with simulated reads and indexes.
 
-    def __init__(self, folder: Path, contig: str, bases: Bases, pairs: int, peer: str | None, threads: int) -> None:
+    Args:
+        make_reads: writes bisulfite reads, and perhaps plain ones, to a folder; returns the levels of methylation.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        contig: str,
+        bases: Bases,
+        make_reads: Callable[[Path], Levels],
+        peer: str | None,
+        threads: int,
+    ) -> None:
         folder.mkdir()
         self.folder, self.peer, self.threads, self.contig = folder, peer, threads, contig
         self.fasta = folder / "genome.fa"
         text = bases.tobytes().decode()
         lines = "\n".join(text[i : i + 60] for i in range(0, len(text), 60))
         self.fasta.write_text(f">{contig}\n{lines}\n")
-        self.levels = levels_of(bases, np.random.default_rng(1))
-        simulate(bases, contig, self.levels, pairs, folder)
+        self.levels = make_reads(folder)
+        self.plain = (folder / "plain_1.fq").exists()
         program = map_benchmark.GPUALIGN
         _shell(f"{program} index --meth {self.fasta} -d {folder}/meth.gpi -q")
-        _shell(f"{program} index {self.fasta} -d {folder}/plain.gpi -q && samtools faidx {self.fasta}")
+        _shell(f"samtools faidx {self.fasta}")
+        if self.plain:
+            _shell(f"{program} index {self.fasta} -d {folder}/plain.gpi -q")
         if peer:
             _shell(f"{peer} index {self.fasta}")
+
+    @property
+    def pairs(self) -> int:
+        with (self.folder / "meth_1.fq").open("rb") as file:
+            return sum(1 for _ in file) // 4
 
     def commands(self) -> dict[str, str]:
         folder, threads = self.folder, self.threads
         reads, plain = (f"{folder}/{kind}_1.fq {folder}/{kind}_2.fq" for kind in ("meth", "plain"))
         ours = f"{map_benchmark.GPUALIGN} map -t {threads} --device cpu -q"
-        commands = {
-            "gpualign": f"{ours} --meth {folder}/meth.gpi {reads} -o {folder}/gpualign.sam",
-            "gpualign, plain reads": f"{ours} {folder}/plain.gpi {plain} -o {folder}/plain.sam",
-        }
+        commands = {"gpualign": f"{ours} --meth {folder}/meth.gpi {reads} -o {folder}/gpualign.sam"}
+        if self.plain:
+            commands["gpualign, plain reads"] = f"{ours} {folder}/plain.gpi {plain} -o {folder}/plain.sam"
         if self.peer:
             commands["bwa-meth"] = (
                 f"{self.peer} --threads {threads} --reference {self.fasta} {reads} > {folder}/bwa-meth.sam"
@@ -128,6 +169,7 @@ class _Genome:
 
     def error(self, path: Path) -> dict[str, float]:
         rows = [line.split("\t") for line in self._lines(path)]
+        rows = [row for row in rows if self.levels[int(row[1])] >= 0]
         at = np.array([int(row[1]) for row in rows])
         methylated, converted = (np.array([int(row[i]) for row in rows]) for i in (4, 5))
         off = np.abs(methylated / (methylated + converted) - self.levels[at])
@@ -148,7 +190,7 @@ def _contigs(path: Path) -> Iterator[tuple[str, Bases]]:
     yield name[1:].split()[0], np.frombuffer("".join(lines).upper().encode(), np.uint8)
 
 
-def levels_of(bases: Bases, rng: np.random.Generator) -> NDArray[np.float32]:
+def levels_of(bases: Bases, rng: np.random.Generator) -> Levels:
     """The methylation of each C, or of the C opposite a G."""
     levels = np.full(bases.size, 0.01, np.float32)
     blocks = rng.choice([0.05, 0.5, 0.9], size=bases.size // 200 + 1, p=[0.25, 0.15, 0.6])
@@ -157,8 +199,49 @@ def levels_of(bases: Bases, rng: np.random.Generator) -> NDArray[np.float32]:
     return levels
 
 
-def simulate(bases: Bases, contig: str, levels: NDArray[np.float32], pairs: int, folder: Path) -> None:
+#: calls BSBolt's simulator; its own command imports what needs its aligner
+_BSBOLT = """
+import random, sys, numpy
+from bsbolt.Simulate.SimulateMethylatedReads import SimulateMethylatedReads
+random.seed(7); numpy.random.seed(7)
+fasta, output, depth, length = sys.argv[1:]
+SimulateMethylatedReads(reference_file=fasta, sim_output=output, paired_end=True, read_length=int(length),
+    read_depth=int(depth), random_seed=7, mean_insert_size=100, insert_deviation=40, verbose=False).run_simulation()
+"""
+
+
+def simulate_by_bsbolt(
+    program: Path, bases: Bases, contig: str, start: int, end: int, depth: int, folder: Path
+) -> Levels:
+    """Write pairs of a slice as :func:`simulate` does, but by BSBolt; levels outside the slice are -1."""
+    fasta = folder / "slice.fa"
+    fasta.write_bytes(b">slice\n" + bases[start:end].tobytes() + b"\n")
+    words = [sys.executable, "-c", _BSBOLT, str(fasta), str(folder / "bsbolt"), str(depth), str(LENGTH)]
+    environment = {**os.environ, "PYTHONPATH": str(program)}
+    subprocess.run(words, env=environment, check=True, capture_output=True)
+    names = []
+    with (folder / "bsbolt_1.fq").open() as one, (folder / "bsbolt_2.fq").open() as two:
+        for number, (first, second) in enumerate(zip(*(list(file)[2::4] for file in (one, two)), strict=True)):
+            at = [int(place) for comment in (first, second) for place in comment.split(":")[1:3]]
+            strand = "+" if first.split(":")[4][0] == "W" else "-"
+            names.append(f"@r{number}:{contig}:{start + min(at)}:{start + max(at)}:{strand}")
+    for mate in (1, 2):
+        lines = (folder / f"bsbolt_{mate}.fq").read_text().split("\n")
+        lines[::4] = [f"{name}/{mate}" for name in names] + [""]
+        lines[2::4] = ["+"] * len(names)
+        (folder / f"meth_{mate}.fq").write_text("\n".join(lines))
+    levels = np.full(bases.size, -1, np.float32)
+    with (folder / "bsbolt.slice.pkl").open("rb") as file:
+        profile = pickle.load(file)  # position, or position and variant -> (base, level, context, …)
+    for place, (_, level, *_) in profile.items():
+        if place.isdigit():
+            levels[start + int(place)] = level
+    return levels
+
+
+def simulate(bases: Bases, contig: str, pairs: int, folder: Path) -> Levels:
     """Write pairs as bisulfite reads and as plain ones; names tell contig, begin, end and strand of the fragment."""
+    levels = levels_of(bases, np.random.default_rng(1))
     rng = np.random.default_rng(2)
     files = {(kind, mate): (folder / f"{kind}_{mate}.fq").open("wb") for kind in ("meth", "plain") for mate in (1, 2)}
     made = 0
@@ -186,6 +269,7 @@ def simulate(bases: Bases, contig: str, levels: NDArray[np.float32], pairs: int,
         made += 1
     for file in files.values():
         file.close()
+    return levels
 
 
 def _substitute(text: Bases, where: NDArray[np.bool_], rng: np.random.Generator) -> None:

@@ -62,7 +62,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     metavar="FILE",
     help="With --meth and --sort: count methylated and converted bases of each CpG, as MethylDackel's bedGraph "
     "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz. Any other name is a prefix: "
-    "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph.",
+    "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph. With --samples: what follows each sample's name.",
 )
 @option_of(MethylationRules, "--min-mapq", help="With --meth: minimum mapping quality of records whose bases count.")
 @option_of(MethylationRules, "--min-quality", help="With --meth: minimum quality of bases that count.")
@@ -243,11 +243,12 @@ def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     given |= {
         "--duplicate-metrics": files.duplicate_metrics,
         "--coverage": files.coverage,
-        "--methylation": files.methylation,
     }
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
+    if files.methylation is not None and (files.methylation[:1] != "." or "/" in files.methylation):
+        raise click.UsageError("with --samples, --methylation is the ending of each sample's file: .bedgraph or .cov")
 
 
 def _take_library(values: dict[str, Any]) -> str | None:

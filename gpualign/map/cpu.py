@@ -10,7 +10,7 @@ from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.reads import Reads
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
-from gpualign.map.conversions import conversions_of, in_each_way
+from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -26,17 +26,26 @@ def map_batch(
     Args:
         pairs: model of the pairs in ``batch.mates``; None: map every read by itself.
     """
-    reads = (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
     if params.long_reads:
-        return Alignments(*_native.map_long_reads(*reads, **_long_settings(params)))
+        return Alignments(*_native.map_long_reads(*_columns(index, batch), **_long_settings(params)))
+
+    def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
+        return map_converted(index, batch, params_as(params, which), pairs, conversions)
+
+    return in_each_way(params, batch, pairs is not None, map_as)
+
+
+def map_converted(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, conversions: Conversions
+) -> Alignments:
+    """Map short reads of known conversion; the other arguments are those of :func:`map_batch`."""
     mates = batch.mates if pairs is not None else None
     settings = _settings(params, pairs or PairModel()) | {"qualities": batch.qualities, "mates": mates}
+    return Alignments(*_native.map_reads(*_columns(index, batch), **settings, conversions=conversions))
 
-    def map_as(library: str | None) -> Alignments:
-        conversions = conversions_of(library, batch.mates, len(batch))
-        return Alignments(*_native.map_reads(*reads, **settings, conversions=conversions))
 
-    return in_each_way(params, batch.mates, map_as)
+def _columns(index: MinimizerIndex, batch: SequenceBatch) -> tuple[Any, ...]:
+    return (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
 
 
 def find_library(

@@ -70,9 +70,9 @@ class FinishedSamples:
 
 
 def _outputs(sample: Sample) -> list[list[int] | None]:
-    """Stamps of the output and of its possible indexes."""
+    """Stamps of the output, of its possible indexes and of counts."""
     output = sample.options.output
-    return [_stamp(path) for path in (output, *sample.layout.indexes(output))]
+    return [_stamp(path) for path in (output, *sample.layout.indexes(output), *filter(None, sample.files.written))]
 
 
 def _stamp(path: str | None) -> list[int] | None:

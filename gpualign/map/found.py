@@ -65,6 +65,14 @@ class Found:
             return self.text.reads.columns()
         return self.batch
 
+    def sequences(self) -> SequenceBatch:
+        """The reads, maybe without names and comments."""
+        text = self.text
+        if self.batch is not None or text is None or text.bases is None:
+            return self.columns()
+        names, no_names = np.zeros(0, np.uint8), np.zeros(len(self) + 1, np.int64)
+        return SequenceBatch(names, no_names, text.bases, self.base_offsets, text.qualities, mates=self.mates)
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """int64 (n,): bases of each read."""

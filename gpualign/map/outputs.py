@@ -19,6 +19,7 @@ from gpualign.map.formatter import RecordFormatter
 from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.lanes import Lanes
+from gpualign.map.meth import warn_of_library
 from gpualign.map.pairs import Library
 from gpualign.map.params import MapParams
 from gpualign.map.stage import Mapping
@@ -102,17 +103,18 @@ def sample_report(sample: Sample, out: MapOutputs, library: Library | None, inde
     return (fields if library is None else fields | library.reported) | out.report
 
 
-def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], None]) -> None:
+def warn_of(out: MapOutputs, files: MapFiles, params: MapParams, warn: Callable[[str], None]) -> None:
     """Print warnings about the reads."""
     statistics = out.statistics
     if statistics.reads == 0:
         warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
+        others = "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"
         warn(
             f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
-            "with the scores of short reads (-x hifi and -x ont have those of long ones)"
+            f"with the scores of short reads ({others})"
         )
-    if full and statistics.long_reads:
+    if params.seeding.full and statistics.long_reads:
         warn(
             f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases: "
             "not all of their alignments were searched for"
@@ -126,6 +128,7 @@ def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], 
         fields = counted(statistics.invalid_tags, "field")
         warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
     warn_of_barcodes(out.report, warn)
+    warn_of_library(params, statistics, warn)
     if statistics.invalid_names:
         warn(
             f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "

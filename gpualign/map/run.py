@@ -17,7 +17,7 @@ from gpualign.map.device.target import resident_bytes
 from gpualign.map.index import apply_index_options, index_for
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
-from gpualign.map.meth import check_meth, for_meth
+from gpualign.map.meth import check_meth, for_meth, warn_of_meth
 from gpualign.map.outputs import MapOutputs, sample_report, warn_of
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
@@ -50,6 +50,7 @@ def run_map(
     sample = Sample(files, records, (layout or AlignmentLayout()).of(options.output), options)
     outputs = (*files.written, *sample.layout.indexes(options.output))
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
+    warn_of_meth(params, records, run.warn)
     report = run.report
     kind = params.long_reads, sample.layout.record_form, params.meth is not None
     with run.opening(work_of(files.read_files, files.mate_files, *kind)) as opening, ExitStack() as stack:
@@ -88,7 +89,7 @@ def run_map(
             index.check_unchanged()
             report.stage("mapping")
         report.stage("output")
-    warn_of(out, files, params.seeding.full, run.warn)
+    warn_of(out, files, params, run.warn)
     report |= sample_report(sample, out, library, index)
     devices = report.fields.get("devices", ())
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}

@@ -32,7 +32,7 @@ from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
-from gpualign.map.meth import check_meth, for_meth
+from gpualign.map.meth import check_meth, for_meth, warn_of_meth
 from gpualign.map.outputs import MapOutputs, sample_report, warn_of
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -54,7 +54,8 @@ class SampleSheet:
 
     Attributes:
         path: path of the table.
-        files: the reference, and options of reads; without reads of its own.
+        files: the reference, and options of reads; without reads of its own. Its ``methylation`` is added to the name
+            of each output without its extension.
         folder: folder of outputs that the table does not name; None: the current one.
         resume: folder of checkpoints, or None.
     """
@@ -124,6 +125,7 @@ def run_samples(
     check_meth(params, files, records)
     options, records = replace(options, output=None), for_meth(params, records)
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
+    warn_of_meth(params, records, run.warn)
     rows, unused = read_sheet(sheet.path)
     if unused:
         run.warn(f"{sheet.path}: unknown columns: {', '.join(unused)}")
@@ -189,7 +191,8 @@ def _jobs(
     full = os.path.abspath if options.dask is not None else str
     jobs = []
     for row in rows:
-        output = row.output or os.path.join(sheet.folder or "", f"{row.name}.{layout.format or 'bam'}")
+        output = full(row.output or os.path.join(sheet.folder or "", f"{row.name}.{layout.format or 'bam'}"))
+        counts = sheet.files.methylation
         jobs.append(
             Job(
                 row.name,
@@ -201,6 +204,7 @@ def _jobs(
                         interleaved=sheet.files.interleaved and not row.mates,
                         save_index=None,
                         report_page=None,
+                        methylation=None if counts is None else os.path.splitext(output)[0] + counts,
                     ),
                     replace(
                         records,
@@ -208,7 +212,7 @@ def _jobs(
                         lane_groups=row.read_groups if len(row.read_groups) > 1 else (),
                     ),
                     layout.of(output),
-                    replace(options, output=full(output), json=None, dask=None),
+                    replace(options, output=output, json=None, dask=None),
                 ),
             )
         )
@@ -222,11 +226,12 @@ def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
     inputs.update(_identity(path) for job in jobs for path in job.sample.files.files)
     taken: dict[Any, str] = {}
     for job in jobs:
-        identity = _identity(job.output)
-        if identity in inputs:
-            raise UsageError(f"the output {job.output} is also an input")
-        if taken.setdefault(identity, job.name) != job.name:
-            raise UsageError(f"two outputs are named {job.output}: of samples '{taken[identity]}' and '{job.name}'")
+        for path in (job.output, *filter(None, job.sample.files.written)):
+            identity = _identity(path)
+            if identity in inputs:
+                raise UsageError(f"the output {path} is also an input")
+            if taken.setdefault(identity, job.name) != job.name:
+                raise UsageError(f"two outputs are named {path}: of samples '{taken[identity]}' and '{job.name}'")
 
 
 def _identity(path: str) -> Any:
@@ -320,6 +325,6 @@ class SampleMapper:
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
-        warn_of(out, sample.files, self.params.seeding.full, warnings.append)
+        warn_of(out, sample.files, self.params, warnings.append)
         seconds = {"wall_s": round(span.wall_s, 3)}
         return JobResult(sample_report(sample, out, library, self.index) | fields | seconds, tuple(warnings))

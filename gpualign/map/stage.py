@@ -17,8 +17,8 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import in_each_way
-from gpualign.map.cpu import map_batch
+from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
+from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.target import resident_target
@@ -53,15 +53,23 @@ def map_on_device(
     """
     left = 0
 
-    def map_as(library: str | None) -> Alignments:
-        nonlocal left
-        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, pairs is not None, allocate, pairs, library))
-        left = max(left, mapped.left_count)
-        mates, own = None if pairs is None else batch.mates, replace(params, meth=library)
-        with STEPS.at("map"):
-            return mapped.alignments(batch, mates, lambda others: map_batch(index, others, own, pairs))
+    paired = pairs is not None
 
-    return in_each_way(params, batch.mates, map_as), left
+    def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
+        nonlocal left
+        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, which))
+        left = max(left, mapped.left_count)
+        own = params_as(params, which)
+
+        def on_cpu(others: SequenceBatch) -> Alignments:
+            if conversions is None:
+                return map_batch(index, others, own, pairs)
+            return map_converted(index, others, own, pairs, conversions[mapped.left.astype(bool)])
+
+        with STEPS.at("map"):
+            return mapped.alignments(batch, batch.mates if paired else None, on_cpu)
+
+    return in_each_way(params, batch, paired, map_as), left
 
 
 class Mapping:
@@ -140,7 +148,7 @@ class Mapping:
         statistics = statistics_of(found, formatter.pairs)
         if formatter.params.meth is not None:
             found, statistics = with_conversions(
-                found, statistics, formatter.index, formatter.options.methylation_rules
+                found, statistics, formatter.index, formatter.params, formatter.options.methylation_rules
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)

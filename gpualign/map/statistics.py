@@ -62,6 +62,7 @@ class MapStatistics:
         conversions_by_position: of bisulfite reads: methylated and converted bases of CpG, CHG and CHH, six numbers
             for R1 and six for R2 at each position; conversions_by_contig: six for each contig.
         unconverted: reads that failed as they are unconverted.
+        other_library: bisulfite reads whose bases suggest the other conversion.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         seconds: float64, :func:`thread_seconds` summed over threads.
@@ -86,6 +87,7 @@ class MapStatistics:
     conversions_by_position: NDArray[np.int64] = field(default_factory=_none)
     conversions_by_contig: NDArray[np.int64] = field(default_factory=_none)
     unconverted: int = 0
+    other_library: int = 0
     on_gpu: int = 0
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpualign
+from gpualign import _native
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import highest_identity
 from gpualign.cluster.params import ClusterParams, alignment_params
@@ -146,6 +147,64 @@ def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, f
     )  # fmt: skip
     assert result.labels.tolist() == clusters
     assert result.table["identity"].tolist() == pytest.approx(identities)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 20),
+    least=st.sampled_from([0.97, 0.95, 0.9, 0.8]),
+    coverage=st.sampled_from([0.3, 0.6, 0.75, 0.9]),
+    share=st.sampled_from([0.0, 0.0, 0.02]),
+)
+def test_blocks_rule_out_no_near_pair(seed: int, least: float, coverage: float, share: float) -> None:
+    """Genes of conserved and of variable intervals, whose ends are lost, or replaced by others."""
+    rng = random.Random(seed)
+    whole = "".join(rng.choices("ACGT", k=420))
+    genes = []
+    for _ in range(5):
+        parts = [mutate(rng, whole[at : at + 60], rng.choice([0.0, 0.01, 0.3])) for at in range(0, 420, 60)]
+        genes += [mutate(rng, "".join(parts), rng.choice([0.005, 0.02, 0.04])) for _ in range(5)]
+    for i in range(0, len(genes), 3):
+        lost = rng.randrange(90)
+        other = "".join(rng.choices("ACGT", k=rng.choice([0, lost])))
+        genes[i] = other + genes[i][lost:] if rng.random() < 0.5 else genes[i][: len(genes[i]) - lost] + other
+    genes = [with_codes(rng, gene, share) for gene in genes]
+    clusters, identities = greedy(genes, all_pairs(genes, least, coverage, 2), False)
+    result = gpualign.cluster(
+        genes, least, order="input", identity_definition=2, min_coverage=coverage, device="cpu"
+    )  # fmt: skip
+    assert result.labels.tolist() == clusters
+    assert result.table["identity"].tolist() == pytest.approx(identities)
+
+
+def test_blocks_rule_out_pairs_that_words_do_not() -> None:
+    """By hand: where 60 of 640 symbols differ within 240, 25 of 40 words of 16 stand, and 15 to 21 are needed. Where 16
+    differ, one in 40, the identity is 97.5 %.
+    """
+    rng = random.Random(2)
+    gene = "".join(rng.choices("ACGT", k=640))
+    other = dict(zip("ACGT", "CGTA", strict=True))
+    apart = gene[:200] + "".join(other[c] if i % 4 == 0 else c for i, c in enumerate(gene[200:440])) + gene[440:]
+    near = "".join(other[c] if i % 40 == 7 else c for i, c in enumerate(gene))
+    letters = (gene + apart + near).encode().translate(bytes.maketrans(b"ACGT", bytes(range(4))))
+
+    def candidates(definition: int, coverage: float) -> list[int]:
+        index = _native.ClusterIndex(
+            codes=np.frombuffer(letters, np.uint8),
+            offsets=np.array([0, 640, 1280, 1920]),
+            identical=4,
+            codes_match=False,
+            word=16,
+            identity=0.97,
+            definition=definition,
+            coverage=coverage,
+        )
+        index.add(np.array([1, 2], np.int32))
+        first, last = np.zeros(1, np.int32), np.array([2], np.int32)
+        return index.candidates(first, first, last, 1)[1].tolist()
+
+    assert candidates(1, 0.0) == [0, 1]  # without blocks
+    assert candidates(2, 0.8) == candidates(2, 0.6) == [1]
 
 
 def test_centroids_of_all_lengths_and_ends_that_do_not_count() -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map.conversions import conversions_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
@@ -48,7 +49,7 @@ def kernel_records(
     gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
 ) -> MapBatch:
     """Reads, or pairs where there is a model of them, mapped by a device's kernels."""
-    item = MapBatch.of(batch, pairs is not None, library=params.meth)
+    item = MapBatch.of(batch, pairs is not None, conversions=conversions_of(params.meth, batch.mates, len(batch)))
     (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
     return found
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import struct
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map.conversions import conversions_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
@@ -35,7 +36,8 @@ def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> MapBatch:
     """A batch with its records."""
-    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None, library=params.meth)
+    conversions, model = conversions_of(params.meth, batch.mates, len(batch)), pairs or PairModel()
+    item = MapBatch.of(batch, pairs is not None, conversions=conversions)
     workspace, slow_path = Workspace.of(params, item.longest[0]), SlowPath(index, params, 1)
     limits = edit_limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
@@ -43,7 +45,7 @@ def map_scalar(
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
     further = workspace.overflow_records(params, len(batch))
     while True:
-        item = MapBatch.of(batch, pairs is not None, library=params.meth)
+        item = MapBatch.of(batch, pairs is not None, conversions=conversions)
         arrays: dict[str, NDArray[np.uint8]] = {}
 
         def array(name: str, nbytes: int, arrays: dict[str, NDArray[np.uint8]] = arrays) -> int:

@@ -12,12 +12,13 @@ import pysam
 import pytest
 
 import gpualign
+from gpualign import _native
 from tests.helpers.bisulfite import bisulfite, edited
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.implementations import on_gpu
 from tests.helpers.sam import records, tags, without_program
-from tests.helpers.sequences import random_genome, reverse_complement
+from tests.helpers.sequences import batch_of, random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 #: letters of a read that are no edit over a letter of the reference, besides the same one
@@ -168,6 +169,28 @@ def test_methylated_bases_tell_copies_apart(mapped: Callable[..., list[list[str]
     assert tags(of_other)["ed"] == "0"
 
 
+def test_the_likely_conversion_by_hand() -> None:
+    """1: R1, or a single read, of few C, or R2 of few G; 2: the other way round; ties are directional."""
+    reads = [b"TTGAGGTC", b"CCATACCA", b"CCATACCA", b"TTGAGGTC", b"ACGT", b"TGTA", b"CATA", b"AACT"]
+    mates = np.array([1, 2, 1, 2, 0, 0, 0, 0], np.uint8)
+    batch = batch_of(reads, mates)
+    assert _native.likely_conversions(batch.bases, batch.base_offsets, mates).tolist() == [1, 2, 2, 1, 1, 1, 2, 2]
+    alone = _native.likely_conversions(batch.bases, batch.base_offsets, None).tolist()
+    assert alone == [1, 2, 2, 1, 1, 1, 2, 2]
+
+
+def test_reads_that_may_be_of_either_library(mapped: Callable[..., list[list[str]]], genome: str) -> None:
+    """Reads without a converted base fit both ways at one locus; a clipped one is found in its own way alone."""
+    clipped = bisulfite(genome[12_000:12_070]) + random_genome(5, 30)
+    other = reverse_complement(bisulfite(reverse_complement(genome[15_000:15_070]))) + random_genome(6, 30)
+    reads = [("both", genome[7000:7100]), ("ct", clipped), ("ga", other)]
+    both, ct, ga = mapped([(name, read, "I" * 100) for name, read in reads], "--non-directional")
+    assert (both[3], both[4], tags(both)["YC"]) == ("7001", "0", "CT")
+    assert (ct[3], tags(ct)["YC"]) == ("12001", "CT")
+    assert (ga[3], tags(ga)["YC"]) == ("15001", "GA")
+    assert all(re.fullmatch(r"[67]\dM\d\dS", record[5]) and int(record[4]) >= 20 for record in (ct, ga))
+
+
 @pytest.mark.parametrize("edits", [0, 3])
 @pytest.mark.parametrize("library", ["directional", "pbat", "non-directional"])
 def test_reads_lie_where_they_come_from(
@@ -306,6 +329,33 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
     code, _, err = cli("mems", meth, fasta)
     assert code in (2, 3)
     assert "bisulfite" in err
+
+
+def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Of reads of another library, of long ones, and of duplicates among fragments between sites."""
+    fasta, sheet = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "sheet.csv"
+    one, two = (tmp_path / f"{mate}.fq" for mate in (1, 2))
+    for file, mates in zip((one, two), zip(*reads_of(genome, 40, 80, 7), strict=True), strict=True):
+        write_fastq(file, *mates)
+    long = write_fastq(tmp_path / "long.fq", ("l", bisulfite(genome[:1500]), "I" * 1500))
+    sheet.write_text(f"sample,fastq_1,fastq_2\na,{two},{one}\n")
+    other = "% of the reads suggest that they were converted the other way"
+    out = tmp_path / "out"
+    for words, why in (
+        ((fasta, two, one), f"100 {other} (add --pbat)"),
+        ((fasta, one, two, "--pbat"), f"100 {other} (leave out --pbat)"),
+        ((fasta, f"{one},{two}"), f"50 {other} (--non-directional maps both kinds)"),
+        ((fasta, "--samples", sheet), f"sample 'a': the bases of 100 {other}"),
+        ((fasta, one, two, "--sort", "--rrbs", "--mark-duplicates"), "leave out --mark-duplicates"),
+        ((fasta, long), "with the scores of short reads (--meth is for short reads)"),
+        ((fasta, one, two), ""),
+        ((fasta, f"{one},{two}", "--non-directional"), ""),
+    ):
+        folder = "--samples" in words
+        code, _, err = cli("map", "--meth", *words, "-o", out if folder else tmp_path / "out.sam")
+        assert code == 0, err
+        assert ("warning" in err) == bool(why), err
+        assert why in err
 
 
 def test_forms_of_output(tmp_path: Path, cli: Cli, genome: str) -> None:

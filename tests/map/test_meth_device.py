@@ -16,9 +16,12 @@ import gpualign
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.device import Device
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.io.reads import Reads
 from gpualign.map import tuning
+from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
+from gpualign.map.device.slow_path import Capacity, SlowPath
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native
@@ -240,6 +243,57 @@ def test_whole_runs(
         assert records(texts[0]) == records(texts[1])
 
 
+def test_the_host_parses_no_text_to_count_cytosines(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = files_of(tmp_path, world[1], 150, "directional", mates=True)
+    words = ("map", "--meth", *files, "-I", "300,30", "-o", tmp_path / "out.sam", "--max-unconverted", 3)
+    found, written = [], []
+    for device in ("cpu", "cuda"):
+        if device == "cuda":
+            use(FakeDriver())
+            monkeypatch.setattr(Reads, "columns", lambda _: pytest.fail("the host parses reads"))
+        status, _, errors = cli(*words, "--device", device, "--json", tmp_path / "j")
+        assert status == 0, errors
+        found.append(json.loads((tmp_path / "j").read_text())["conversion"])
+        written.append(without_program((tmp_path / "out.sam").read_bytes()))
+    assert found[0] == found[1]
+    assert found[0]["unconverted_reads"] > 0
+    assert written[0] == written[1]
+
+
+def test_batches_of_slow_reads_have_capacities_of_their_own(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all others would get space for as many."""
+    planners: dict[str, set[SlowPath]] = {}
+    capacity = SlowPath.capacity
+
+    def noted(self: SlowPath, item: MapBatch, budget: float) -> Capacity:
+        planners.setdefault(item.which, set()).add(self)
+        return capacity(self, item, budget)
+
+    monkeypatch.setattr(SlowPath, "capacity", noted)
+    use(FakeDriver())
+    files = files_of(tmp_path, world[1], 100, "non-directional", mates=True)
+    words = ("map", "--meth", "--non-directional", *files, "-I", "300,30", "-o", tmp_path / "out.sam")
+    assert cli(*words, "--device", "cuda")[0] == 0
+    assert planners["all"] == planners["whole"]
+    assert planners["rest"]
+    assert not planners["rest"] & planners["all"]
+
+
+@pytest.mark.parametrize("options", [(), ("-a",), ("-K", 20_000)])
+def test_mem(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], world: World, tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    use(FakeDriver())
+    files = files_of(tmp_path, world[1], 150, "directional", mates=True)
+    texts = [cli("mem", "--meth", *files, *options, "--device", device)[1] for device in ("cpu", "cuda")]
+    assert without_program(texts[0]) == without_program(texts[1])
+    assert sum(tags(record).get("YC") == "GA" for record in records(texts[0])) > 100
+
+
 def test_a_sheet_of_samples_and_counts(
     cli: Cli, use: Callable[[FakeDriver], FakeDriver], world: World, tmp_path: Path
 ) -> None:
@@ -313,6 +367,14 @@ class TestOnGpu:
         both = mates or library == "non-directional"
         expected = {"CT", "GA"} if both else {"CT"} if library == "directional" else {"GA"}
         assert {tags(line)["YC"] for line in mapped} == expected
+
+    @pytest.mark.parametrize("options", [(), ("-a", "-K", 100_000)])
+    def test_mem(self, world: World, tmp_path: Path, options: tuple[object, ...]) -> None:
+        files = files_of(tmp_path, world[1], 2000, "directional", mates=True)
+        ways = [("--device", "cuda:0"), ("--device", "cuda,cpu")]
+        lines = records(same_on_gpu("mem", "-v", 1, "--meth", *files, *options, output=tmp_path / "o.sam", ways=ways))
+        assert len(lines) > 3800
+        assert {tags(line)["YC"] for line in lines if not int(line[1]) & 4} == {"CT", "GA"}
 
     def test_every_locus(self, world: World, tmp_path: Path) -> None:
         files = files_of(tmp_path, world[1], 200, "directional", mates=True)

@@ -136,23 +136,64 @@ def test_lines_are_those_of_methyldackel(tmp_path: Path, cli: Cli, files: tuple[
         assert ours.splitlines()[1:] == theirs.splitlines()[1:]
 
 
+def agreeing(genome: str, count: int, sizes: range) -> list[tuple[Record, Record]]:
+    """Pairs without errors, so that mates agree where they overlap: programs differ in what they take if not."""
+    rng = random.Random(8)
+    pairs: list[tuple[Record, Record]] = []
+    for i in range(count):
+        size = rng.choice(sizes)
+        start = rng.randrange(0, len(genome) - size)
+        piece = genome[start : start + size]
+        strand = bisulfite(reverse_complement(piece) if i % 2 else piece, "CpG" if rng.random() < 0.7 else "")
+        ends = strand[:80], reverse_complement(strand)[:80]
+        pairs.append(((f"p{i}/1", ends[0], "I" * 80), (f"p{i}/2", ends[1], "I" * 80)))
+    return pairs
+
+
 @pytest.mark.skipif(shutil.which("bismark_methylation_extractor") is None, reason="Bismark is not installed")
-def test_bismarks_extractor_reads_the_tags(tmp_path: Path, cli: Cli, genome: str) -> None:
-    """Single reads, each base of which counts."""
-    reads = [first for first, _ in library(genome, 200)]
-    words = ("map", "--meth", write_fasta(tmp_path / "g.fa", g=genome), write_fastq(tmp_path / "r.fq", *reads))
+@pytest.mark.parametrize("kind", ["reads", "pairs"])
+def test_bismarks_extractor_reads_the_tags(tmp_path: Path, cli: Cli, genome: str, kind: str) -> None:
+    """Each base counts: its coverage file is ours."""
+    if kind == "pairs":
+        first, second = zip(*agreeing(genome, 300, range(85, 220)), strict=True)
+        files = [write_fastq(tmp_path / "1.fq", *first), write_fastq(tmp_path / "2.fq", *second), "-I", "150,40"]
+    else:
+        files = [write_fastq(tmp_path / "r.fq", *(first for first, _ in library(genome, 200)))]
+    words = ("map", "--meth", write_fasta(tmp_path / "g.fa", g=genome), *files)
     assert cli(*words, "--tags", "XM,XR,XG", "-U", "-o", tmp_path / "r.bam")[0] == 0
     counts = (*words, "--sort", "--min-mapq", 0, "--min-quality", 0, "-o", tmp_path / "s.bam")
     assert cli(*counts, "--methylation", tmp_path / "r.cov")[0] == 0
-    command = ["bismark_methylation_extractor", "-s", "--bedGraph", "--gzip", "-o", str(tmp_path), "r.bam"]
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-    theirs = gzip.open(tmp_path / "r.bismark.cov.gz", "rt").read().splitlines()
-    columns = [0, 1, 4, 5]
-    found, expected = (
-        [[line.split("\t")[i] for i in columns] for line in lines]
-        for lines in ((tmp_path / "r.cov").read_text().splitlines(), theirs)
-    )
-    assert found == expected
+    command = ["bismark_methylation_extractor", "-p" if kind == "pairs" else "-s", "--bedGraph", "--gzip"]
+    subprocess.run([*command, "-o", str(tmp_path), "r.bam"], check=True, capture_output=True, cwd=tmp_path)
+    assert gzip.open(tmp_path / "r.bismark.cov.gz", "rt").read() == (tmp_path / "r.cov").read_text()
+
+
+@pytest.mark.skipif(shutil.which("biscuit") is None, reason="biscuit is not installed")
+def test_biscuit_reads_the_strands(tmp_path: Path, cli: Cli, genome: str) -> None:
+    """Its pileup has our depths and shares, where mates do not overlap; it corrects the strand of no record."""
+    first, second = zip(*agreeing(genome, 300, range(165, 300)), strict=True)
+    fasta, bam, counts = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "o.bam", tmp_path / "o.bedgraph"
+    files = write_fastq(tmp_path / "1.fq", *first), write_fastq(tmp_path / "2.fq", *second)
+    words = ("map", "--meth", fasta, *files, "-I", "230,40", "-o", bam, "--sort", "--write-index")
+    assert cli(*words, "--min-mapq", 0, "--min-quality", 0, "--methylation", counts)[0] == 0
+    pysam.faidx(str(fasta))
+
+    def biscuit(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["biscuit", *map(str, words)], check=True, capture_output=True, text=True)
+
+    strands = biscuit("bsstrand", fasta, bam).stderr
+    assert "Mapped reads: 600\n" in strands
+    assert "Corrected reads: 0 (0.00%)" in strands
+    everything = ("-b", 0, "-m", 0, "-a", 0, "-e", 0, "-l", 0)
+    biscuit("pileup", *everything, "-o", tmp_path / "o.vcf", fasta, bam)
+    lines = biscuit("vcf2bed", "-t", "cg", "-k", 1, tmp_path / "o.vcf").stdout.splitlines()
+    theirs = [line.split("\t") for line in lines]
+    ours = [line.split("\t") for line in counts.read_text().splitlines()[1:]]
+    assert len(ours) > 500
+    assert [(row[1], int(row[4])) for row in theirs] == [(row[1], int(row[4]) + int(row[5])) for row in ours]
+    for row, own in zip(theirs, ours, strict=True):
+        share = int(own[4]) / (int(own[4]) + int(own[5]))
+        assert float(row[3]) == pytest.approx(share, abs=0.0051)  # two digits
 
 
 def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
@@ -182,6 +223,37 @@ def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
     page = (tmp_path / "r.html").read_text()
     assert "<th>methylated, lambda_phage</th><td>CpG 0.00 %, CHG 0.00 %, CHH 0.00 %</td>" in page
     assert "Methylation of CpG in R1" in page
+
+
+@pytest.mark.parametrize("ending", [".bedgraph", ".cov.gz", ".meth"])
+def test_counts_of_samples(tmp_path: Path, cli: Cli, files: tuple[Path, ...], ending: str) -> None:
+    """Of each sample as in a run of its own; --resume misses a file that was deleted."""
+    fasta, one, two = files
+    folder, sheet = tmp_path / "out", tmp_path / "sheet.csv"
+    sheet.write_text(f"sample,fastq_1,fastq_2\na,{one},{two}\nb,{one},\n")
+    words = ("map", "--meth", fasta, "--samples", sheet, "-o", folder, "--sort", "--resume", tmp_path / "kept")
+    counts = (*words, "--methylation", ending, "--json", tmp_path / "j")
+    assert cli(*counts)[0] == 0
+    names = [f"{ending}_{context}.bedGraph" for context in CONTEXTS] if ending == ".meth" else [ending]
+    for sample, reads in (("a", (one, two)), ("b", (one,))):
+        alone = ("map", "--meth", fasta, *reads, "--sort", "-o", tmp_path / "alone.bam")
+        assert cli(*alone, "--methylation", tmp_path / f"alone{ending}")[0] == 0
+        for name in names:
+            found, expected = ((folder / f"{sample}{name}"), (tmp_path / f"alone{name}"))
+            assert found.read_bytes() == expected.read_bytes()
+            assert len(found.read_bytes()) > 200
+    (folder / f"b{names[0]}").unlink()
+    assert cli(*counts)[0] == 0
+    assert json.loads((tmp_path / "j").read_text())["finished_before"] == 1
+    assert (folder / f"b{names[0]}").exists()
+    for wrong, why in (("x.cov", "ending of each sample's file"), ("./x", "ending of each sample's file")):
+        status, _, errors = cli(*words, "--methylation", wrong)
+        assert status == 2
+        assert why in errors
+    sheet.write_text(f"sample,fastq_1,output\na,{one},{tmp_path}/x.bam\nb,{one},{tmp_path}/x.sam\n")
+    status, _, errors = cli(*counts)
+    assert status == 2
+    assert "two outputs are named" in errors
 
 
 def test_unconverted_reads_fail(tmp_path: Path, cli: Cli, genome: str) -> None:

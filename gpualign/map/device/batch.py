@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
-from gpualign.map.conversions import conversions_of
+from gpualign.map.conversions import Conversions, Which
 from gpualign.map.pairs import PairModel
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -48,8 +48,8 @@ class MapBatch:
             unless ``end_to_end`` asks for all of them, and of the longest one.
         batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
-        library: of bisulfite reads, "directional" or "pbat".
-        conversions: uint8 (n,), how each of them was converted.
+        conversions: uint8 (n,), how each bisulfite read was converted.
+        which: of these reads; "whole": align no read but end to end; "rest": most templates take the slow path.
         parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
             cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
             ChainOutput and CIGARs (uint8).
@@ -63,8 +63,8 @@ class MapBatch:
     longest: tuple[int, int, int]
     batch: SequenceBatch | None = None
     model: PairModel | None = None
-    library: str | None = None
-    conversions: NDArray[np.uint8] | None = None
+    conversions: Conversions = None
+    which: Which = "all"
     parts: tuple[tuple[Any, ...], ...] = ()
     chained: bool = False
 
@@ -76,7 +76,8 @@ class MapBatch:
         paired: bool,
         allocate: Allocate = no_pinned,
         model: PairModel | None = None,
-        library: str | None = None,
+        conversions: Conversions = None,
+        which: Which = "all",
     ) -> MapBatch:
         """Copies bases and qualities.
 
@@ -109,9 +110,8 @@ class MapBatch:
             templates,
         )
         reads = replace(batch, bases=bases)
-        conversions = conversions_of(library, batch.mates, len(batch))
         longest_of = (short, whole, longest)
-        return cls(len(batch), len(bases), block, count, longest_of, reads, model, library, conversions)
+        return cls(len(batch), len(bases), block, count, longest_of, reads, model, conversions, which)
 
     @property
     def mates(self) -> int:
@@ -188,8 +188,11 @@ class MapBatch:
             return [self]
         layout = BlockLayout(self.reads)
         middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
-        parts = (self.batch.part(0, middle), self.batch.part(middle, self.reads))
-        return [MapBatch.of(part, paired, model=self.model, library=self.library) for part in parts]
+        return [self._part(self.batch, paired, *ends) for ends in ((0, middle), (middle, self.reads))]
+
+    def _part(self, batch: SequenceBatch, paired: bool, start: int, end: int) -> MapBatch:
+        conversions = None if self.conversions is None else self.conversions[start:end]
+        return MapBatch.of(batch.part(start, end), paired, no_pinned, self.model, conversions, self.which)
 
 
 class BlockLayout:

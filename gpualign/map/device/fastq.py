@@ -37,6 +37,7 @@ class ReadsLayout:
         fastq: {field of ``FastqBatch``: byte offset of its array}.
         block: offset of the block of :class:`MapBatch`.
         facts_bytes: bytes at the beginning that the host needs: the facts and the reads' offsets.
+        sequence_bytes: the same with bases and qualities.
     """
 
     def __init__(self, reads: int, text_bytes: int) -> None:
@@ -52,7 +53,7 @@ class ReadsLayout:
             at[name] = _aligned(end)
             end = at[name] + nbytes
         self.fastq, self.nbytes = at, end
-        self.facts_bytes = self.block + 8 * (reads + 1)
+        self.facts_bytes, self.sequence_bytes = self.block + 8 * (reads + 1), at["names"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class StagedText:
         files: for each file, offsets of its two arrays, bytes of its tiles, and newlines before the first record.
         number: identifies the text.
         base_offsets: int64 (n + 1,), offsets of the reads' bases, once kernels have found them.
+        bases, qualities: uint8, of the reads, if the host was to get them.
     """
 
     reads: Reads
@@ -74,6 +76,8 @@ class StagedText:
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
     base_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    bases: NDArray[np.uint8] | None = None
+    qualities: NDArray[np.uint8] | None = None
 
     @classmethod
     def of(cls, reads: Reads, allocate: Allocate = no_pinned) -> StagedText:

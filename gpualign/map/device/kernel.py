@@ -166,7 +166,8 @@ class MapKernel:
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
         self._overflow_scale = 1  # multiple of the usual number of overflow records
-        self._slow_path = SlowPath(index, params, 32)
+        # capacities of batches of which most templates take the slow path, and of others
+        self._slow_paths = {rest: SlowPath(index, params, 32) for rest in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
 
@@ -177,7 +178,8 @@ class MapKernel:
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
-        records_bytes, given = self._records_bytes(item), self._slow_path.capacity(item, self.device.batch_budget)
+        slow_path = self._slow_paths[item.which == "rest"]
+        records_bytes, given = self._records_bytes(item), slow_path.capacity(item, self.device.batch_budget)
         self._in_flight[id(slot)] = given, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * given.counters))
@@ -215,7 +217,7 @@ class MapKernel:
         self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, given: Capacity
     ) -> None:
         """Map the templates that the fast path leaves."""
-        slow_path, sizes = self._slow_path, given.sizes
+        slow_path, sizes = self._slow_paths[item.which == "rest"], given.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
         warps = max(
             1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.batch_budget) // sizes.group, 2 * given.templates)
@@ -250,7 +252,7 @@ class MapKernel:
         while True:
             given, nbytes = self._in_flight.pop(id(slot))
             counters = slot.pinned("counters", given.counters, np.uint32)
-            if not self._slow_path.lacking(counters, given):
+            if not self._slow_paths[item.which == "rest"].lacking(counters, given):
                 break
             self.submit(slot, item)
             slot.finish()
@@ -303,7 +305,8 @@ class MapKernel:
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
-        return rules_of(self.index, self.params, item.model or self._model, penalties, limits)
+        rules = rules_of(self.index, self.params, item.model or self._model, penalties, limits)
+        return changed(rules, local=0) if item.which == "whole" else rules
 
 
 def make_kernel(

@@ -17,6 +17,7 @@ from gpualign.io.fastx import Chunk
 from gpualign.io.reads import Reads
 from gpualign.io.text import HeldText
 from gpualign.map import tuning
+from gpualign.map.conversions import conversions_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import LongReadKernel
@@ -85,7 +86,7 @@ def self_test(device: Device) -> None:
     meth, of_meth = replace(short, meth="directional"), build_index(reference, IndexParams(15, 8, meth=True))
     batch = reads(500, _TESTED_LENGTH)
     batch = replace(batch, bases=np.where(batch.bases == ord("C"), np.uint8(ord("T")), batch.bases))
-    item = MapBatch.of(batch, paired=False, library=meth.meth)
+    item = MapBatch.of(batch, paired=False, conversions=conversions_of(meth.meth, None, len(batch)))
     mapped = run_alone(device, lambda device: MapKernel(device, of_meth, meth, None), item)
     check(mapped, batch, meth, "bisulfite reads", of_meth)
     batch = reads(50, 3000)

@@ -43,19 +43,22 @@ class TextMapBatch(MapBatch):
         nothing, longest = np.zeros(0, np.uint8), (1, 1, 1)
         conversions = conversions_of(library, text.mates, text.count)
         shape = text.count, text.text_bytes // 2, nothing, templates, longest
-        return cls(*shape, library=library, conversions=conversions, text=text)
+        return cls(*shape, conversions=conversions, text=text)
 
     def on_device(self, slot: Slot) -> int:
         reads = self.text.run(slot, self.reads // self.templates, self.longest[-1])
-        slot.download_into(slot.pinned("facts", self.text.layout.facts_bytes, np.uint8), READS)
-        return reads + self.text.layout.block
+        layout = self.text.layout
+        # of bisulfite reads the host counts the cytosines
+        nbytes = layout.facts_bytes if self.conversions is None else layout.sequence_bytes
+        slot.download_into(slot.pinned("facts", nbytes, np.uint8), READS)
+        return reads + layout.block
 
     def addresses(self, block: int) -> dict[str, int]:
         layout = self.text.layout
         return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
 
     def halves(self, paired: bool) -> list[MapBatch]:
-        return MapBatch.of(self.text.reads.columns(), paired, library=self.library).halves(paired)
+        return MapBatch.of(self.text.reads.columns(), paired, conversions=self.conversions).halves(paired)
 
 
 class TextMapKernel:
@@ -92,7 +95,11 @@ class TextMapKernel:
         kept_reads(slot).keep(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        return replace(mapped, text=replace(item.text, base_offsets=offsets))
+        text = replace(item.text, base_offsets=offsets)
+        if item.conversions is not None:
+            bases, qualities = (facts[layout.fastq[name] :][: offsets[-1]] for name in ("bases", "qualities"))
+            text = replace(text, bases=bases, qualities=qualities)
+        return replace(mapped, text=text)
 
     def split(self, item: TextMapBatch) -> list[MapBatch]:
         """Halve a batch; the host parses it."""

@@ -291,7 +291,7 @@ private:
         const double percent = 100.0 * count.methylated / (count.methylated + count.converted);
         char text[160];
         const int size = bismark_
-                             ? std::snprintf(text, sizeof text, "\t%lld\t%lld\t%.6g\t%u\t%u\n", (long long)(at + 1),
+                             ? std::snprintf(text, sizeof text, "\t%lld\t%lld\t%.15g\t%u\t%u\n", (long long)(at + 1),
                                    (long long)(at + 1), percent, count.methylated, count.converted)
                              : std::snprintf(text, sizeof text, "\t%lld\t%lld\t%d\t%u\t%u\n", (long long)at,
                                    (long long)(at + 1), int(percent), count.methylated, count.converted);

@@ -29,14 +29,15 @@ struct Bounds {
     // Whether lengths alone rule a pair out: gaps are edits, and what is aligned is no longer than the shorter one.
     bool possible(int32_t n, int32_t m) const {
         const int32_t shorter = std::min(n, m), longer = std::max(n, m);
-        if (shorter < least(coverage * longer)) return false;
+        if (shorter < aligned(n, m)) return false;
         return definition == 2 || longer - shorter <= edits(n, m);
     }
 
+    // Aligned pairs that the coverage demands.
+    int32_t aligned(int32_t n, int32_t m) const { return least(coverage * std::max(n, m)); }
+
     // Symbols of the query that may lie in gaps at the ends without being edits.
-    int32_t outside(int32_t n, int32_t m) const {
-        return definition == 2 ? std::max(0, n - least(coverage * std::max(n, m))) : 0;
-    }
+    int32_t outside(int32_t n, int32_t m) const { return definition == 2 ? std::max(0, n - aligned(n, m)) : 0; }
 
     // How many of the query's words, one after the other, a target must have.
     int32_t words_needed(int32_t n, int32_t m, int word) const {

@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "cluster/block_edits.hpp"
 #include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
@@ -67,6 +68,7 @@ private:
         std::vector<Found> found((count + queries_a_task - 1) / queries_a_task);
         std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
         std::vector<CommonSymbols> common(static_cast<size_t>(threads));
+        std::vector<BlockEdits> blocks(static_cast<size_t>(threads));
         parallel_for(threads, found.size(), [&](size_t task, int thread) {
             Found& part = found[task];
             std::vector<Lookup> lookups;
@@ -82,11 +84,24 @@ private:
                 });
             }
             if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
+            if (BlockEdits::limits(words_.bounds())) leave_out(queries, blocks[size_t(thread)], part);
         });
         for (const Found& part : found) {
             query.insert(query.end(), part.query.begin(), part.query.end());
             target.insert(target.end(), part.target.begin(), part.target.end());
         }
+    }
+
+    // Keeps the pairs that blocks of the query do not rule out.
+    void leave_out(const int32_t* queries, BlockEdits& blocks, Found& part) const {
+        size_t kept = 0;
+        for (size_t i = 0; i < part.query.size(); i++) {
+            if (i == 0 || part.query[i] != part.query[i - 1]) blocks.take(words_.set(), queries[part.query[i]]);
+            if (!blocks.reachable(words_.bounds(), words_.sequence(part.target[i]))) continue;
+            part.query[kept] = part.query[i];
+            part.target[kept++] = part.target[i];
+        }
+        part.query.resize(kept), part.target.resize(kept);
     }
 
     // Queries of about the same length together; the pairs in order again.

@@ -1,5 +1,6 @@
 // Builds the minimizer index: scans the reference, partitions the seeds by the top bits of their hash, and sorts each
-// partition into buckets. Memory: the index, and the seeds once, which are released partition by partition.
+// partition into buckets. The seeds of a partition are released once it is sorted, and the pages of the index are first
+// written then, so that building needs little more memory than the larger of all seeds and the index.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -90,13 +91,15 @@ public:
     }
 
     int bucket_bits() const { return split_.bucket_bits; }
+    size_t buckets() const { return size_t(1) << split_.bucket_bits; }
     size_t size() const { return size_t(starts_.back()); }
 
+    // Not initialised, so that pages take memory only once they are written.
     struct Free {
-        void operator()(uint64_t* p) const { std::free(p); }
+        void operator()(void* p) const { std::free(p); }
     };
-    std::vector<uint32_t> offsets;
-    std::unique_ptr<uint64_t[], Free> entries;  // not initialised before they are written
+    std::unique_ptr<uint32_t[], Free> offsets;  // of the buckets in the entries, and the number of entries
+    std::unique_ptr<uint64_t[], Free> entries;
 
 private:
     size_t partitions() const { return size_t(1) << partition_bits_; }
@@ -153,10 +156,15 @@ private:
         int bits = partition_bits_;
         while (bits < std::min(2 * k_, 30) && (uint64_t(1) << (bits + 1)) <= total) bits++;
         split_ = {k_, bits};
-        offsets.assign((size_t(1) << bits) + 1, 0);
-        offsets.back() = uint32_t(total);
-        entries.reset(static_cast<uint64_t*>(std::malloc(std::max<size_t>(total, 1) * sizeof(uint64_t))));
-        if (!entries) throw std::bad_alloc();
+        offsets.reset(allocated<uint32_t>(buckets() + 1));
+        offsets[buckets()] = uint32_t(total);
+        entries.reset(allocated<uint64_t>(std::max<size_t>(total, 1)));
+    }
+
+    template <class T> static T* allocated(size_t n) {
+        T* const array = static_cast<T*>(std::malloc(n * sizeof(T)));
+        if (!array) throw std::bad_alloc();
+        return array;
     }
 
     void sort_partitions() {
@@ -164,7 +172,7 @@ private:
         const int shift = rest_bits() - in_partition;
         parallel_for(threads_, partitions(), [&](size_t p, int) {
             const size_t buckets = size_t(1) << in_partition;
-            uint32_t* counts = offsets.data() + (p << in_partition);
+            uint32_t* counts = offsets.get() + (p << in_partition);
             std::vector<uint32_t> next(buckets + 1, 0);
             for (const auto& seeds : seeds_)
                 seeds.each(p, [&](const Seed& seed) { next[(seed.rest() >> shift) + 1]++; });

@@ -20,10 +20,13 @@ auto build_index_of(const ReferenceView& reference, int k, int w, bool bisulfite
         nb::gil_scoped_release release;
         builder.build();
     }
-    uint64_t* entries = builder.entries.release();
-    nb::capsule owner(entries, [](void* p) noexcept { std::free(p); });
-    return tuple_of(to_numpy(std::move(builder.offsets)), Output<uint64_t>(entries, {builder.size()}, owner),
-        builder.bucket_bits());
+    const auto output = [](auto& array, size_t size) {
+        auto* const values = array.release();
+        nb::capsule owner(values, [](void* p) noexcept { std::free(p); });
+        return Output<std::remove_pointer_t<decltype(values)>>(values, {size}, owner);
+    };
+    return tuple_of(
+        output(builder.offsets, builder.buckets() + 1), output(builder.entries, builder.size()), builder.bucket_bits());
 }
 
 auto build_index(const ReferenceArrays& reference, int k, int w, bool bisulfite, int threads, Mutable<uint64_t> done) {

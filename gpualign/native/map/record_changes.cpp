@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "algo/map/chain/short_reads.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -91,39 +92,108 @@ auto change_records(
     return out.arrays();
 }
 
+// Calls visit(from, to) for the reads of each template.
+template <class Visit> void each_template(const std::optional<Input<uint8_t>>& mates, size_t reads, Visit&& visit) {
+    for (size_t from = 0, to; from < reads; from = to) {
+        to = from + 1;
+        if (mates && mates->data()[from] == kFirstMate && to < reads && mates->data()[to] == kSecondMate) to++;
+        visit(from, to);
+    }
+}
+
+// The conversion of each read that its template's bases suggest: the one whose letter they lack. Those of a directional
+// library where both are as rare.
+auto likely_conversions(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates) {
+    const size_t n = offsets.size() - 1;
+    if (mates && mates->size() != n) throw nb::value_error("one mate number per read");
+    std::vector<uint8_t> conversions(n);
+    {
+        nb::gil_scoped_release release;
+        const auto is_second = [&](size_t i) { return mates && mates->data()[i] == kSecondMate; };
+        each_template(mates, n, [&](size_t from, size_t to) {
+            int64_t converted = 0, other = 0;  // letters that a directional library converts, and those of the other
+            for (size_t i = from; i < to; i++) {
+                const uint8_t *const begin = bases.data() + offsets.data()[i],
+                                     *end = bases.data() + offsets.data()[i + 1];
+                const auto c = std::count(begin, end, 'C'), g = std::count(begin, end, 'G');
+                converted += is_second(i) ? g : c;
+                other += is_second(i) ? c : g;
+            }
+            for (size_t i = from; i < to; i++)
+                conversions[i] =
+                    uint8_t(is_second(i) == (converted <= other) ? Conversion::g_to_a : Conversion::c_to_t);
+        });
+    }
+    return to_numpy(std::move(conversions));
+}
+
+// 1 for the reads of templates of which each read is aligned end to end, as short reads are; pairs properly.
+auto mapped_end_to_end(
+    const Arrays& alignments, Input<int64_t> base_offsets, const std::optional<Input<uint8_t>>& mates, bool paired) {
+    const RecordArrays arrays(alignments);
+    const RecordsView records = arrays.view();
+    const size_t n = arrays.reads();
+    if (base_offsets.size() != n + 1 || (mates && mates->size() != n)) throw nb::value_error("the same reads");
+    std::vector<uint8_t> whole(n);
+    {
+        nb::gil_scoped_release release;
+        const auto is_whole = [&](size_t i, bool proper) {
+            const size_t r = records.primary(i);
+            if (!records.mapped(r) || base_offsets.data()[i + 1] - base_offsets.data()[i] > kLongestEndToEnd)
+                return false;
+            const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS; };
+            return (!proper || records.flag[r] & kFlagProper) && !clipped(*records.cigar_begin(r)) &&
+                   !clipped(records.cigar_end(r)[-1]);
+        };
+        each_template(mates, n, [&](size_t from, size_t to) {
+            bool all = true;
+            for (size_t i = from; i < to; i++) all = all && is_whole(i, paired && to > from + 1);
+            std::fill(whole.begin() + ptrdiff_t(from), whole.begin() + ptrdiff_t(to), uint8_t(all));
+        });
+    }
+    return to_numpy(std::move(whole));
+}
+
 // Quality that an edit less than in the other direction is worth.
 constexpr int32_t kQualityOfEdit = 15;
 
-// Of two mappings of the same reads, for each template the one with the higher score, the first of equal ones. Its
-// qualities are no higher than the difference allows.
-auto better_templates(
-    const Arrays& first, const Arrays& second, const std::optional<Input<uint8_t>>& mates, int32_t edit_cost) {
-    const RecordArrays both[2] = {RecordArrays(first), RecordArrays(second)};
-    const size_t n = both[0].reads();
-    if (both[1].reads() != n || (mates && mates->size() != n)) throw nb::value_error("the same reads");
+// Of two mappings of the same reads, for each template the one with the higher score; of equal ones that of a
+// directional library. Its qualities are no higher than the difference allows. The second mapping is in two parts:
+// `ends` has the reads of `whole`, `rest` the others; `conversions` are those of the first one.
+auto better_templates(const Arrays& first, const Arrays& ends, const Arrays& rest, Input<uint8_t> whole,
+    Input<uint8_t> conversions, const std::optional<Input<uint8_t>>& mates, int32_t edit_cost) {
+    const RecordArrays arrays[] = {RecordArrays(first), RecordArrays(ends), RecordArrays(rest)};
+    const size_t n = arrays[0].reads();
+    if (arrays[1].reads() + arrays[2].reads() != n || whole.size() != n || conversions.size() != n ||
+        arrays[1].reads() != n - size_t(std::count(whole.data(), whole.data() + n, uint8_t(0))) ||
+        (mates && mates->size() != n))
+        throw nb::value_error("the same reads");
     RecordsBuilder out;
     {
         nb::gil_scoped_release release;
         out.reserve(n);
-        const RecordsView views[2] = {both[0].view(), both[1].view()};
-        for (size_t from = 0, to; from < n; from = to) {
-            to = from + 1;
-            if (mates && mates->data()[from] == kFirstMate && to < n && mates->data()[to] == kSecondMate) to++;
-            int32_t score[2] = {0, 0};
+        const RecordsView views[] = {arrays[0].view(), arrays[1].view(), arrays[2].view()};
+        size_t next[] = {0, 0, 0};
+        each_template(mates, n, [&](size_t from, size_t to) {
+            const size_t pair[] = {0, whole.data()[from] ? size_t(1) : size_t(2)}, reads = to - from;
+            int32_t score[] = {0, 0};
             for (int way = 0; way < 2; way++)
-                for (size_t i = from; i < to; i++) {
-                    const size_t primary = views[way].primary(i);
-                    if (views[way].mapped(primary)) score[way] += views[way].score[primary];
+                for (size_t i = next[pair[way]]; i < next[pair[way]] + reads; i++) {
+                    const RecordsView& view = views[pair[way]];
+                    if (view.mapped(view.primary(i))) score[way] += view.score[view.primary(i)];
                 }
-            const RecordsView& better = views[score[1] > score[0]];
+            const bool directional = Conversion(conversions.data()[from]) == Conversion::c_to_t;
+            const size_t better = pair[score[1] > score[0] || (score[1] == score[0] && !directional)];
             const int32_t more = std::abs(score[0] - score[1]);
             const auto quality = uint8_t(std::min(60, kQualityOfEdit * more / std::max(1, edit_cost)));
-            for (size_t i = from; i < to; i++) {
-                for (size_t r = better.primary(i); r < better.primary(i + 1); r++)
-                    out.add(better, r, better.flag[r], std::min(better.mapq[r], quality));
+            const RecordsView& view = views[better];
+            for (size_t i = next[better]; i < next[better] + reads; i++) {
+                for (size_t r = view.primary(i); r < view.primary(i + 1); r++)
+                    out.add(view, r, view.flag[r], std::min(view.mapq[r], quality));
                 out.end_read();
             }
-        }
+            for (const size_t way : pair) next[way] += reads;
+        });
     }
     return out.arrays();
 }
@@ -138,10 +208,16 @@ void bind_record_changes(nb::module_& m) {
         "out; with five_prime, of a split read's alignments the one that begins first in the read is primary; flags of "
         "pairs are set "
         "anew.");
-    m.def("better_templates", &better_templates, nb::arg("first"), nb::arg("second"), nb::arg("mates").none(),
-        nb::arg("edit_cost"),
-        "For each template the better of two mappings, as the fields of records.Alignments; edit_cost: what a mismatch "
-        "takes off a score.");
+    m.def("likely_conversions", &likely_conversions, nb::arg("bases"), nb::arg("base_offsets"), nb::arg("mates").none(),
+        "uint8 (n,): the conversion of each bisulfite read that the bases of its template suggest.");
+    m.def("mapped_end_to_end", &mapped_end_to_end, nb::arg("alignments"), nb::arg("base_offsets"),
+        nb::arg("mates").none(), nb::arg("paired"),
+        "uint8 (n,): 1 for short reads aligned end to end, whose mate is so too; paired: mates are a proper pair.");
+    m.def("better_templates", &better_templates, nb::arg("first"), nb::arg("ends"), nb::arg("rest"), nb::arg("whole"),
+        nb::arg("conversions"), nb::arg("mates").none(), nb::arg("edit_cost"),
+        "For each template the better of two mappings, as the fields of records.Alignments. The second one is given as "
+        "that of the reads whose `whole` is not 0, and that of the others; conversions are those of the first; "
+        "edit_cost: what a mismatch takes off a score.");
 }
 
 }  // namespace gpualign
