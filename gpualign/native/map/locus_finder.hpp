@@ -6,7 +6,7 @@
 
 #include "algo/map/read_through.hpp"
 #include "map/local_finder.hpp"
-#include "map/mate_finder.hpp"
+#include "map/mates_of_block.hpp"
 #include "map/read_block.hpp"
 #include "map/seeding.hpp"
 #include "map/window_search.hpp"
@@ -18,7 +18,7 @@ public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), text_(reference), block_(reference, params_), seeder_(index, reference, params.seeding),
           search_(reference, params.scores, block_), local_finder_(index, reference, params_, block_),
-          mate_finder_(reference, params_, block_, search_) {}
+          mates_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
     // Processes the reads [from, to); `mates` gives mate numbers, or is null.
@@ -32,8 +32,8 @@ public:
         find_end_to_end(all_, mates ? mates + from : nullptr);
         if (!clipped_.empty()) find_unclipped(mates + from);
         if (params_.local) local_finder_.run();
-        if (mates) mate_finder_.run();
-        if (mates && params_.local) mate_finder_.run_clipped();
+        if (mates) rescue_mates(OneLane(), params_.rules, mates_);
+        if (mates && params_.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
     }
 
     size_t size() const { return block_.size(); }
@@ -215,7 +215,7 @@ private:
     Seeder seeder_;
     WindowSearch search_;
     LocalFinder local_finder_;
-    MateFinder mate_finder_;
+    MatesOfBlock mates_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
     std::vector<KmerStrand> read_strands_;

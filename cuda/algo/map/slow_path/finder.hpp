@@ -34,7 +34,7 @@ public:
         look_up_variants(mate);
     }
 
-    // Interface for MateRescue.
+    // Interface for MatesOfPair.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
     GPUALIGN_HD SlowPathLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
