@@ -1,7 +1,7 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
-// of one, a warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
+// of one, a warp or a block aligns a segment; a lane cuts and finishes a chain, and reports a read.
 //
-// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one stretch.
+// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
@@ -28,7 +28,7 @@ template <class Step> __device__ void one_lane_each(uint32_t from, uint32_t to, 
     for (uint32_t i = from + warp_number(); i < to; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
 }
 
-// Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
+// Segments in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
 // that have a better alignment elsewhere are left to the next passes.
 template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) {
     using Part = PartOfWarp<Band / 2>;

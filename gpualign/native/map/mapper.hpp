@@ -59,7 +59,7 @@ private:
             if (choices_[c].locus) clip_adapter(c, *choices_[c].locus);
     }
 
-    // Clips what lies behind the insert of the read's pair (algo/map/read_through.hpp).
+    // Clips what lies beyond the insert of the read's pair (algo/map/read_through.hpp).
     void clip_adapter(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         const uint32_t clipped = uint32_t(read.bases - read.length);

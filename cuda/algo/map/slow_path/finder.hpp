@@ -184,17 +184,17 @@ private:
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
-        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitInterval);
+        int64_t interval = total <= windows_at_once() ? bases : int64_t(kHitInterval);
         uint32_t count = 0;
         for (int64_t border = 0; border < bases;) {
-            const int64_t next = border + stretch < bases ? border + stretch : bases;
+            const int64_t next = border + interval < bases ? border + interval : bases;
             const uint32_t taken = take_hits(read, seeds, next, count, capacity);
             if (taken > capacity) {
-                if (stretch == 1) {
+                if (interval == 1) {
                     if (group_.lane() == 0) raise_to(launch_.wanted_hits, taken);
                     return;
                 }
-                stretch /= 2;
+                interval /= 2;
                 continue;
             }
             border = next;
