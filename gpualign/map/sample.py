@@ -235,8 +235,8 @@ def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], 
         warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
         warn(
-            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by chaining "
-            "with the scores of short reads (-x hifi and -x ont have those of long ones)"
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by "
+            "chaining with the scores of short reads (-x hifi and -x ont have those of long ones)"
         )
     if full and statistics.long_reads:
         warn(
