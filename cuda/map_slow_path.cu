@@ -1,7 +1,7 @@
 // Templates that map.cu leaves: the steps of algo/map/slow_path/mapper.hpp, a kernel each, in which a warp takes a
 // template or a mate. Between chaining and ranking the kernels of map_chains.cu align the chains.
 //
-// LONG_GAPS: 1 where gaps have a second price.
+// LONG_GAPS: 1 where gaps have a second cost.
 #include "algo/map/slow_path/mapper.hpp"
 #include "device/warp.cuh"
 

@@ -172,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     if (lane_number() == 0) counts[unit] = totals[unit] = count;
 }
 
-// The same of the parts that mems_count has left over, whose units are numbered after the `tiles`; they also count for
-// their tiles' totals.
+// Counts the parts that mems_count has left over, whose units are numbered after the `tiles`; they also count for their
+// tiles' totals.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_count_parts(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts,
         uint32_t* __restrict__ totals, uint64_t capacity, FoundMem* __restrict__ found_mems, LeftOver* left_over) {

@@ -5,7 +5,8 @@
     python docs/generate.py --check    # exit 1 where a page differs from what the code says
 
 The tables stand between markers, such as `<!-- options:begin -->`; what is around them is written by hand. The texts of
-options are those of `--help`. `GROUPS` arranges the options by purpose: an option that it lacks is an error.
+options are those of `--help`, and so are their groups (gpualign/cli/option_groups.py): an option that these lack is an
+error.
 The figures of docs/guides/germline.md are those of the newest benchmarks/results/map-references-*.json.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 import click
 
 from gpualign.cli import cli
+from gpualign.cli.option_groups import GROUPS
 from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
 from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.run import choose_index_params
@@ -32,103 +34,6 @@ _SCALE = 1 << 30
 #: of a base's code and of its bit in the ACGT mask
 _ENTRY, _BUCKET, _BASE, _MASK = 8, 4, 1 / 4, 1 / 8
 _GRCH38 = 3_100_000_000
-
-_RUNNING = "--threads --device --max-gpu-mem --batch-size --dask --no-progress --quiet --json --debug --help"
-_TABLE = "--output --output-format --no-header"
-_READ_GROUP = "--read-group --rg-id --rg"
-_DUPLICATES = "--optical-distance --use-read-groups --by-strand --keep --duplicate-count --duplicate-metrics"
-_UMIS = "--barcode-tag --barcode-name --umi-distance --duplex --group"
-_RECORDS = "--output --output-format --compression-level --write-index --sort-memory --reference"
-
-#: command -> purpose -> options, each by its longest name
-GROUPS: dict[str, dict[str, str]] = {
-    "map": {
-        "Reads": "-1 -2 --interleaved --no-check-names --copy-comments --samples --resume",
-        "Kind of reads": "--preset --hic --meth --pbat --non-directional",
-        "Pairs": "--insert-size --fr --rf --ff",
-        "Index": "-k -w --save-index --preload --alt",
-        "Sensitivity": "--error-rate --max-hits --max-candidates --sensitivity --end-to-end",
-        "Scores": "--match --mismatch --gap-open --gap-extend --clip",
-        "Which alignments": "-N --secondary --all --strata --xa --sam-hit-only",
-        "Records and tags": f"{_READ_GROUP} --eqx --soft-supplementary --secondary-seq --cs --tags",
-        "Output": "--output --output-format --bam --paf --compression-level --un --al --report",
-        "Sorting and coverage": "--sort --sort-memory --write-index --coverage",
-        "Duplicates": f"--mark-duplicates --remove-duplicates {_DUPLICATES}",
-        "UMIs": _UMIS,
-        "Methylation": "--methylation --min-mapq --min-quality --rrbs --max-unconverted",
-        "Running": _RUNNING,
-    },
-    "mem": {
-        "Reads": "-p -P -I -x --meth",
-        "Scores": "-A -B -O -E -L -U -T",
-        "Records and tags": "-R -H -C -M -Y -5 -a -h -z -u -j",
-        "Output": "-o --sort --write-index --report",
-        "Running": "-t -K -v --device --preload --json --debug --help",
-    },
-    "sort": {
-        "Order": "--by-name --name-order --template",
-        "Output": _RECORDS,
-        "Running": _RUNNING,
-    },
-    "markdup": {
-        "Duplicates": f"--remove-duplicates --tag-duplicates {_DUPLICATES}",
-        "UMIs": _UMIS,
-        "Order": "--sort --order",
-        "Records and tags": f"{_READ_GROUP} --mate-tags",
-        "Output": f"{_RECORDS} --coverage",
-        "Running": _RUNNING,
-    },
-    "index": {"Index": "--save-index -k -w --meth", "Running": "--threads --quiet --debug --help"},
-    "pairwise": {
-        "Pairs": "--pairs --one-to-one --self --strand",
-        "Alignment": "--mode --free-ends --match --mismatch --matrix --gapopen --gapext --gap",
-        "Identity": "--id --iddef --acceptall",
-        "Database search": "--top --evalue --min-bits --min-score",
-        "Limited number of gaps": "--max-gaps --free-start --best",
-        "Columns and formats": "--score-only --userfields --paf --blast6 --matrix-out --matrix-value --plot",
-        "Output": _TABLE,
-        "Running": f"--resume --max-memory {_RUNNING}",
-    },
-    "cluster": {
-        "Clusters": "--id --iddef --min-coverage --order --first --linkage --strand --min-length --max-length",
-        "Scores": "--match --mismatch --matrix --gapopen --gapext",
-        "Abundances": "--sizein --sizeout --biom-tsv",
-        "Further outputs": "--path --uc --centroids --relabel --members --plot",
-        "Output": _TABLE,
-        "Running": f"--resume --max-memory {_RUNNING}",
-    },
-    "makedb": {"Output": "--output --quiet --json --debug --help"},
-    "lcs-filter": {
-        "Query and subjects": "--query --multi-query --alphabet --lines --strand",
-        "Selection": "--top --keep-ties --min-length --min-ratio --ratio-of --invert",
-        "Columns and formats": "--subsequence --fasta --input-order",
-        "Output": _TABLE,
-        "Running": _RUNNING,
-    },
-    "mems": {
-        "Which matches": "--mumreference --mum --maxmatch -l --max-occ -b -r -n",
-        "MUMmer's format": "-F -L -s -c",
-        "Index": "--index --save-index",
-        "Output": f"--tsv --dotplot {_TABLE}",
-        "Running": _RUNNING,
-    },
-    "search": {
-        "Patterns": "--pattern --alphabet --pam --fixed",
-        "Errors": "--max-errors --error-rate --mismatches-only --max-bulges --max-n --ends --overhang-cost",
-        "Which hits": "--hits --strand --within --best-per-target --margin",
-        "Columns and formats": "--path --bed --paf --counts --plot --split",
-        "Output": f"{_TABLE} --reference",
-        "Running": _RUNNING,
-    },
-    "verify": {
-        "Candidates": "--candidates --mode --strand",
-        "Limit": "--max-errors --error-rate",
-        "Which pairs": "--best --all",
-        "Output": f"--cigar {_TABLE}",
-        "Running": _RUNNING,
-    },
-    "devices": {"Options": "--check --json --debug --help"},
-}
 
 
 def options_of(command: str) -> dict[str, tuple[str, str, str]]:
@@ -160,13 +65,13 @@ def option_tables(command: str) -> str:
     """A table for each purpose.
 
     Raises:
-        SystemExit: GROUPS does not name each option exactly once.
+        SystemExit: the groups do not name each option exactly once.
     """
     rows, groups = options_of(command), GROUPS[command]
     named = [name for names in groups.values() for name in names.split()]
     if sorted(named) != sorted(rows):
         differs = sorted({*named} ^ {*rows}) or sorted({name for name in named if named.count(name) > 1})
-        raise SystemExit(f"docs/generate.py: GROUPS['{command}'] and --help differ in {', '.join(differs)}")
+        raise SystemExit(f"gpualign/cli/option_groups.py: GROUPS['{command}'] lacks or repeats {', '.join(differs)}")
     tables = []
     for purpose, names in groups.items():
         lines = [f"| {purpose} | | default |", "|---|---|---|"]

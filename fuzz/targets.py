@@ -22,9 +22,9 @@ from gpualign.index.file import load_index
 from gpualign.io.alignment import sam_header
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.mates import interleaved_items
 from gpualign.io.reads import ReadSource
 from gpualign.io.references import read_reference
+from gpualign.map.lanes import interleaved_reads
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -52,7 +52,7 @@ def reads(path: str) -> None:
         try:
             with ReadSource(path) as source:
                 sam_header(_REFERENCE, "", source=source.header)
-                batches = [item.columns() for item in source.reads(bases)]
+                batches = [item.columns() for item in source.records(bases)]
             found.append([(b.name(i), b.sequence(i), b.quality(i)) for b in batches for i in range(len(b))])
         except InputError:
             found.append(None)
@@ -61,7 +61,7 @@ def reads(path: str) -> None:
 
 def pairs(path: str) -> None:
     with ReadSource(path) as source:
-        for batch in (reads.columns() for reads in interleaved_items(source, 100)):
+        for batch in (reads.columns() for reads in interleaved_reads(source, 100)):
             assert batch.mates is not None
             assert len(batch.mates) == len(batch)
 

@@ -17,8 +17,6 @@ _QUICK = {"-h", "--help", "-V", "--version", "help", "version", "completion"}
 def _import_ahead(arguments: list[str]) -> threading.Thread | None:
     """Import NumPy in a thread, while the main one imports what does not need it: much of an import is waiting for
     files."""
-    # its linear algebra is not used; that one's threads would only cost start-up time
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if len(arguments) < 2 or not _QUICK.isdisjoint(arguments) or "_GPUALIGN_COMPLETE" in os.environ:
         return None
     thread = threading.Thread(target=importlib.import_module, args=("numpy",), daemon=True, name="gpualign-import")
@@ -29,6 +27,10 @@ def _import_ahead(arguments: list[str]) -> threading.Thread | None:
 def main() -> None:
     """Run the command line and exit."""
     arguments = sys.argv[1:]
+    # The driver reads the environment in a thread, and the C library may crash if it grows meanwhile. So it is written
+    # before: what NumPy would write, and that its linear algebra, which is not used, starts no threads.
+    for name in ("OPENBLAS_NUM_THREADS", "OPENBLAS_MAIN_FREE", "GOTOBLAS_MAIN_FREE"):
+        os.environ.setdefault(name, "1")
     early.begin(arguments)
     importing = _import_ahead(arguments)
     run = importlib.import_module("gpualign.cli").main  # not before: click takes as long as a third of NumPy

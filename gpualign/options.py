@@ -94,8 +94,8 @@ def default_of(params: type[Any], name: str) -> Any:
     raise AttributeError(f"{params.__name__} has no field {name}")
 
 
-#: add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`
-run_options = together(
+#: add the options of :class:`RunOptions` to a command that runs on this machine alone
+local_run_options = together(
     click.option(
         "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
     ),
@@ -123,16 +123,20 @@ run_options = together(
         "--batch-size",
         help="Bases per batch; larger batches take more memory, and the output is the same.",
     ),
+    click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
+    click.option("--json", metavar="FILE", help="Write a run report as JSON."),
+    click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
+)
+#: add all options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`
+run_options = together(
+    local_run_options,
     click.option(
         "--dask",
         metavar="WHERE",
         help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/guides/dask.md).",
     ),
     click.option("--cluster", metavar="WHERE", hidden=True, help="The former name of --dask."),
-    click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
-    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
-    click.option("--json", metavar="FILE", help="Write a run report as JSON."),
-    click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
 )
 
 
@@ -149,7 +153,7 @@ table_option = click.option(
 def take_run_options(values: dict[str, Any]) -> RunOptions:
     """Remove the shared options from a command's keyword arguments and make them a :class:`RunOptions`."""
     values.pop("debug")
-    output, dask, former = values.pop("output"), values.pop("dask"), values.pop("cluster")
+    output, dask, former = values.pop("output"), values.pop("dask", None), values.pop("cluster", None)
     return RunOptions(
         output=output,
         threads=values.pop("threads") or 0,

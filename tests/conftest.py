@@ -16,6 +16,16 @@ from tests.helpers.implementations import DEVICES, IMPLEMENTATIONS, LEVELS, nati
 from tests.helpers.paths import EXAMPLES
 
 
+def restore_signals_of_children() -> None:
+    """Processes do not inherit a handler, but that a signal is ignored, as a script does for what it starts with &."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
+restore_signals_of_children()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="random tests at their full size (make soak)")
     parser.addoption("--seed", type=int, default=1, help="of random tests")

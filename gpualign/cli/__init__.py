@@ -12,11 +12,13 @@ import importlib
 import os
 import signal
 import sys
+from functools import partial
 from typing import NoReturn
 
 import click
 
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
+from gpualign.cli.option_groups import write_options
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
 from gpualign.cli.usage import short_usage
 from gpualign.errors import GpualignError
@@ -61,6 +63,7 @@ class LazyGroup(click.Group):
         for parameter in command.params:
             if parameter.type is click.STRING and _names_file(parameter):
                 parameter.type = click.Path(readable=False)  # for completion only; commands check files themselves
+        command.format_options = partial(write_options, command)  # type: ignore[method-assign]
         return command
 
     def resolve_command(

@@ -65,7 +65,7 @@ class BandedAligner:
         return both.take(np.argsort(np.concatenate([rest, again])))
 
     def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Alignments:
-        """The same of pairs whose scores are known."""
+        """Align pairs whose scores are known."""
         return align_strand(self._problem, Candidates(block, *self._proved(block, scores.astype(np.int64))), 0)
 
     def _proved(self, block: PairBlock, scores: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -97,7 +97,7 @@ class ClusterProblem:
 
     @cached_property
     def aligner(self) -> BandedAligner | None:
-        """Of pairs whose edit distance is known."""
+        """Aligns pairs whose edit distance is known."""
         return aligner_of(self.pairs)
 
     def hits_of(self, alignments: Alignments) -> Hits:

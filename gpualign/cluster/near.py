@@ -42,7 +42,7 @@ class Targets:
 
     @property
     def index(self) -> _native.ClusterIndex:
-        """Of all targets. Those that nobody looks for, as the last ones of a run, are never indexed."""
+        """The index of all targets; those added last are indexed when somebody asks for it."""
         if len(self._index) < self._count:
             self._index.add(np.ascontiguousarray(self.distinct[len(self._index) :], np.int32))
         return self._index

@@ -106,7 +106,7 @@ class ClusterWriter:
         return table.texts(self._data.names, self._data.name_offsets, numbers)
 
     def _uc_lines(self, joined: Joined, here: NDArray[np.int64], centroid: NDArray[np.int64]) -> bytes:
-        """As vsearch: = is a whole match, of the longest first one between the gaps at the ends."""
+        """Lines of ``.uc`` as vsearch writes them: = is a whole match between the gaps at the ends."""
         return _native.uc_rows(
             names=self._data.names,
             name_offsets=self._data.name_offsets,

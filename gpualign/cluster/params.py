@@ -87,7 +87,7 @@ class ClusterParams:
 
     @property
     def pairs(self) -> PairwiseParams:
-        """Of a pair on one strand: reverse complements are sequences of their own here."""
+        """Parameters of a pair on one strand: reverse complements are sequences of their own here."""
         return replace(self.alignment, strand="plus")
 
 

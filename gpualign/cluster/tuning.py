@@ -21,5 +21,5 @@ GPU_FACTOR = 8
 
 
 def work_of(symbols: float | None) -> Work:
-    """Of so many symbols."""
+    """The work of clustering so many symbols."""
     return Work.of(KERNELS, symbols)

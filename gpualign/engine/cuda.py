@@ -15,12 +15,12 @@ from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.runner import DevicePool, waiting_threads
+from gpualign.engine.priority_semaphore import PrioritySemaphore
 from gpualign.engine.stage import Backend, Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
-from gpualign.streaming.priority_semaphore import PrioritySemaphore
 from gpualign.streaming.timeline import STEPS
 
 

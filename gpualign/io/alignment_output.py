@@ -118,18 +118,18 @@ class AlignmentLayout:
         return None if self.compression_level in (1, 2) else self.compression_level
 
     @property
-    def records(self) -> str:
+    def record_form(self) -> str:
         """The form in which records are passed on: "paf" and "sam" are lines of text, "bam" is binary."""
-        return "bam" if self.held else self.written
+        return "bam" if self.held else self.output_form
 
     @property
-    def written(self) -> str:
+    def output_form(self) -> str:
         """The form of header and records in the output: "paf", "sam" or "bam", which samtools converts to CRAM."""
         return "bam" if self.format == "cram" else str(self.format)
 
     def header(self, text: bytes, contigs: Contigs) -> bytes:
         """A SAM header in that form."""
-        return bam_header(text, contigs) if self.written == "bam" else text
+        return bam_header(text, contigs) if self.output_form == "bam" else text
 
 
 def _format_of(path: str) -> str | None:
@@ -148,8 +148,8 @@ def open_alignments(
     observer: Observer | None = None,
     codec: BgzfCodec = CPU_CODEC,
 ) -> Iterator[Sink | HeldRecords]:
-    """Open ``path`` for a header in the form ``layout.written`` and records in the form ``layout.records``, or batches
-    of them if they are held. The file is whole or absent.
+    """Open ``path`` for a header in the form ``layout.output_form`` and records in the form ``layout.record_form``, or
+    batches of them if they are held. The file is whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
@@ -187,7 +187,7 @@ def open_alignments(
 
 @contextlib.contextmanager
 def open_held(*arguments: Any) -> Iterator[HeldRecords]:
-    """As :func:`open_alignments`, of records that are held."""
+    """Open an output of records that are held, to be sorted or marked; arguments: see :func:`open_alignments`."""
     with open_alignments(*arguments) as held:
         assert isinstance(held, HeldRecords)
         yield held
@@ -245,7 +245,7 @@ def _write_bam(
 
 def _write_as(held: HeldRecords, sink: Sink, layout: AlignmentLayout, contigs: Contigs) -> None:
     """Write the records after the header, as lines of SAM or as BAM for samtools."""
-    names, binary = contigs.shown_name_bytes, layout.written == "bam"
+    names, binary = contigs.shown_name_bytes, layout.output_form == "bam"
     for text in held.written(lambda records, _: records.copy() if binary else _native.sam_lines(records, *names)):
         if len(text):
             sink.write(text.data)

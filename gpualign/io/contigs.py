@@ -17,11 +17,11 @@ class Contigs(Protocol):
 
     @property
     def shown_names(self) -> list[str]:
-        """As text for UTF-8 output."""
+        """Names as text, for UTF-8 output."""
 
     @property
     def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The same in UTF-8, concatenated, and where each begins."""
+        """Names in UTF-8, concatenated, and where each begins."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:

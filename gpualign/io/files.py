@@ -26,6 +26,7 @@ from gpualign.io.bgzf_block import BAM_MAGIC, BGZF_END, is_bgzf
 from gpualign.io.gzip_parts import inflated_parts
 from gpualign.io.isal_package import open_gzip
 from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
+from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
 Argument = TypeVar("Argument")
@@ -171,6 +172,7 @@ class InputFile:
 
     def __init__(self, path: str, threads: int = 1, opened: Any = None) -> None:
         self.path = path
+        self._ahead = contextlib.ExitStack()
         self._file = opened or open_input(path)
         try:
             head = read_fully(self._file, _HEAD_SIZE)
@@ -247,6 +249,10 @@ class InputFile:
         while (piece := self._checked(lambda _, each: next(each, None), pieces)) is not None:
             yield piece
 
+    def ahead(self, items: Iterator[Value], count: int) -> Iterator[Value]:
+        """Items made of this file by a thread that stays ``count`` ahead; closing the file ends the thread first."""
+        return self._ahead.enter_context(Prefetch(items, count))
+
     def marked_end(self) -> bool:
         """Whether BGZF ends with the empty block that marks the end of a BAM file; True for other files."""
         return not self.bgzf or self.tail(len(BGZF_END)) == BGZF_END
@@ -301,6 +307,7 @@ class InputFile:
             raise InputError(what, self.path) from error
 
     def close(self) -> None:
+        self._ahead.close()
         if self._stream is not self._raw:
             self._stream.close()
         if self.path != "-":

@@ -46,7 +46,7 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
     with ReadSource(os.fspath(path)) as source:
         source.alphabet = alphabet
         size = _WHOLE if source.header is not None else _BATCH
-        return join_batches([records.columns() for records in source.reads(size)])
+        return join_batches([records.columns() for records in source.records(size)])
 
 
 def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
@@ -85,7 +85,7 @@ def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nuc
     if is_path(sequences):
         with closing(ReadSource(os.fspath(sequences))) as source:
             source.alphabet = alphabet
-            yield from (records.columns() for records in source.reads(bases))
+            yield from (records.columns() for records in source.records(bases))
         return
     if isinstance(sequences, SequenceBatch):
         first = 0
@@ -176,7 +176,7 @@ def packed(batch: SequenceBatch) -> Reference:
 
 
 def packed_pieces(names: list[str], offsets: NDArray[np.int64], pieces: Sequence[NDArray[np.uint8]]) -> Reference:
-    """The same of sequences of which pieces joined have the symbols."""
+    """Sequences as a reference, two bits a base; ``pieces`` joined have their symbols."""
     packer = _native.ReferencePacker()
     try:
         for piece in pieces:

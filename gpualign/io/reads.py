@@ -27,7 +27,6 @@ from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
-from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
 #: about how many bytes of FASTQ text a base has; batch sizes are in bases
@@ -51,8 +50,7 @@ def read_file(
 ) -> Iterator[Chunk]:
     """The chunks of a FASTA or FASTQ file; arguments: see :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
-        yield from _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
-        return
+        return _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
     source: Source
     if remote and file.regular and file.bgzf:
         source = Packed(file, interleaved)
@@ -60,7 +58,7 @@ def read_file(
         source = Stored(file)
     else:
         source = InPieces(file) if file.in_pieces else Streamed(file, allocate=allocate)
-    yield from read_chunks(source, chunk_bytes)
+    return read_chunks(source, chunk_bytes)
 
 
 def _prefetched_chunks(file: InputFile, chunk_bytes: int, inflaters: int, allocate: Allocate) -> Iterator[Chunk]:
@@ -69,10 +67,9 @@ def _prefetched_chunks(file: InputFile, chunk_bytes: int, inflaters: int, alloca
     """
     several = inflaters > 1 and file.one_stream
     inflated = file.inflated(inflaters) if several else _parts(file, min(tuning.PART_BYTES, chunk_bytes))
-    with contextlib.closing(Prefetch(inflated, tuning.PARTS_AHEAD)) as parts:
-        chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), allocate=allocate), chunk_bytes)
-        with contextlib.closing(Prefetch(chunks, tuning.CHUNKS_AHEAD)) as ahead:
-            yield from ahead
+    parts = file.ahead(inflated, tuning.PARTS_AHEAD)
+    chunks = read_chunks(Streamed(TextOfPieces(file.path, parts), allocate=allocate), chunk_bytes)
+    return file.ahead(chunks, tuning.CHUNKS_AHEAD)
 
 
 def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
@@ -248,7 +245,7 @@ class ReadSource:
         for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
-    def reads(self, batch_bases: int) -> Iterator[Records]:
+    def records(self, batch_bases: int) -> Iterator[Records]:
         """The records of a file in input order, most of them unparsed."""
         yield from self.chunks(batch_bases) if self._alignments is None else self._alignments.items(batch_bases)
 

@@ -33,7 +33,7 @@ from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
 #: where a record stands in an order: its key of two numbers and, in orders by name, the record
-#: (gpualign/native/bam/pile.hpp)
+#: (gpualign/native/bam/sorted_batches.hpp)
 Key = tuple[int, int, bytes]
 #: as native code numbers them: "template": those of a template next to each other; the last three by name, as samtools
 #: does, plainly by their bytes, or as Picard does
@@ -145,8 +145,8 @@ _SIZE, _BEGIN, _END, _BEFORE, _AFTER = range(5, 10)
 
 @dataclass
 class _Run:
-    """A temporary file of blocks of keys and records (``gpualign/native/bam/pile.hpp``), in order, as BGZF; it has no
-    name, so that it ends with the process.
+    """A run of the external sort: a temporary file of blocks of keys and records, in order, as BGZF
+    (``gpualign/native/bam/sorted_batches.hpp``). It has no name, so that it ends with the process.
     """
 
     file: BinaryIO
@@ -173,7 +173,7 @@ class _Run:
 
     @cached_property
     def _bounds(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Of each block the first key, and the last one."""
+        """The first and the last key of each block."""
         firsts, lasts = (list(map(tuple, self.table[:, key].tolist())) for key in (_FIRST_KEY, _LAST_KEY))
         return firsts, lasts
 
@@ -232,7 +232,7 @@ class RecordSorter:
         self._folder, self._memory, self._threads, self._codec = folder, memory, threads, codec
         self._order, self._by_name = RECORD_ORDERS.index(order), order in RECORD_ORDERS[3:]
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
-        self._piles: deque[Any] = deque()
+        self._held: deque[Any] = deque()
         self._runs: list[_Run] = []
         self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
         self._spilling: Future[None] | None = None
@@ -259,16 +259,16 @@ class RecordSorter:
             GpualignError: a temporary file cannot be written.
         """
         quarter = self._memory // 4
-        if not self._piles or self._piles[-1].nbytes > quarter:
-            self._piles.append(_native.RecordPile(self._order))
+        if not self._held or self._held[-1].nbytes > quarter:
+            self._held.append(_native.SortedBatches(self._order))
         first = 0 if batch.numbered else self._records
-        self._piles[-1].add(batch.records, batch.keys, first, self._templates)
+        self._held[-1].add(batch.records, batch.keys, first, self._templates)
         self._records += batch.size
         self.content += len(batch.records)
         self._templates += batch.templates
-        if sum(pile.nbytes for pile in self._piles) > 3 * quarter:
+        if sum(batches.nbytes for batches in self._held) > 3 * quarter:
             self._await_run()
-            self._spilling = self._spiller.submit(self._spill, self._piles.popleft())
+            self._spilling = self._spiller.submit(self._spill, self._held.popleft())
 
     def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
         """Yield ``form(records, bytes before them)`` for arrays of all records in order. ``form`` runs in other
@@ -280,23 +280,23 @@ class RecordSorter:
         yield from self._each_range(lambda records, _, before: form(records, before), marks, False)
 
     def collated(self, form: Callable[[Records, NDArray[np.uint64]], Value]) -> Iterator[Value]:
-        """The same of records and their numbers in the input."""
+        """Yield ``form(records, their numbers in the input)``, as :meth:`merged` does."""
         yield from self._each_range(lambda records, numbers, _: form(records, numbers), None, True)
 
     def _each_range(
         self, form: Callable[[Records, NDArray[np.uint64], int], Value], marks: Marks | None, numbers: bool
     ) -> Iterator[Value]:
         self._await_run()
-        pile, waiting = _native.RecordPile(self._order), self._codec.waiting
-        for part in self._piles:
-            pile.add_all(part)
+        batches, waiting = _native.SortedBatches(self._order), self._codec.waiting
+        for part in self._held:
+            batches.add_all(part)
         of_runs = _BLOCKS_OF_RUN * len(self._runs) * self._block_bytes
         size = self._range_bytes(max(tuning.DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
-        turns = _turns(self._ranges(pile, self._runs, size))
+        turns = _turns(self._ranges(batches, self._runs, size))
 
         def formed(turn: _Turn) -> Value:
             try:
-                records = self._merge_range(pile, marks, turn.bounds, numbers)
+                records = self._merge_range(batches, marks, turn.bounds, numbers)
                 before = turn.before.result()
                 turn.after.set_result(before + len(records))
             except BaseException as error:
@@ -308,7 +308,7 @@ class RecordSorter:
 
     @STEPS.at("merge")
     def _merge_range(
-        self, pile: _native.RecordPile, marks: Marks | None, bounds: tuple[Key, Key], numbers: bool
+        self, batches: _native.SortedBatches, marks: Marks | None, bounds: tuple[Key, Key], numbers: bool
     ) -> Records:
         found = [run.between(*bounds) for run in self._runs]
         try:
@@ -316,38 +316,40 @@ class RecordSorter:
         except (OSError, zlib.error) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
-        return pile.merge(self._buffers.range, *bounds, blocks, sizes, None if marks is None else marks.native, numbers)
+        return batches.merge(
+            self._buffers.range, *bounds, blocks, sizes, None if marks is None else marks.native, numbers
+        )
 
-    def _spill(self, pile: _native.RecordPile) -> None:
-        """Write the records of ``pile`` as a run."""
+    def _spill(self, batches: _native.SortedBatches) -> None:
+        """Write the records of ``batches`` as a run."""
         try:
             file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
             run = _Run(file, _native.SortSamples(self._order), self._by_name)
             self._runs.append(run)
-            ranges = self._ranges(pile, [], self._range_bytes())
+            ranges = self._ranges(batches, [], self._range_bytes())
             workers = -(-self._threads // _PART_OF_THREADS) + self._codec.waiting
-            for blocks in run_ordered(ranges, partial(self._packed_range, pile), workers):
+            for blocks in run_ordered(ranges, partial(self._packed_range, batches), workers):
                 run.append(*blocks)
         except OSError as error:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     @STEPS.at("sort")
     def _packed_range(
-        self, pile: _native.RecordPile, bounds: tuple[Key, Key]
+        self, batches: _native.SortedBatches, bounds: tuple[Key, Key]
     ) -> tuple[bytes | memoryview, NDArray[np.uint64], Any]:
         """The blocks of a range, their table, and their first keys."""
         samples = _native.SortSamples(self._order)
-        content, words = pile.blocks(self._buffers.range, *bounds, self._block_bytes, samples)
+        content, words = batches.blocks(self._buffers.range, *bounds, self._block_bytes, samples)
         shapes = words.reshape(-1, 6)
         sizes = np.ascontiguousarray(shapes[:, _SIZE])
         blocks = packed(content, sizes, self._codec)
         places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
         return blocks, np.concatenate([shapes, places], axis=1), samples
 
-    def _ranges(self, pile: _native.RecordPile, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
+    def _ranges(self, batches: _native.SortedBatches, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
         """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
         samples = _native.SortSamples(self._order)
-        samples.add_all(pile.samples)
+        samples.add_all(batches.samples)
         for run in runs:
             samples.add_all(run.samples)
         low = _FIRST

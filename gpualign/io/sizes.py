@@ -72,19 +72,6 @@ def _head(path: str) -> bytes:
     return b""
 
 
-def cells_of_pairs(queries: str, targets: str | None, pairs: str | None, one_to_one: bool) -> float | None:
-    """Estimated cells of ``pairwise``: all against all, one to one, or listed pairs."""
-    if pairs is not None or one_to_one:
-        lengths = mean_length(queries), mean_length(targets or queries)
-        count = (
-            product((symbols_in_files(queries), 1 / max(1.0, lengths[0] or 0))) if one_to_one else pairs_in(str(pairs))
-        )
-        return product((count, *lengths))
-    if targets is None:
-        return product((symbols_in_files(queries), symbols_in_files(queries), 0.5))
-    return product((symbols_in_files(queries), symbols_in_files(targets)))
-
-
 def product(amounts: Iterable[float | None]) -> float | None:
     """The product; None if one amount is unknown."""
     known = list(amounts)

@@ -30,8 +30,6 @@ CHUNKS_AHEAD = 4
 PIECES_AHEAD = 8
 #: parts to inflate ahead, and bytes of a part: large, as the thread waits for the GIL after each
 PARTS_AHEAD, PART_BYTES = 4, 1 << 23
-#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
-PAIRS_AHEAD = 4
 #: bytes per chunk of a reference, and threads that parse a long record, while one packs it
 REFERENCE_CHUNK, REFERENCE_PARSERS = 1 << 20, 2
 #: buffer of a pipe to samtools: with the default of 64 KiB two processes often wait for each other

@@ -25,17 +25,17 @@ from gpualign.io.alignment import sam_header
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
-from gpualign.io.records import Read, batch_of
 from gpualign.map import tuning
 from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
-from gpualign.map.cpu import map_batch, pairs_of
+from gpualign.map.cpu import find_library, map_batch
 from gpualign.map.device.kernel import make_kernel
+from gpualign.map.formatter import RecordFormatter
 from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.map.read_objects import Read, batch_of
 from gpualign.map.records import Alignments
 from gpualign.map.stage import map_on_device
 from gpualign.map.tuning import SLOTS
@@ -235,7 +235,7 @@ class Mapper:
         files, layout, header = MapFiles("", ""), AlignmentLayout("sam"), self.header
         formatter = RecordFormatter(self._index, self._params, None, files, RecordOptions(), layout, tagged=True)
         for part in self._parts(Given(reads, mates, unnamed=False)):
-            written = formatter.records(formatter.to_write(part))
+            written = formatter.formatted(formatter.to_write(part))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
                 yield pysam.AlignedSegment.fromstring(line, header)
 
@@ -286,7 +286,7 @@ class Mapper:
             if paired:
                 self._params.check_pairs()
             threads = self._options.threads
-            library, items = pairs_of(self._index, items, paired, self._params, threads, lambda warning: None)
+            library, items = find_library(self._index, items, paired, self._params, threads, lambda warning: None)
             pairs = None if library is None else library.model
             yield from stack.enter_context(closing(backend.run(items, self._stage(pairs))))
 

@@ -17,10 +17,10 @@ from gpualign.errors import UsageError, counted
 from gpualign.io.files import open_together
 from gpualign.io.in_memory import as_batch, checked_reads, is_bytes, is_path, parts_of, symbols_in
 from gpualign.io.mate_names import SAMPLED_NAMES, files_have_dots, names_of
-from gpualign.io.mates import interleaved_items, paired_parts, single_items
 from gpualign.io.paths import are_same
 from gpualign.io.reads import Reads, ReadSource
-from gpualign.io.records import bases_of_reads, batch_of, batched
+from gpualign.map.lanes import interleaved_reads, paired_reads, single_reads
+from gpualign.map.read_objects import bases_of_reads, batch_of, batched
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
@@ -74,7 +74,7 @@ class Given:
             return self._paired(bases, stack), True
         if is_path(self.reads):
             source = stack.enter_context(ReadSource(os.fspath(self.reads)))
-            return (interleaved_items if source.paired else single_items)(source, bases), source.paired
+            return (interleaved_reads if source.paired else single_reads)(source, bases), source.paired
         if isinstance(self.reads, SequenceBatch):
             return map(_reads, parts_of(self.reads, bases)), False
         return self._batches(bases), False
@@ -96,7 +96,7 @@ class Given:
             first, second = (
                 stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
             )
-            return paired_parts(first, second, bases)
+            return paired_reads(first, second, bases)
         if is_whole(reads) or is_whole(mates):
             ends = [as_batch(ends) for ends in (reads, mates)]
             _check_mates(len(ends[0]), len(ends[1]))

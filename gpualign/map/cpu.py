@@ -39,7 +39,7 @@ def map_batch(
     return in_each_way(params, batch.mates, map_as)
 
 
-def pairs_of(
+def find_library(
     index: MinimizerIndex,
     reads: Iterator[Reads],
     paired: bool,
@@ -48,7 +48,10 @@ def pairs_of(
     warn: Callable[[str], None],
     map_alone: Callable[[SequenceBatch], Alignments] | None = None,
 ) -> tuple[Library | None, Iterator[Reads]]:
-    """The library (None: reads are not mapped as pairs), and all items.
+    """Learn insert sizes and orientation from the first pairs, unless they are given.
+
+    Returns:
+        the library (None: reads are not mapped as pairs), and all reads, the first ones included.
 
     Args:
         map_alone: maps reads one by one; None: on the CPU.

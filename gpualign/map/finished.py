@@ -12,8 +12,8 @@ from gpualign.engine.tiles import digest
 from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason, stamp_of
 from gpualign.io.output_file import open_output
+from gpualign.map.inputs import Sample
 from gpualign.map.params import MapParams
-from gpualign.map.sample import Sample
 from gpualign.version import __version__
 
 

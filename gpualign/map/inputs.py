@@ -1,7 +1,8 @@
-"""Inputs and outputs of `map`, and options of its records."""
+"""What `map` is given: files, options of the records, and both as a sample."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -10,7 +11,9 @@ from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
 from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
+from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import are_same
+from gpualign.params import RunOptions
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
@@ -235,3 +238,38 @@ class RecordOptions:
         """IDs of the @RG lines among ``header_lines``."""
         fields = [line.split("\t") for line in self.header_lines if line.startswith("@RG\t")]
         return [field[3:] for line in fields for field in line if field.startswith("ID:")]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Reads and output of a sample.
+
+    Attributes:
+        layout: with its format decided (:meth:`AlignmentLayout.of`).
+        options: its output, threads and batch size are used.
+    """
+
+    files: MapFiles
+    records: RecordOptions
+    layout: AlignmentLayout
+    options: RunOptions
+
+    def __post_init__(self) -> None:
+        if self.layout.hold != (self.records.duplicates is not None):
+            raise ValueError("records are held where duplicates are marked")
+        if self.files.coverage is not None and not self.layout.sort:
+            raise UsageError("coverage needs records in the order of coordinates (add --sort)")
+        if self.files.methylation is not None and not self.layout.sort:
+            raise UsageError("methylation needs records in the order of coordinates (add --sort)")
+        if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
+            raise UsageError("two outputs go to standard output (give each a file of its own)")
+
+    @property
+    def name(self) -> str:
+        """The read group's sample, or the name of the reads' file without folder and extensions."""
+        for line in self.records.groups:
+            for entry in parse_read_group(line)[0].split("\t"):
+                if entry.startswith("SM:"):
+                    return entry[3:]
+        first = self.files.read_files[0]
+        return "stdin" if first == "-" else os.path.basename(first).split(".")[0]

@@ -219,3 +219,7 @@ class MapParams:
         """
         too_long = lengths > _native.LONGEST_END_TO_END
         return too_long & (not self.long_reads and not self.end_to_end)
+
+    def too_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which reads stay unmapped, as they are too long for chaining."""
+        return (lengths > _native.LONGEST_CHAINED) & (not self.end_to_end)

@@ -25,17 +25,18 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.cpu import pairs_of
+from gpualign.map.cpu import find_library
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
-from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.index import apply_index_options
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.lanes import Lanes
 from gpualign.map.meth import check_meth, for_meth
+from gpualign.map.outputs import MapOutputs, sample_report, warn_of
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
-from gpualign.map.run import kept_index
-from gpualign.map.sample import Lanes, MapOutputs, Sample, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping, map_on_device
@@ -130,7 +131,7 @@ def run_samples(
     finished = FinishedSamples(sheet.resume, files.reference, params)
     results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}
     missing = [job for job in jobs if job.name not in results]
-    written = missing[0].sample.layout.records if missing else "paf"
+    written = missing[0].sample.layout.record_form if missing else "paf"
     sample_files = [file for job in missing for file in job.files] or [sheet.path]
     work = work_of(sample_files, (), params.long_reads, written, params.meth is not None)
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
@@ -138,7 +139,7 @@ def run_samples(
         seeds = (params.seeding.k, params.seeding.w)
         meth = params.meth is not None
         index = open_index(files.reference, *seeds, options.threads, shared=files.preload, meth=meth)
-        index = kept_index(files, index, run.warn)
+        index = apply_index_options(files, index, run.warn)
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")
@@ -306,8 +307,8 @@ class SampleMapper:
                 lanes.inflate_by(codec)
                 if lanes.paired:
                     self.params.check_pairs()
-                reads, threads = lanes.items(self.batch_bases), sample.options.threads
-                library, items = pairs_of(
+                reads, threads = lanes.reads(self.batch_bases), sample.options.threads
+                library, items = find_library(
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
                 with MapOutputs(sample, lanes, self.index, codec) as out:

@@ -24,9 +24,9 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
+from gpualign.map.formatter import RecordFormatter
 from gpualign.map.found import Found, Written
 from gpualign.map.meth import with_conversions
-from gpualign.map.output import RecordFormatter
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -93,7 +93,7 @@ class Mapping:
             batch = reads.columns()
         found = Found.of(batch, self.map_on_cpu(batch))
         found, statistics = self._to_write(found, reads.read_group)
-        return self._written(found, statistics, self.formatter.records(found), before)
+        return self._written(found, statistics, self.formatter.formatted(found), before)
 
     def on_device(self, reads: Reads, run: Run) -> Mapped:
         """Map a chunk on a device, which also parses reads and formats records if it can and that is faster."""
@@ -104,7 +104,7 @@ class Mapping:
             with contextlib.suppress(NvcompError):
                 records = self._records_by_device(found, run)
                 return self._written(found, statistics, records, before)
-        return self._written(found, statistics, self.formatter.records(found), before)
+        return self._written(found, statistics, self.formatter.formatted(found), before)
 
     def _map_on_device(self, reads: Reads, run: Run) -> Found:
         """Map on a device. Its results are in pinned memory, which is released on return."""
@@ -144,12 +144,15 @@ class Mapping:
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
-        long_reads = int(np.count_nonzero(formatter.params.chained_as_long(found.lengths)))
+        too_long = formatter.params.too_long(found.lengths)
+        chained = formatter.params.chained_as_long(found.lengths) & ~too_long
+        statistics = replace(
+            statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
+        )
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)
-        statistics = replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names)
-        return found, replace(statistics, long_reads=long_reads, on_gpu=found.on_gpu)
+        return found, replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names, on_gpu=found.on_gpu)
 
     def _records_by_device(self, found: Found, run: Run) -> Written:
         """
@@ -157,7 +160,7 @@ class Mapping:
             NvcompError: the device cannot deflate them.
         """
         layout = self.formatter.layout
-        form = (layout.records == "bam", layout.deflates_batches)
+        form = (layout.record_form == "bam", layout.deflates_batches)
         written: Written = run(lambda allocate: TextBatch.of(found, *form, allocate))
         check_count("records", found.count, written.count)
         if layout.held:  # sorting copies the records
@@ -171,5 +174,5 @@ class Mapping:
         if self._deflates and not records.deflated and len(records.records):
             blocks = packed(records.records, np.array([len(records.records)], np.uint64))
             records = replace(records, records=np.frombuffer(blocks, np.uint8), deflated=True)
-        written = self.formatter.written(found, records)
+        written = self.formatter.complete(found, records)
         return written, replace(statistics, seconds=thread_seconds(before))

@@ -55,6 +55,7 @@ class MapStatistics:
         invalid_tags: fields of comments to copy that are not valid SAM tags or name an unknown read group.
         invalid_names: read names with characters that SAM does not allow.
         long_reads: reads that a preset of short reads maps as long reads.
+        too_long: reads that stay unmapped as they are too long.
         mapqs: mapped reads by mapping quality of the primary record.
         distances: reads aligned end to end by edit distance; edits and edited_bases are sums over these.
         error_rates: these reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
@@ -75,6 +76,7 @@ class MapStatistics:
     invalid_tags: int = 0
     invalid_names: int = 0
     long_reads: int = 0
+    too_long: int = 0
     edits: int = 0
     edited_bases: int = 0
     mapqs: NDArray[np.int64] = field(default_factory=_none)

@@ -31,6 +31,8 @@ PINNED_AHEAD = 2
 
 #: threads that parse each file of pairs
 PARSERS = 4
+#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
+PAIRS_AHEAD = 4
 #: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
 MAX_INFLATERS, MIN_INFLATERS = 8, 6
 #: samples of up to so many batches are mapped in one thread

@@ -11,7 +11,7 @@ import click
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.options import input_options, take_layout
 from gpualign.markdup.params import Marking, RecordFiles
-from gpualign.options import run_options, take_run_options
+from gpualign.options import local_run_options, take_run_options
 from gpualign.records.options import (
     layout_options,
     marking_options,
@@ -42,7 +42,7 @@ from gpualign.records.options import (
 @read_group_options
 @input_options
 @layout_options
-@run_options
+@local_run_options
 def command(
     records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_tags: bool | None, **values: Any
 ) -> None:
@@ -66,7 +66,7 @@ def command(
     files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
     read_group = take_read_group(values)
     options = take_run_options(values)
-    layout = take_layout(values, options, hold=True)
+    layout = take_layout(values, hold=True)
     from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_markdup
 

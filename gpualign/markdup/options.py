@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-from gpualign.errors import UsageError
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RecordOrder
 from gpualign.options import together
-from gpualign.params import RunOptions
 from gpualign.records.options import take_layout_options
 
 FORMATS = ("sam", "bam", "cram")
@@ -27,12 +25,8 @@ input_options = together(
 )
 
 
-def take_layout(
-    values: dict[str, Any], options: RunOptions, hold: bool = False
-) -> Callable[[RecordOrder], AlignmentLayout]:
+def take_layout(values: dict[str, Any], hold: bool = False) -> Callable[[RecordOrder], AlignmentLayout]:
     """Remove the options of the output's form from the command's keyword arguments; that form for an order."""
     form = values.pop("output_format")
-    if options.dask is not None:
-        raise UsageError("records are sorted on this machine alone (leave out --dask)")
     fields = {"format": form, "hold": hold, **take_layout_options(values)}
     return lambda order: AlignmentLayout(order=order, **fields)

@@ -14,10 +14,10 @@ from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.paths import ALIGNMENTS
-from gpualign.io.record_header import record_header
-from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
+from gpualign.markdup.record_header import record_header
+from gpualign.markdup.record_input import RecordChunk, RecordInput
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions

@@ -11,7 +11,7 @@ import click
 from gpualign.io.record_sorter import RecordOrder
 from gpualign.markdup.options import input_options, take_layout
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
-from gpualign.options import run_options, take_run_options
+from gpualign.options import local_run_options, take_run_options
 from gpualign.records.options import layout_options
 
 
@@ -31,7 +31,7 @@ from gpualign.records.options import layout_options
 )
 @input_options
 @layout_options
-@run_options
+@local_run_options
 def command(records: str, by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
 
@@ -51,7 +51,7 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
         order = name_order or "natural"
     files = RecordFiles(records, values.pop("reference"))
     options = take_run_options(values)
-    layout = take_layout(values, options)
+    layout = take_layout(values)
     from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_sort
 

@@ -14,5 +14,5 @@ LEVEL_OF_SORT = 5
 
 
 def work_of(path: str) -> Work:
-    """Of a file of records."""
+    """The work of sorting or marking a file of records; unknown for a pipe."""
     return Work.of(KERNELS, os.path.getsize(path) if os.path.isfile(path) else None)

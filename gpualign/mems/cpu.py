@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
+from gpualign.mems.suffix_array import SuffixArray
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 

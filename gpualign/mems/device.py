@@ -19,7 +19,6 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.mems.cpu import (
     Columns,
     Matches,
@@ -31,6 +30,7 @@ from gpualign.mems.cpu import (
     sort_tiles,
 )
 from gpualign.mems.device_text import LinePrinter
+from gpualign.mems.pages import Page, cut_pages, index_bytes
 from gpualign.mems.queries import QueryText
 from gpualign.mems.scan import LEFT_OVER_HEAD, Scan
 from gpualign.mems.tuning import MemsShape, choose_mems_shape

@@ -7,11 +7,11 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems import device as mems
 from gpualign.mems.cpu import Matches, Piece, Search, join_columns
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.scan import LEFT_OVER_HEAD
+from gpualign.mems.suffix_array import SuffixArray
 from gpualign.mems.tuning import choose_mems_shape
 
 

@@ -8,9 +8,9 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import open_index
-from gpualign.index.suffix_array import SuffixArray, build_suffix_array, choose_prefix
 from gpualign.io.references import read_reference
 from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.suffix_array import SuffixArray, build_suffix_array, choose_prefix
 from gpualign.sequences.reference import Reference
 
 #: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
-from gpualign.index.suffix_array import SuffixArray
 from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.queries import Batch, BatchSize, QueryText, bases_of
 from gpualign.mems.stage import Item, match_item, worker_stage
+from gpualign.mems.suffix_array import SuffixArray
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
 from gpualign.streaming.ordered import run_ordered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -208,5 +208,5 @@ def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -
         else:
             yield from files.batches()
 
-    with closing(Prefetch(batches(), _AHEAD)) as ahead:
-        yield iter(ahead)
+    with Prefetch(batches(), _AHEAD) as ahead:
+        yield ahead

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import Opening, RunContext
 from gpualign.errors import UsageError, check_count, counted
-from gpualign.index.suffix_array import SuffixArray
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import is_regular
 from gpualign.io.sizes import product, symbols_in_files
@@ -19,6 +18,7 @@ from gpualign.mems.index import MemsIndex, index_of
 from gpualign.mems.loop import Counts, Run, batch_bases
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryFiles, batches_ahead
+from gpualign.mems.suffix_array import SuffixArray
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot

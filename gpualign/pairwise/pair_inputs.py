@@ -9,7 +9,7 @@ import numpy as np
 from gpualign.errors import InputError, UsageError, counted, proteins_want, shown_input
 from gpualign.io.chunks import read_batches
 from gpualign.io.paths import file_of
-from gpualign.io.sizes import cells_of_pairs
+from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.symbol_lines import with_symbol_lines
 from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.encoded import EncodedSequences, encode
@@ -88,7 +88,12 @@ class PairFiles:
 
     def cells(self) -> float | None:
         """About the cells of all pairs, from the files' sizes; None where those are not known."""
-        return cells_of_pairs(self.queries, self.targets, self.selection.listed, self.selection.one_to_one)
+        symbols, listed = symbols_in_files(self.queries), self.selection.listed
+        if listed is not None or self.selection.one_to_one:
+            lengths = mean_length(self.queries), mean_length(self.targets or self.queries)
+            pairs = product((symbols, 1 / max(1.0, lengths[0] or 0))) if listed is None else pairs_in(listed)
+            return product((pairs, *lengths))
+        return product((symbols, symbols, 0.5) if self.targets is None else (symbols, symbols_in_files(self.targets)))
 
     def read(self, scoring: Scoring) -> PairInputs:
         """Read the files and decide which pairs to align.

@@ -113,7 +113,7 @@ def read_items(
         ) as source:
             source.alphabet = "nucleotide" if params.alphabet == "dna" else "any"
             if files.split is not None or params.best_per_target or params.within is not None:  # of whole records
-                yield from source.reads(bases)
+                yield from source.records(bases)
                 continue
             for item in source.items(bases):
                 if isinstance(item, LongRecord):
@@ -270,7 +270,9 @@ def _windows(
 
 
 def _text_of(params: SearchParams, pieces: Pieces, offsets: NDArray[np.int64]) -> Reference | NDArray[np.uint8]:
-    """Of an API's sequences it is not known yet whether they are nucleotides: all that are not are in runs."""
+    """The text to search. Whether an API's sequences are nucleotides is known only once they are packed: all other
+    symbols are in runs.
+    """
     if params.alphabet != "dna":
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     if len(offsets) > 1:

@@ -127,7 +127,7 @@ def with_matching_codes(scoring: Scoring) -> Scoring:
 
 
 def without_codes(scoring: Scoring) -> Scoring:
-    """The same scoring for sequences without ambiguity codes, which are faster to compare by it."""
+    """A scoring that gives sequences without ambiguity codes the same scores, in less time."""
     if scoring.name == _WITH_CODES:
         return match_mismatch(*scoring.scores[0, :2].tolist())
     return replace(scoring, bases=0)

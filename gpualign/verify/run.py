@@ -177,7 +177,7 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> t
     by_file: list[list[SequenceBatch]] = []
     for path in paths:
         with ReadSource(path, reference, threads=threads) as source:
-            by_file.append(list(run_ordered(source.reads(_QUERY_BASES), _query_batch, threads)))
+            by_file.append(list(run_ordered(source.records(_QUERY_BASES), _query_batch, threads)))
     batches = [batch for of_file in _with_mates_numbered(by_file) for batch in of_file]
     if not batches:
         batches = [SequenceBatch.from_records([])]
@@ -192,7 +192,7 @@ def _query_batches(files: VerifyFiles, chunk_bytes: int, first: Any) -> Iterator
     for path, opened in itertools.zip_longest(files.queries, (first,)):
         with ReadSource(path, _fasta(files.reference), opened=opened) as source:
             yield from filter(
-                len, map(_query_batch, source.reads(-(-chunk_bytes // 2)))
+                len, map(_query_batch, source.records(-(-chunk_bytes // 2)))
             )  # records may all be further ones
 
 

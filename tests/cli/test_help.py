@@ -12,6 +12,7 @@ import pytest
 
 import gpualign
 from gpualign.cli import COMMANDS, cli, main
+from gpualign.cli.option_groups import GROUPS
 
 Run = Callable[..., tuple[int, bytes, str]]
 
@@ -22,11 +23,27 @@ def test_help_has_examples_and_explains_every_option(name: str, cli: Run) -> Non
     assert code == 0
     text = out.decode()
     assert "\\b" not in text
-    examples = re.findall(r"^    .*gpualign .+$", text.partition("Options:")[0], re.MULTILINE)
+    examples = re.findall(r"^    .*gpualign .+$", text, re.MULTILINE)
     assert len(examples) >= 2
     command = _command(name)
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.opts[0] for option in options if not option.hidden and not option.help] == []
+
+
+def test_options_stand_under_headings(cli: Run) -> None:
+    """Each once; sort and markdup do not run on a cluster."""
+    for name in ("map", "sort"):
+        text = cli(name, "--help")[1].decode()
+        groups = GROUPS[name]
+        assert re.findall(r"^([A-Z][^:\n]*):$", text, re.MULTILINE) == list(groups)
+        shown = re.findall(r"^  (-\S.*?)(?:  |$)", text, re.MULTILINE)
+        named = " ".join(groups.values()).split()
+        assert [name in re.split(r"[ ,/]+", row) for name, row in zip(named, shown, strict=True)] == [True] * len(named)
+    assert "--dask" in cli("map", "--help")[1].decode()
+    for name in ("sort", "markdup"):
+        assert "--dask" not in cli(name, "--help")[1].decode()
+        code, _, err = cli(name, "--dask", "local:1", "in.bam")
+        assert (code, err) == (2, f"gpualign {name}: error: No such option '--dask'. (see gpualign {name} --help)\n")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "devices"])

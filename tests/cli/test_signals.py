@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,11 @@ def test_a_signal_ends_any_work(tmp_path: Path, work: str, number: signal.Signal
     why = b"interrupted" if number == signal.SIGINT else b"terminated"
     assert error == b"gpualign %b: error: %b\n" % (arguments[0].encode(), why)
     assert list(out.iterdir()) == []
+
+
+def test_signals_that_a_script_ignores_end_what_tests_start() -> None:
+    child = "import signal; print([signal.getsignal(n) is signal.SIG_IGN for n in (signal.SIGINT, signal.SIGHUP)])"
+    tests = f"import subprocess, sys, tests.conftest; subprocess.run([sys.executable, '-c', {child!r}])"
+    words = ["sh", "-c", 'trap \'\' INT HUP; "$0" -c "$1"; "$0" -c "$2"', sys.executable, child, tests]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["[True, True]", "[False, False]"]

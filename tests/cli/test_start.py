@@ -74,3 +74,22 @@ def test_the_end_waits_for_an_import_in_a_thread(tmp_path: Path) -> None:
     done = subprocess.run(program("nonsense", "x"), env=environment, capture_output=True)
     assert done.returncode == 2
     assert (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("command", ["map", "verify", "mems"])
+def test_the_environment_stays_as_it_is_once_the_driver_reads_it(command: str, tmp_path: Path) -> None:
+    """The driver reads it in a thread, and the C library crashes if it grows meanwhile."""
+    text = tmp_path / "r.fa"
+    text.write_text(">r\n" + "ACGTTGCATGCCATAGACCATTGAGCATCAGT" * 4 + "\n")
+    lines = [
+        "import sys; from gpualign import __main__ as start; begun, written = [], []",
+        "start.early.begin = begun.append",
+        "sys.addaudithook(lambda event, _: written.append(event) if event == 'os.putenv' and begun else None)",
+        "try: start.main()",
+        "except SystemExit as ended: print(ended.code, len(begun), len(written))",
+    ]
+    words = [command, str(text), str(text), "--device", "cpu", "-q", "-o", str(tmp_path / "out")]
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    run = [sys.executable, "-c", "\n".join(lines), *words]
+    done = subprocess.run(run, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["0", "1", "0"], done.stderr

@@ -77,7 +77,7 @@ def test_reads_are_those_of_htslib(
     expected = by_htslib(path, keep_read_groups)
     with ReadSource(str(path), keep_read_groups=keep_read_groups, threads=threads) as source:
         assert source.header["RG"] == HEADER["RG"]  # type: ignore[index]
-        items = list(source.reads(bases))
+        items = list(source.records(bases))
     assert all(isinstance(item, BamChunk) for item in items)
     assert (len(items) > 20) == (bases < 1000)
     batches = [batch for item in items if len(batch := item.columns())]
@@ -97,7 +97,7 @@ def test_plain_bam(tmp_path: Path) -> None:
     """Not compressed."""
     path = write_bam(tmp_path / "x.bam", 50, "wbu")
     with ReadSource(str(path)) as source:
-        (batch,) = (item.columns() for item in source.reads(1 << 22))
+        (batch,) = (item.columns() for item in source.records(1 << 22))
     np.testing.assert_array_equal(batch.bases, by_htslib(path).bases)
 
 
@@ -123,7 +123,7 @@ def test_damaged_record(tmp_path: Path) -> None:
 
 def read_all(path: Path, bases: int) -> None:
     with ReadSource(str(path), threads=2) as source:
-        for item in source.reads(bases):
+        for item in source.records(bases):
             item.columns()
 
 
@@ -139,7 +139,7 @@ def through_a_pipe(data: bytes) -> tuple[list[SequenceBatch], type]:
     feeder.start()
     try:
         with ReadSource(f"/dev/fd/{reading}", threads=2) as source:
-            items = list(source.reads(1 << 22))
+            items = list(source.records(1 << 22))
     finally:
         os.close(reading)
         feeder.join()
@@ -156,7 +156,7 @@ def test_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: s
         batches, kind = through_a_pipe(path.read_bytes())
     else:
         with ReadSource(str(path), threads=2) as source:
-            items = list(source.reads(1 << 22))
+            items = list(source.records(1 << 22))
         batches, kind = [item.columns() for item in items], type(items[0])
     assert kind is BamChunk
     (found,) = batches
@@ -199,10 +199,10 @@ def test_cram_of_another_reference(tmp_path: Path) -> None:
         record.query_sequence, record.cigarstring = "ACGTTGCA", "8M"
         out.write(record)
     with ReadSource(str(mapped), str(tmp_path / "g.fa")) as source:
-        assert [item.columns().sequence(0) for item in source.reads(1000)] == [b"ACGTTGCA"]
+        assert [item.columns().sequence(0) for item in source.records(1000)] == [b"ACGTTGCA"]
     (tmp_path / "g.fa").unlink()
     with (
         pytest.raises(InputError, match=r"truncated or damaged after 0 reads: .*reference"),
         ReadSource(str(mapped), str(other)) as source,
     ):
-        list(source.reads(1000))
+        list(source.records(1000))

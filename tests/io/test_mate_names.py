@@ -180,14 +180,14 @@ def test_names_that_are_not_checked(cli: Cli, tmp_path: Path, reference: Path) -
 
 def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
     """Chunks of bgzf, which are cut between pairs, are paired by the same names."""
-    from gpualign.io.mates import interleaved_items
     from gpualign.io.reads import ReadSource
+    from gpualign.map.lanes import interleaved_reads
 
     for name in ("x{}.{}", "SRR1.{}.{}"):
         text = interleaved(tmp_path, name.format).read_bytes()
         path = write_bgzf(tmp_path / "i.fq.gz", text, 900)
         with ReadSource(path, remote=True, interleaved=True) as source:
-            batches = [item.columns() for item in interleaved_items(source, 1500)]
+            batches = [item.columns() for item in interleaved_reads(source, 1500)]
         assert len(batches) > 3
         assert all((batch.mates != 0).all() for batch in batches)
         assert sum(map(len, batches)) == 2 * PAIRS
@@ -195,7 +195,7 @@ def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
         tmp_path / "t.fq.gz", interleaved(tmp_path, lambda i, mate: f"r{i}/{1 if i == 119 else mate}").read_bytes(), 900
     )
     with ReadSource(twice, remote=True, interleaved=True) as source, pytest.raises(gpualign.InputError, match="r119/1"):
-        [item.columns() for item in interleaved_items(source, 1500)]
+        [item.columns() for item in interleaved_reads(source, 1500)]
 
 
 #: what bwa mem 0.7.17 writes for single reads of these names

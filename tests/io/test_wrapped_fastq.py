@@ -52,7 +52,7 @@ def reads(count: int, mate: int = 1) -> list[Record]:
 
 def read_batch(path: str, *, chunk_bytes: int = 3000, **how: bool | int) -> SequenceBatch:
     with told_to(lambda message: None), ReadSource(path, **how) as source:  # type: ignore[arg-type]
-        return join_batches([item.columns() for item in source.reads(chunk_bytes // 2)])
+        return join_batches([item.columns() for item in source.records(chunk_bytes // 2)])
 
 
 def same(one: SequenceBatch, other: SequenceBatch) -> bool:

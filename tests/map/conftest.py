@@ -23,8 +23,8 @@ from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
+from gpualign.map.formatter import RecordFormatter
 from gpualign.map.found import Found, Written
-from gpualign.map.output import RecordFormatter
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -146,19 +146,19 @@ class WriteBlocks(NoKernel):
 @pytest.fixture
 def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the CPU formats in this process, the device's code writes as well: the same bytes."""
-    of_host = RecordFormatter.records
+    of_host = RecordFormatter.formatted
 
     def both(self: RecordFormatter, found: Found) -> Written:
         written = of_host(self, found)
         if self.for_device(found):
-            bam = self.layout.records == "bam"
+            bam = self.layout.record_form == "bam"
             item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
             assert text == written.records.tobytes()
             assert count == found.count
         return written
 
-    monkeypatch.setattr(RecordFormatter, "records", both)
+    monkeypatch.setattr(RecordFormatter, "formatted", both)
 
 
 @pytest.fixture

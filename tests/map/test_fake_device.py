@@ -21,9 +21,9 @@ from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.inputs import MapFiles
+from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
-from gpualign.map.sample import MapOutputs
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpualign.io.alignment_output import AlignmentLayout
-from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.sample import Lanes, Sample
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.lanes import Lanes
 from gpualign.params import RunOptions
 
 
@@ -37,7 +37,7 @@ def test_threads_of_a_file(
     unparsed: bool,
     expected: int,
 ) -> None:
-    monkeypatch.setattr("gpualign.map.sample.available_cores", lambda: cores)
+    monkeypatch.setattr("gpualign.map.lanes.available_cores", lambda: cores)
     paths = [tmp_path / f"{end}.fq.gz" for end in range(1 + paired)]
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
@@ -46,5 +46,5 @@ def test_threads_of_a_file(
     sample = Sample(files, RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
         lanes = Lanes(sample, stack)
-        assert len(list(lanes.items(1 << 20, unparsed=unparsed))) == 1
+        assert len(list(lanes.reads(1 << 20, unparsed=unparsed))) == 1
         assert {source.inflaters for source in (*lanes.first, *lanes.second)} == {expected}

@@ -157,7 +157,7 @@ def test_reads_shorter_than_the_first_ones_are_found_too(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With no seed in common with their loci: one edit in the middle of 22 bases, and seeds of 13."""
-    monkeypatch.setattr("gpualign.map.full._SAMPLE_READS", 1)
+    monkeypatch.setattr("gpualign.map.index._SAMPLE_READS", 1)
     text, paths = _of_lengths(tmp_path, [100])
     other = {"A": "C", "C": "A", "G": "A", "T": "A"}
     with paths[1].open("a") as file:

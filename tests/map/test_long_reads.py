@@ -121,6 +121,22 @@ def test_the_preset_of_short_reads_maps_long_ones_as_long(
     assert _records(as_short) == _records(as_long)
 
 
+@pytest.mark.parametrize("preset", ["sr", "asm5"])
+def test_a_read_too_long_for_chaining_is_left_unmapped_with_a_warning(
+    cli: Cli, reference: Path, tmp_path: Path, preset: str
+) -> None:
+    _, reads = simulated(tmp_path, 0.0)
+    name, text = next((name, text) for name, text in reads.items() if len(text) > 1000)
+    long = tmp_path / "long.fa"
+    long.write_text(f">long\n{text}{'N' * (16_777_216 - len(text))}\n>{name}\n{text}\n")
+    code, sam, message = cli("map", "-x", preset, reference, long)
+    assert code == 0
+    assert [record.split(b"\t")[1] == b"4" for record in _records(sam)] == [True, False]
+    why = "1 read of more than 16,777,215 bases left unmapped (cut such sequences into pieces to map them)"
+    assert message.count("warning: 1 read of more than") == (2 if preset == "sr" else 1)
+    assert f"gpualign map: warning: {why}\n" in message
+
+
 def _records(sam: bytes) -> list[bytes]:
     return [line for line in sam.splitlines() if not line.startswith(b"@")]
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.full import seeds_for_short_reads
+from gpualign.map.index import seeds_for_short_reads
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
 from tests.helpers.scalar_kernels import map_scalar

@@ -195,6 +195,10 @@ def test_a_pair_at_two_places_is_at_one_of_them(cli: Cli, tmp_path: Path) -> Non
     rows = records(cli("map", "-I", "200,40", reference, *files)[1])
     assert [int(row[3]) - 1 for row in rows] in ([500, 700], [2020, 2220])
     assert [int(row[1]) for row in rows] == [99, 147]
+    both = records(cli("map", "-I", "200,40", "-N", "5", reference, *files)[1])
+    kinds = [int(row[1]) & (64 | 128 | 256) for row in both]
+    assert kinds == [64, 64 | 256, 128, 128 | 256]  # as bwa mem and minimap2 write them
+    assert sorted(int(row[3]) - 1 for row in both) == [500, 700, 2020, 2220]
 
 
 def test_a_mate_of_eight_places_is_next_to_the_other(cli: Cli, tmp_path: Path) -> None:

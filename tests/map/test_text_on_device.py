@@ -20,7 +20,7 @@ from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
-from gpualign.map.sample import Lanes
+from gpualign.map.lanes import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
@@ -280,7 +280,7 @@ def test_chunks_that_come_to_a_worker(
     paths = written(tmp_path, texts[:files], pack)
     words = (*paths, "-I", "300,20")
     expected = sam_of(cli, *words, "--device", "cpu")
-    items = Lanes.items
+    items = Lanes.reads
     travelled: list[int] = []
 
     def sent(self: Lanes, bases: int, *_: object) -> Iterator[Reads]:
@@ -291,7 +291,7 @@ def test_chunks_that_come_to_a_worker(
             travelled.append(len(pickle.dumps(item, protocol=5)))
             yield pickle.loads(pickle.dumps(item, protocol=5))
 
-    monkeypatch.setattr(Lanes, "items", sent)
+    monkeypatch.setattr(Lanes, "reads", sent)
     init = Opening.__init__
 
     def far(self: Opening, *arguments: object) -> None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from gpualign import _native
 from gpualign.engine import run_context
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.index.suffix_array import SuffixArray, build_suffix_array
 from gpualign.mems import loop
 from gpualign.mems.cpu import Columns, Piece, Search, sort_tiles
 from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
+from gpualign.mems.suffix_array import SuffixArray, build_suffix_array
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests

@@ -39,8 +39,15 @@ def _runs(target: str, query: str, minimum: int) -> list[tuple[int, int, int]]:
 
 
 def _occurs_more_often(sequence: str, maximum: int, texts: list[str]) -> bool:
-    starts = (start for text in texts for start in range(len(text)) if text.startswith(sequence, start))
-    return next(itertools.islice(starts, maximum, None), None) is not None
+    count = 0
+    for text in texts:
+        at = text.find(sequence)
+        while at >= 0:
+            count += 1
+            if count > maximum:
+                return True
+            at = text.find(sequence, at + 1)
+    return False
 
 
 def matches(

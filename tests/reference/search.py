@@ -43,17 +43,19 @@ def profile(
             gap = FAR if must[i - 1] or below(b) < 0 else now[below(b)][i - 1] + 1
             now[b][i] = gap if overhang is None else math.floor(overhang * i + 1e-9)
     found = [now[-1][m]]
+    equal = {symbol: [matches(own, symbol, share) for own in pattern] for symbol in set(text)}
     for j, symbol in enumerate(text, start=1):
         after = [[0] * (m + 1) for _ in range(layers)]
+        same = equal[symbol]
         for b in range(layers):
+            before, column, lower = now[b], after[b], below(b)
             for i in range(1, m + 1):
-                same = matches(pattern[i - 1], symbol, share)
-                value = now[b][i - 1] + (0 if same else FAR if must[i - 1] else 1)
-                if below(b) >= 0 and not (must[i - 1] and (i == m or must[i])):
-                    value = min(value, now[below(b)][i] + 1)
-                if below(b) >= 0 and not must[i - 1]:
-                    value = min(value, after[below(b)][i - 1] + 1)
-                after[b][i] = min(value, FAR)
+                value = before[i - 1] + (0 if same[i - 1] else FAR if must[i - 1] else 1)
+                if lower >= 0 and not (must[i - 1] and (i == m or must[i])):
+                    value = min(value, now[lower][i] + 1)
+                if lower >= 0 and not must[i - 1]:
+                    value = min(value, after[lower][i - 1] + 1)
+                column[i] = min(value, FAR)
         now = after
         best = now[-1][m]
         if overhang is not None and j == len(text):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import closing
@@ -78,3 +80,43 @@ def test_so_many_items_are_made_before_they_are_asked_for(ahead: int) -> None:
         assert enough.wait(10)  # one more for the one that was taken
         assert [0, *taken] == list(range(9))
     assert made == list(range(9))
+
+
+def test_freed_without_waiting_for_the_item_in_flight() -> None:
+    """As objects may be freed by a thread that holds a lock which the item needs."""
+    lock, begun, closed = threading.Lock(), threading.Event(), threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        try:
+            begun.set()
+            with lock:
+                yield 1
+        finally:
+            closed.set()
+
+    with lock:
+        ahead = Prefetch(items())
+        assert begun.wait(30)
+        del ahead
+        assert not closed.is_set()
+    assert closed.wait(30)
+
+
+def test_the_end_of_the_program_waits_for_threads_but_not_for_ever() -> None:
+    program = """
+import time
+from gpualign.streaming.prefetch import Prefetch
+
+def items():
+    try:
+        yield 1
+        time.sleep(0.5)
+        yield 2
+    finally:
+        print("closed", flush=True)
+
+kept = Prefetch(items(), 2)
+next(kept)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("closed\n", "")

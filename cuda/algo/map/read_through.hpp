@@ -33,7 +33,7 @@ GPUALIGN_HOST_DEVICE int32_t read_through(
     return all == 1 ? insert : 0;
 }
 
-// The same for the mates whose first read is `first`, from text as in a batch.
+// The insert size of the mates whose first read is `first`, from the bases of a batch.
 template <class Group>
 GPUALIGN_HOST_DEVICE int32_t read_through(
     const Group& group, const MapRules& rules, const uint8_t* bases, const int64_t* offsets, uint32_t first) {

@@ -5,8 +5,8 @@
 namespace gpualign {
 
 constexpr uint16_t kFlagPaired = 1, kFlagProper = 2, kFlagUnmapped = 4, kFlagMateUnmapped = 8, kFlagReverse = 16;
-constexpr uint16_t kFlagMateReverse = 32, kFlagFirst = 64, kFlagSecond = 128, kFlagSecondary = 256,
-                   kFlagSupplementary = 2048;
+constexpr uint16_t kFlagMateReverse = 32, kFlagFirst = 64, kFlagSecond = 128, kFlagSecondary = 256;
+constexpr uint16_t kFlagQcFail = 512, kFlagDuplicate = 1024, kFlagSupplementary = 2048;
 // Not SAM's, and not written: a bisulfite read in which G may be read as A (algo/common/bisulfite.hpp).
 constexpr uint16_t kFlagGToA = 4096;
 

@@ -74,9 +74,9 @@ GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r)
 // Alike positions that are looked at before their lengths are.
 constexpr uint32_t kMaxTriedAlike = 8;
 
-// Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases. With
-// `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its
-// end.
+// The longest match at those of the positions [begin, end) around `at`, one of them, that agree with the query in
+// `depth` bases. With `only_begins`, none where a match begins earlier at each of them: starts within a long match need
+// not walk to its end.
 GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end,
     uint32_t at, uint32_t depth, bool only_begins) {
     const uint32_t k = uint32_t(task.suffixes.k), no_limit = ~uint32_t(0);

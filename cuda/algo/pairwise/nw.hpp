@@ -72,8 +72,8 @@ template <class Word, int K, bool Affine> struct Strip {
         }
     }
 
-    // The same row, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(), and does not
-    // wait for H: an operation more a cell, where threads are few.
+    // Computes a row as row() does, handing the four bits of each cell to put(k, bits). With Ahead E opens as in row(),
+    // and does not wait for H: an operation more a cell, where threads are few.
     template <bool Ahead = false, class Scores, class Put>
     GPUALIGN_HD void row_directions(
         const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open, const Put& put) {

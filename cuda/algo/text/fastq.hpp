@@ -27,8 +27,9 @@ GPUALIGN_CONSTEXPR_HD int mate_after(char mark, const char* name, int64_t size) 
                                                                                                   : 0;
 }
 
-// The same by .1 or .2, as some archives write them. A spot's number may stand after a dot, too (SRR1.1, SRR1.2): a
-// mate's follows another dot (SRR1.7.1, SRR1.7.2), unless `all_dots`: all names end like this.
+// Which mate a name is of by .1 or .2 at its end, as some archives write them; 0: it does not say. A spot's number may
+// stand after a dot, too (SRR1.1, SRR1.2): a mate's follows another dot (SRR1.7.1, SRR1.7.2), unless all names end like
+// this (`all_dots`).
 GPUALIGN_CONSTEXPR_HD int mate_after_dot(const char* name, int64_t size, bool all_dots) {
     const int mate = mate_after('.', name, size);
     if (all_dots || mate == 0) return mate;

@@ -64,7 +64,7 @@ public:
         if (Write)
             for (uint32_t i = group_.lane(); i < sizeof x; i += Group::kLanes) data_[offset + i] = char(x >> (8 * i));
     }
-    // Of value(0) to value(n - 1).
+    // The sum of value(0) to value(n - 1).
     template <class Value> GPUALIGN_HD int64_t sum(int64_t n, Value&& value) const {
         uint32_t mine = 0;
         for (int64_t i = group_.lane(); i < n; i += Group::kLanes) mine += uint32_t(value(i));
@@ -113,7 +113,7 @@ public:
         const uint64_t at = begin_ + uint64_t(i);
         return is_known(at) ? base_at(at) : run_base(at);
     }
-    // The same; N outside the contig.
+    // The reference at positions outside the record as well; N outside the contig.
     GPUALIGN_HD char context(int64_t i) const {
         const int64_t at = int64_t(begin_) + i, *const contig = target_.contig_offsets + contig_;
         return at < contig[0] || at >= contig[1] ? 'N' : reference(i);

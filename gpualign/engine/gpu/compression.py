@@ -17,12 +17,12 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool
+from gpualign.engine.priority_semaphore import PrioritySemaphore
 from gpualign.errors import GpualignError
 from gpualign.io import tuning as io_tuning
 from gpualign.io.bgzf import BgzfCodec, inflated_in
 from gpualign.params import available_cores
 from gpualign.streaming.pinned import Allocate
-from gpualign.streaming.priority_semaphore import PrioritySemaphore
 
 
 class CompressingKernel:

@@ -108,7 +108,7 @@ public:
 
 private:
     // Records that do not count: unmapped, secondary, failing filters, duplicates.
-    static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | 0x200 | 0x400;
+    static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | kFlagQcFail | kFlagDuplicate;
     static constexpr size_t kFirstWindow = 1 << 14;
 
     void add(const BamRecord& record) {

@@ -107,7 +107,7 @@ public:
     }
 
     std::vector<uint8_t>& status() { return status_; }
-    // Of each template that is kept, the templates of its set, itself included; 0 of others.
+    // Number of templates in the set of each kept template, itself included; 0 for others.
     std::vector<uint32_t>& sizes() { return sizes_; }
     // The number of each template's molecule, in the order of their first templates; kNobody of unmapped ones.
     std::vector<uint32_t> molecules() const {

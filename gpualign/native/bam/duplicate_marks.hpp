@@ -30,13 +30,12 @@ struct DuplicateMarks {
     const uint32_t* molecules = nullptr;    // MI: kNoMolecule for none; null: no such tag
     const uint8_t* strands = nullptr;       // 'A' or 'B' after MI; null: nothing
 
-    static constexpr uint16_t kFlag = 0x400;
     static constexpr uint32_t kNoMolecule = ~uint32_t(0);
     static constexpr char kTags[][7] = {{'D', 'T', 'Z', 'L', 'B', 0, 0}, {'D', 'T', 'Z', 'S', 'Q', 0, 0}};
     static constexpr size_t kTagBytes = 6, kCountBytes = 7, kMoleculeBytes = 16;
 
     // Bytes that a record may become longer by.
-    size_t most_bytes() const {
+    size_t max_added_bytes() const {
         return of_template ? kTagBytes + (counts ? kCountBytes : 0) + (molecules ? kMoleculeBytes : 0) : 0;
     }
 
@@ -53,7 +52,7 @@ struct DuplicateMarks {
         const auto longer = uint32_t(out.size() - at - 4);
         std::memcpy(out.at(at), &longer, sizeof longer);
         if (!mark) return;
-        const auto flag = uint16_t(record.flag() | kFlag);
+        const auto flag = uint16_t(record.flag() | kFlagDuplicate);
         std::memcpy(out.at(at + BamRecord::kFlagAt), &flag, sizeof flag);
     }
 

@@ -69,7 +69,8 @@ public:
     Locus last() const { return last_; }
 
 private:
-    static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | 0x200 | 0x400 | kFlagSupplementary;
+    static constexpr uint16_t kSkipped =
+        kFlagUnmapped | kFlagSecondary | kFlagQcFail | kFlagDuplicate | kFlagSupplementary;
 
     bool counts(const BamRecord& record) const {
         const bool alone = record.is(kFlagPaired) && !record.is(kFlagProper);
@@ -204,8 +205,8 @@ private:
         for (const CytosineCall& call : read.calls) count(read, call.position, call.base, call.quality);
     }
 
-    // Of two bases of a template at one position the better one counts; where they differ, by the difference of their
-    // qualities.
+    // Counts a template's bases. Where its reads overlap, the better base counts; if the two differ, with the
+    // difference of their qualities.
     void count_both(const MethylationCalls::Read& a, const MethylationCalls::Read& b) {
         auto one = a.calls.begin(), two = b.calls.begin();
         while (one != a.calls.end() || two != b.calls.end()) {

@@ -124,8 +124,8 @@ private:
     bool waits_ = false;  // R1 was seen, R2 is expected
 };
 
-// The same for records of any program, of which those of a template are adjacent in any order. A second primary record
-// of a read begins another template of that name.
+// Numbers the templates of records of any program, if those of a template are adjacent, in any order. A second primary
+// record of a read begins another template of that name.
 class NamedTemplateCounter {
 public:
     int64_t operator()(const BamRecord& record) {

@@ -11,7 +11,7 @@
 
 namespace gpualign {
 
-// As Python names them (gpualign/io/record_sorter.py).
+// Orders of records, under the names that Python has for them (gpualign/io/record_sorter.py).
 enum class RecordOrder { kInput, kCoordinate, kTemplate, kNatural, kLexicographic, kPicard };
 
 inline bool by_name(RecordOrder order) { return order >= RecordOrder::kNatural; }

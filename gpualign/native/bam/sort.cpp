@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "bam/pile.hpp"
+#include "bam/sorted_batches.hpp"
 #include "bindings.hpp"
 #include "text/text_input.hpp"
 
@@ -59,7 +59,7 @@ nb::bytes shared_name_prefix(Input<uint8_t> records) {
     return nb::bytes(prefix.data(), prefix.size());
 }
 
-void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_t* words, size_t count,
+void add_to(SortedBatches& batches, const uint8_t* records, size_t size, const uint64_t* words, size_t count,
     uint64_t first_number, uint64_t first_template) {
     const auto* keys = reinterpret_cast<const SortKey*>(words);
     if (count % kWords) throw nb::value_error("keys are cut short");
@@ -70,17 +70,17 @@ void add_to(RecordPile& pile, const uint8_t* records, size_t size, const uint64_
             (i + 1 == count && BamRecord(records + begin).size() > end - begin))
             throw nb::value_error("a key's record is not there");
     }
-    pile.add(records, keys, count, first_number, first_template);
+    batches.add(records, keys, count, first_number, first_template);
 }
 
 // Adds blocks of runs on disk; `sizes`: bytes of keys and total bytes of each.
-void add_blocks(RecordPile& pile, const Input<uint8_t>& blocks, const Input<uint64_t>& sizes) {
+void add_blocks(SortedBatches& batches, const Input<uint8_t>& blocks, const Input<uint64_t>& sizes) {
     const uint8_t* at = blocks.data();
     for (size_t i = 0; i + 1 < sizes.size(); i += 2) {
         const uint64_t key_bytes = sizes.data()[i], size = sizes.data()[i + 1];
         if (key_bytes > size || size > size_t(blocks.data() + blocks.size() - at))
             throw nb::value_error("a block is cut short");
-        add_to(pile, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at),
+        add_to(batches, at + key_bytes, size - key_bytes, reinterpret_cast<const uint64_t*>(at),
             key_bytes / sizeof(uint64_t), 0, 0);
         at += size;
     }
@@ -143,17 +143,17 @@ private:
 struct RangeBuffer {
     Text content;
     std::vector<uint64_t> numbers;
-    RecordPile::Scratch scratch;
+    SortedBatches::Scratch scratch;
 };
 
-// A RecordPile that keeps its arrays alive.
-class Pile {
+// A SortedBatches that keeps its arrays alive.
+class KeptBatches {
 public:
-    explicit Pile(int order) : pile_(RecordOrder(order)), samples_(order) {}
+    explicit KeptBatches(int order) : batches_(RecordOrder(order)), samples_(order) {}
 
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first_number, uint64_t first_template) {
-        if (by_name(pile_.order())) first_number = 0;
-        add_to(pile_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
+        if (by_name(batches_.order())) first_number = 0;
+        add_to(batches_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
         const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
         sample_keys(sorted, keys.size() / kWords, records.data(), records.size(), kApart,
             [&](const SortKey& key, const uint8_t* record, uint64_t bytes) {
@@ -162,8 +162,8 @@ public:
         bytes_ += records.size() + 8 * keys.size();
         kept_.emplace_back(std::move(records), std::move(keys));
     }
-    void add_all(const Pile& other) {
-        pile_.add_all(other.pile_);
+    void add_all(const KeptBatches& other) {
+        batches_.add_all(other.batches_);
         samples_.add_all(other.samples_);
         bytes_ += other.bytes_;
         kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
@@ -177,10 +177,10 @@ public:
         const SortItem from = bound(low), to = bound(high);
         {
             nb::gil_scoped_release release;
-            RecordPile pile(pile_.order());
-            add_blocks(pile, blocks, sizes);
-            pile.add_all(pile_);
-            pile.merge(from, to, given, buffer.scratch, emptied(buffer), with_numbers ? &buffer.numbers : nullptr);
+            SortedBatches batches(batches_.order());
+            add_blocks(batches, blocks, sizes);
+            batches.add_all(batches_);
+            batches.merge(from, to, given, buffer.scratch, emptied(buffer), with_numbers ? &buffer.numbers : nullptr);
         }
         return content(buffer);
     }
@@ -191,7 +191,7 @@ public:
         {
             nb::gil_scoped_release release;
             std::vector<SortItem> begun;
-            pile_.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found,
+            batches_.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found,
                 [&](const SortItem& first) { begun.push_back(first); });
             for (size_t i = 0; i < begun.size(); i++) samples.add(begun[i].key, begun[i].record, found[i].size);
         }
@@ -228,7 +228,7 @@ private:
             reinterpret_cast<uint8_t*>(buffer.content.at(0)), {buffer.content.size()}, nb::find(buffer));
     }
 
-    RecordPile pile_;
+    SortedBatches batches_;
     Pieces kept_;
     Samples samples_;
     uint64_t bytes_ = 0;
@@ -256,16 +256,18 @@ void bind_bam_sort(nb::module_& m) {
                 return Output<uint64_t>(buffer.numbers.data(), {buffer.numbers.size()}, nb::find(buffer));
             },
             "uint64: of the records of the last range, where they were wanted.");
-    nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
+    nb::class_<KeptBatches>(
+        m, "SortedBatches", "Batches of sorted records, any range of whose merge can be had, from any thread.")
         .def(nb::init<int>(), nb::arg("order"))
-        .def_prop_ro("nbytes", &Pile::bytes)
-        .def_prop_ro("samples", &Pile::samples, nb::rv_policy::reference_internal, "Of all pieces.")
-        .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_number"), nb::arg("first_template"),
-            "A piece, whose records and templates are numbered from these on. Not while another thread merges.")
-        .def("add_all", &Pile::add_all, nb::arg("other"), "The pieces of another pile, which keeps them, too.")
-        .def("merge", &Pile::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
+        .def_prop_ro("nbytes", &KeptBatches::bytes)
+        .def_prop_ro("samples", &KeptBatches::samples, nb::rv_policy::reference_internal, "Keys of all batches.")
+        .def("add", &KeptBatches::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_number"),
+            nb::arg("first_template"),
+            "Adds a batch, whose records and templates are numbered from these on. Not while another thread merges.")
+        .def("add_all", &KeptBatches::add_all, nb::arg("other"), "Adds those of another one, which keeps them.")
+        .def("merge", &KeptBatches::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
             nb::arg("sizes"), nb::arg("marks").none(), nb::arg("numbers"),
-            "Records from low to before high (see SortSamples), of these pieces and of blocks of runs, in order. "
+            "Records from low to before high (see SortSamples), of these batches and of blocks of runs, in order. "
             "sizes: uint64 (2 n,), "
             "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are "
             "flagged; whether "
@@ -273,7 +275,7 @@ void bind_bam_sort(nb::module_& m) {
             "and A or B for its "
             "strand, or None. numbers: keep those of the records. All is in the buffer's memory, until it is used "
             "again.")
-        .def("blocks", &Pile::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
+        .def("blocks", &KeptBatches::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
             nb::arg("samples"),
             "Records from low to before high in blocks of a run, of about so many bytes: (their content in the "
             "buffer's memory, "

@@ -171,7 +171,7 @@ public:
     }
 
     std::vector<TemplateEnds> take() { return std::move(ends_); }
-    // Of the same templates, if they are kept.
+    // UMIs of these templates, if they are kept.
     std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
     int64_t templates() const {
@@ -191,7 +191,6 @@ public:
     int64_t number() const { return number_; }
 
 private:
-    static constexpr uint16_t kFlagFailed = 0x200;
     static constexpr uint32_t kPassed = uint32_t(1) << 31;
 
     void start(const BamRecord& record, int64_t number) {
@@ -218,7 +217,7 @@ private:
         second_read_[mapped_] = record.is(kFlagSecond);
         mapped_++;
         if (!rules_.first_is_best) score_ += sum_of_qualities(record);
-        if (record.is(kFlagFailed)) score_ &= ~kPassed;
+        if (record.is(kFlagQcFail)) score_ &= ~kPassed;
     }
 
     // The first read begins at the template's second end. A single read is of the first strand.

@@ -38,7 +38,7 @@ public:
         if (mate_tags_ || !added_.empty()) return true;
         for (BamRecords rest(records, size); rest.more();) {
             const BamRecord record = rest.next();
-            if (record.is(DuplicateMarks::kFlag)) return true;
+            if (record.is(kFlagDuplicate)) return true;
             for (const uint8_t *at = record.tags(), *end = record.end(); at < end; at = tag_end(at, end))
                 if (is_dropped({reinterpret_cast<const char*>(at), 2})) return true;
         }
@@ -106,7 +106,7 @@ private:
             if (!with_cigar && mapped) put_cigar(*mate);
             if (!with_score) put_number("ms", sum_of_qualities(*mate));
         }
-        const auto flag = uint16_t(record.flag() & ~DuplicateMarks::kFlag);
+        const auto flag = uint16_t(record.flag() & ~kFlagDuplicate);
         const auto size = uint32_t(out_.size() - begin - 4);
         std::memcpy(out_.at(begin), &size, sizeof size);
         std::memcpy(out_.at(begin + BamRecord::kFlagAt), &flag, sizeof flag);

@@ -97,8 +97,9 @@ class FarErrors {
 public:
     static constexpr int kNearest = 2, kFarthest = 3;
 
-    // Of one place: `templates` of UMIs of so many bases. Of UMIs seen once that are not errors of others within a base
-    // each is compared with `pairs` others as far as `reach` bases; found: at which distance the nearest one was.
+    // Adds what one place shows: it has `templates` with UMIs of so many bases. UMIs that were seen once and are not
+    // within a base of another were compared with others, `pairs` in all, up to a distance of `reach`. `found`: number
+    // of those whose nearest other one was at each distance.
     void note(size_t bases, uint64_t templates, int reach, uint64_t pairs, const uint64_t* found) {
         OfBases& of = of_bases_[bases];
         of.templates += templates;
@@ -318,7 +319,7 @@ private:
         return reach;
     }
 
-    // Of molecules seen once and those before them, nearest first.
+    // Finds pairs of a molecule seen once and one before it, nearest first.
     void find_far_pairs(int reach) {
         far_pairs_.clear();
         each_pair(molecules_, reach, [&](uint32_t a, uint32_t b, int distance) {

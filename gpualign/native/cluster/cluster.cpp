@@ -224,7 +224,7 @@ auto taken(Input<uint8_t> symbols, Input<int64_t> offsets, Input<int64_t> chosen
     return to_numpy(std::move(result));
 }
 
-// Of each sequence the sum of its symbols' values.
+// Sums the values of each sequence's symbols.
 auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
     std::vector<int64_t> result(offsets.size() - 1);
     for (size_t i = 0; i + 1 < offsets.size(); i++)

@@ -272,8 +272,8 @@ public:
 private:
     static constexpr int32_t counted_least = 3;
 
-    // Of all targets: what is needed is least for the shortest or the longest, or one of the query's length, and may be
-    // none.
+    // The least number of words that any target needs to have in common with the query: that of the shortest, of the
+    // longest, or of one as long as the query. May be 0.
     int32_t fewest_needed(int32_t n) const {
         return std::min({bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_),
             bounds_.words_needed(n, std::clamp(n, shortest_, longest_), word_)});

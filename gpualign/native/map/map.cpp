@@ -44,6 +44,7 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
 }  // namespace
 
 void bind_map(nb::module_& m) {
+    m.attr("LONGEST_CHAINED") = kLongestChained;
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
         nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(),

@@ -89,7 +89,7 @@ public:
     size_t look_up_variants(const uint8_t* codes, int32_t length) {
         return look_up([&](auto&& add) { variants_.visit(codes, length, params_.k, params_.w, add); });
     }
-    // The same of the minimizers of a part of a read.
+    // Looks up the minimizers of a segment of a read; returns as look_up_variants() does.
     size_t look_up_part(const uint8_t* codes, int32_t length, KmerStrand strand) {
         scanner_.set_strand(strand);
         return look_up([&](auto&& add) { scanner_.scan(codes, length, add); });

@@ -19,7 +19,7 @@ public:
     bool one_word() const { return words_ == 1; }
     bool matches(int row, uint8_t code) const { return eq_[code] >> (pad_ + row) & 1; }
 
-    // As run, of a pattern of one word, and keeps all columns.
+    // Runs a pattern of one word, as run() does, and keeps all columns.
     template <class Each>
     void run_traced(const uint8_t* text, int64_t length, int limit, std::vector<Trace>& columns, Each&& each) {
         columns.resize(size_t(length));

@@ -1,8 +1,8 @@
 // From where patterns may lie to hits: exact distances, the rule of which ends are hits, and their alignments.
 //
 // On a strand, a text is read in the pattern's direction: hits on the minus strand are those in the reverse complement.
-// Of all ends of one pattern in a text, those are hits at which the distance rises after it has fallen: the last of
-// equal ones (so does Sassy). To be the same wherever a text is cut, at most kPlateau equal ones are looked at.
+// A pattern has a hit where the distance of its ends in the text rises after it has fallen, at the last of equal ones
+// (as in Sassy). To be the same wherever a text is cut, at most kPlateau equal ones are looked at.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -71,7 +71,7 @@ public:
     const SearchSettings& settings() const { return settings_; }
     bool dna() const { return settings_.alphabet == SearchAlphabet::dna; }
     size_t count() const { return strands_.size() / 2; }
-    // Of pattern * 2 + strand, as the forward strand of a text shows it.
+    // Pattern number / 2 on strand number % 2, as the forward strand of a text shows it.
     const SearchPattern& strand(int number) const { return strands_[size_t(number)]; }
     bool wanted(int number) const { return settings_.strands >> (number & 1) & 1; }
     int strands() const { return int(strands_.size()); }

@@ -179,7 +179,7 @@ private:
         }
     };
 
-    // As segment_is_near.
+    // Computes the edit distances of all held segments at once, and keeps the windows where one is within its limit.
     template <class Bits> void compare_segments(Checks<Bits>& checks) {
         using Word = Vec<Bits>;
         using Score = Vec<std::make_signed_t<Bits>>;

@@ -207,7 +207,7 @@ private:
 
     static float real(std::string_view text) { return float(std::strtod(std::string(text).c_str(), nullptr)); }
 
-    // As text: c,1,2,3
+    // Puts an array that is given as text: c,1,2,3
     void put_array(std::string_view text) {
         if (text.empty()) refuse("an array without a type");
         const char type = text[0];

@@ -13,7 +13,6 @@
 namespace gpualign {
 namespace {
 
-constexpr uint16_t kFlagFailed = 0x200;
 constexpr size_t kContexts = 3;
 
 // Cytosines of a context, methylated ones first; -1 for other calls. A table, as calls are unpredictable.
@@ -97,7 +96,7 @@ auto count_conversions(const ReferenceArrays& reference, const Arrays& reads, co
             const uint64_t mate = of_reads.mate_of(i);
             if (!unconverted[i] && (mate == ReadsView::kNone || mate >= n || !unconverted[mate])) continue;
             failed++;
-            for (uint64_t r = records.primary(i); r < records.primary(i + 1); r++) flags[r] |= kFlagFailed;
+            for (uint64_t r = records.primary(i); r < records.primary(i + 1); r++) flags[r] |= kFlagQcFail;
         }
     }
     return tuple_of(to_numpy(std::move(flags)), to_numpy(std::move(positions)), to_numpy(std::move(contigs)), failed);

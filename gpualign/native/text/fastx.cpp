@@ -153,7 +153,7 @@ std::tuple<int64_t, int64_t, int64_t> record_cuts(TextInput data) {
     return cuts.offsets();
 }
 
-// The same of an interval of an open file, and (missing bytes, error number).
+// Cuts of an interval of an open file, and (missing bytes, error number).
 std::tuple<std::tuple<int64_t, int64_t, int64_t>, int64_t, int> stored_record_cuts(
     int descriptor, int64_t offset, int64_t size) {
     RecordCuts cuts;

@@ -53,7 +53,7 @@ public:
 
     char read(int64_t i) const { return oriented_[size_t(i)]; }
     char reference(int64_t i) const { return window_[size_t(i)]; }
-    // The same for bases beside the record, too; N outside the contig.
+    // The reference at positions outside the record as well; N outside the contig.
     char context(int64_t i) const {
         const int64_t at = begin_ + i;
         if (i >= 0 && at < end_) return reference(i);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
@@ -31,7 +30,7 @@ def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part
         InputError: a file that cannot be read, or a symbol that the scoring does not know.
     """
     joined = Prefetch(_joined(_batches(path, scoring), residues))  # a thread that parses, and this one
-    with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines(), contextlib.closing(joined):
+    with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
         for batch in joined:
             yield Part(batch, encode([batch], scoring, path, named=False))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -122,7 +121,7 @@ def _scan(
             hits.settle(part.batch, part.encoded, targets, residues)
             targets += len(part.encoded)
 
-    with contextlib.closing(Prefetch(database_parts(path, scoring, options.batch_size * _PART_BATCHES))) as parts:
+    with Prefetch(database_parts(path, scoring, options.batch_size * _PART_BATCHES)) as parts:
         for found in backend.run(tiles(parts), search_stage(problem)):
             settle()
             part, tile = given.popleft()

@@ -160,9 +160,9 @@ GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, const ChainQuery&
     return total;
 }
 
-// Writes the anchors of the followed seeds; the caller sorts them. Returns their number.
+// Writes the anchors of the followed seeds; the caller sorts them.
 template <class Group, class Index>
-GPUALIGN_HOST_DEVICE uint32_t expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k,
+GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k,
     int32_t length, const Index& index, uint64_t* anchors) {
     uint32_t done = 0;
     for (uint32_t base = 0; base < n; base += Group::kLanes) {
@@ -186,7 +186,6 @@ GPUALIGN_HOST_DEVICE uint32_t expand_anchors(const Group& group, const ChainSeed
         done += total;
     }
     group.sync();
-    return done;
 }
 
 }  // namespace gpualign

@@ -135,8 +135,8 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
     const uint32_t words_at = group.from(group.lane() == 0 ? take(batch.anchors, kAnchorWords * capacity) : 0u, 0);
     if (words_at == kNoItem) return;
     const ChainNodes nodes = nodes_at(batch.anchors.items + words_at, capacity);
-    sort_many_keys(
-        group, nodes.anchors, expand_anchors(group, found, seeds, batch.rules.k, length, index, nodes.anchors));
+    expand_anchors(group, found, seeds, batch.rules.k, length, index, nodes.anchors);
+    sort_many_keys(group, nodes.anchors, n);
     chain_anchors(group, batch, text, query, r, nodes, n, max_suboptimal);
 }
 

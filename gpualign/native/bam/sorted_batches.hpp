@@ -1,7 +1,7 @@
-// Sorts BAM records: runs that are sorted in memory, and any range of their merge. Free of Python.
+// Sorts BAM records: batches that are sorted in memory, and any range of their merge. Free of Python.
 //
-// A run is sorted by the thread that makes its records. Ranges of the merge are independent, so that threads share
-// them; concatenated, they are the sorted records, wherever runs and ranges are cut.
+// A batch is sorted by the thread that makes its records. Ranges of the merge are independent, so that threads share
+// them; concatenated, they are the sorted records, wherever batches and ranges are cut.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace gpualign {
 
-// Sort key of a record, and where it lies in its run.
+// Sort key of a record, and where it lies in its batch.
 struct SortKey {
     uint64_t high;      // coordinate, hash of the name, or the name's begin
     uint64_t low;       // the name's next part; in other orders the number in the input
@@ -180,19 +180,22 @@ struct RunBlock {
     static constexpr size_t kAlignment = alignof(SortKey);
 };
 
-class RecordPile {
+// Batches of sorted records, in the order of the input.
+class SortedBatches {
 public:
-    explicit RecordPile(RecordOrder order) : order_(order) {}
+    explicit SortedBatches(RecordOrder order) : order_(order) {}
 
     RecordOrder order() const { return order_; }
 
-    // Adds a run, which follows the others in the input; the memory must outlive the merge. `first_number` and
+    // Adds a batch, which follows the others in the input; the memory must outlive the merge. `first_number` and
     // `first_template` are added to those of the keys.
     void add(
         const uint8_t* records, const SortKey* keys, size_t count, uint64_t first_number, uint64_t first_template) {
         if (count) pieces_.push_back({records, keys, count, first_number, uint32_t(first_template), order_});
     }
-    void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
+    void add_all(const SortedBatches& other) {
+        pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
+    }
 
     struct Scratch {
         std::vector<SortItem> items;
@@ -204,7 +207,7 @@ public:
         std::vector<uint64_t>* numbers) const {
         const uint64_t bytes = gather(low, high, scratch);
         const auto& places = scratch.sorter(scratch.items, order_);
-        out.reserve(Text::kSpare + bytes + marks.most_bytes() * places.size());
+        out.reserve(Text::kSpare + bytes + marks.max_added_bytes() * places.size());
         for (size_t i = 0; i < places.size(); i++) {
             const SortItem& item = item_ahead(scratch.items, places, i);
             marks.copy(item.record, item.size, item.template_number, out);

@@ -18,10 +18,10 @@ from gpualign.io import mate_names
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, UncountedLine
 from gpualign.io.files import InputFile
-from gpualign.io.mates import interleaved_items, paired_parts
 from gpualign.io.packed import PackedText
 from gpualign.io.reads import Reads, ReadSource
 from gpualign.io.text import HeldText, StoredText
+from gpualign.map.lanes import interleaved_reads, paired_reads
 from tests.helpers.files import write_bgzf
 
 TILE = _native.FASTQ_TILE
@@ -53,7 +53,7 @@ def parts_of(paths: list[str], batch: int, threads: int = 1) -> Iterator[Reads]:
         closing(ReadSource(paths[0], threads=threads, remote=True)) as first,
         closing(ReadSource(paths[1], threads=threads, remote=True)) as second,
     ):
-        for item in paired_parts(first, second, batch, threads=threads, unparsed=True):
+        for item in paired_reads(first, second, batch, threads=threads, unparsed=True):
             assert item.texts
             yield item
 
@@ -212,7 +212,7 @@ def test_no_pair_of_one_file_is_cut(
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)
     with closing(ReadSource(path, remote=True, interleaved=True)) as source:
-        items = list(interleaved_items(source, -(-chunk // 2)))
+        items = list(interleaved_reads(source, -(-chunk // 2)))
     found = [elsewhere(item).columns() for item in items]
     assert [batch.name(i) for batch in found for i in range(len(batch))] == [
         name.removesuffix("/1").removesuffix("/2") for name in names
@@ -229,14 +229,14 @@ def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
     half = text.index(b"@", len(text) // 2)
     path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
     with closing(ReadSource(path, remote=True, interleaved=True)) as source:
-        found = [item.columns() for item in interleaved_items(source, 500, with_pairs=False)]
+        found = [item.columns() for item in interleaved_reads(source, 500, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
 
 
 def test_a_file_of_one_name(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
     with closing(ReadSource(path, remote=True, interleaved=True)) as source:
-        found = [item.columns() for item in interleaved_items(source, 100, with_pairs=False)]
+        found = [item.columns() for item in interleaved_reads(source, 100, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
 
 
@@ -246,4 +246,4 @@ def test_a_file_that_is_not_interleaved(tmp_path: Path) -> None:
         closing(ReadSource(path, remote=True, interleaved=True)) as source,
         pytest.raises(InputError, match="not interleaved"),
     ):
-        list(interleaved_items(source, 500))
+        list(interleaved_reads(source, 500))

@@ -84,7 +84,7 @@ class RecordFormatter:
             tagged, invalid = self._with_tags(batch)
             alignments = found.alignments.with_read_flags(batch.flags)
             job = replace(job, batch=tagged, invalid_tags=invalid, alignments=alignments)
-            if self.layout.records == "bam":
+            if self.layout.record_form == "bam":
                 self._check_names(batch)
         if not (options.no_unmapped or files.write_reads):
             return job
@@ -94,14 +94,51 @@ class RecordFormatter:
         wanted = placed if options.no_unmapped else None
         return replace(job, wanted=wanted, unmapped_reads=unmapped, mapped_reads=mapped)
 
-    def written(self, found: Found, records: Written) -> Written:
-        """Everything to write of a batch, with its formatted records."""
+    def for_device(self, found: Found) -> bool:
+        """Whether a device can format the records: not PAF, ALT contigs, or comments in BAM."""
+        if self.layout.record_form == "paf" or self.index.alt is not None:
+            return False
+        return self.layout.record_form == "sam" or self._binary_tags(found)
+
+    def better_on_device(self, found: Found) -> bool:
+        """Whether a device should format the records. Not long reads, unless it deflates them: a CPU thread takes as
+        long to copy them to the device as to format them.
+        """
+        return self.for_device(found) and (self.layout.deflates_batches or not self.params.long_reads)
+
+    @STEPS.at("format")
+    def formatted(self, found: Found) -> Written:
+        """The records of the wanted reads, formatted on the CPU."""
+        reads, alignments, form = found.columns().native, found.alignments, self.layout.record_form
+        if form == "paf":
+            cs = self.options.tags.native["cs"]
+            records = _native.format_paf(*self._reference, reads, alignments.native, self.options.eqx, cs)
+            count = _native.count_newlines(records)
+            check_count("records", int(np.count_nonzero(alignments.contig >= 0)), count)
+            return Written(records, count)
+        by_lines = form == "bam" and not self._binary_tags(found)
+        arrays, binary = alignments.native, form == "bam" and not by_lines
+        records, count = _native.format_records(
+            *self._reference, reads, arrays, found.wanted, dict(found.options), binary
+        )
+        check_count("records", found.count, count)
+        if by_lines:
+            records, count = _native.bam_records(records, *self._reference[1:])
+            check_count("records", found.count, count)
+        return Written(records, count)
+
+    def complete(self, found: Found, records: Written) -> Written:
+        """Add FASTQ output to a batch's formatted records, which are sorted if they are to be held."""
         written = replace(records, unmapped_reads=found.unmapped_reads, mapped_reads=found.mapped_reads)
         if not self.layout.held:
             return written
         marks = None if self.marking is None else self.marking(records.records)
         held = RecordBatch.of(records.records, self.layout.order, marks)
         return replace(written, records=records.records[:0], held=held)
+
+    def _binary_tags(self, found: Found) -> bool:
+        """Whether all tags of a batch are binary values; comments and pa are text."""
+        return (found.batch is None or found.batch.comments is None) and self.index.alt is None
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with its comments reduced to SAM tags, tab-separated, and the number of fields that are not valid
@@ -117,43 +154,6 @@ class RecordFormatter:
             batch.comments, batch.comment_offsets, dropped, options.header_groups
         )
         return replace(batch, comments=tags, comment_offsets=offsets), invalid
-
-    @STEPS.at("format")
-    def records(self, found: Found) -> Written:
-        """The formatted records of the wanted reads."""
-        reads, alignments, form = found.columns().native, found.alignments, self.layout.records
-        if form == "paf":
-            cs = self.options.tags.native["cs"]
-            records = _native.format_paf(*self._reference, reads, alignments.native, self.options.eqx, cs)
-            count = _native.count_newlines(records)
-            check_count("records", int(np.count_nonzero(alignments.contig >= 0)), count)
-            return Written(records, count)
-        by_lines = form == "bam" and not self.binary_tags(found)
-        arrays, binary = alignments.native, form == "bam" and not by_lines
-        records, count = _native.format_records(
-            *self._reference, reads, arrays, found.wanted, dict(found.options), binary
-        )
-        check_count("records", found.count, count)
-        if by_lines:
-            records, count = _native.bam_records(records, *self._reference[1:])
-            check_count("records", found.count, count)
-        return Written(records, count)
-
-    def for_device(self, found: Found) -> bool:
-        """Whether a device can format the records: not PAF, ALT contigs, or comments in BAM."""
-        if self.layout.records == "paf" or self.index.alt is not None:
-            return False
-        return self.layout.records == "sam" or self.binary_tags(found)
-
-    def better_on_device(self, found: Found) -> bool:
-        """Whether a device should format the records. Not long reads, unless it deflates them: a CPU thread takes as
-        long to copy them to the device as to format them.
-        """
-        return self.for_device(found) and (self.layout.deflates_batches or not self.params.long_reads)
-
-    def binary_tags(self, found: Found) -> bool:
-        """Whether all tags of a batch are binary values; comments and pa are text."""
-        return (found.batch is None or found.batch.comments is None) and self.index.alt is None
 
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from gpualign.io import tuning
-from gpualign.io.record_input import BamChunk, RecordInput
+from gpualign.markdup.record_input import BamChunk, RecordInput
 
 
 def after_header(path: Path) -> bytes:

@@ -40,7 +40,7 @@ class RecordChunk(Protocol):
     """Whole records, unparsed."""
 
     def records(self) -> NDArray[np.uint8]:
-        """As BAM.
+        """The records as BAM.
 
         Raises:
             InputError: one is malformed.
@@ -49,7 +49,7 @@ class RecordChunk(Protocol):
 
 @dataclass(frozen=True)
 class BamChunk:
-    """Of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
+    """Records of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
 
     pieces: tuple[NDArray[np.uint8], ...]
     owned: bool = False
@@ -63,7 +63,7 @@ class BamChunk:
 
 @dataclass(frozen=True)
 class SamChunk:
-    """Of SAM. ``line``: number of the first line."""
+    """Records of SAM. ``line``: number of the first line."""
 
     text: Text
     path: str
@@ -147,7 +147,7 @@ class RecordInput:
             yield Inflated(memory[ROOM : ROOM + count], 0, memory)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
-        """As :meth:`InputFile.inflate_by`."""
+        """Let ``codec`` inflate the rest of the file, if it is BGZF."""
         self._file.inflate_by(codec)
 
     def chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
@@ -163,9 +163,8 @@ class RecordInput:
         return self._ahead(chunks, tuning.CHUNKS_AHEAD)  # in a thread of its own, as it looks at each record
 
     def _ahead(self, items: Iterator[Item], count: int) -> Iterator[Item]:
-        """Items that another thread computes until this is closed: a generator that ends the thread would do so
-        whenever its memory is freed, perhaps while that thread's locks are held."""
-        return iter(self._stack.enter_context(contextlib.closing(Prefetch(items, count))))
+        """Items that another thread computes until this is closed."""
+        return self._stack.enter_context(Prefetch(items, count))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.

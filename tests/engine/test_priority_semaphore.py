@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gpualign.streaming.priority_semaphore import PrioritySemaphore
+from gpualign.engine.priority_semaphore import PrioritySemaphore
 
 
 class TestPrioritySemaphore:

@@ -1,0 +1,145 @@
+"""The outputs of a sample: alignments and what goes with them, the fields of the report, and warnings."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from gpualign import _native
+from gpualign.errors import counted, shown_inputs
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.io.alignment import parse_read_group, sam_header, with_lines
+from gpualign.io.alignment_output import open_alignments
+from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.io.cram import sequence_tags
+from gpualign.io.output_file import Sink, open_output
+from gpualign.map.formatter import RecordFormatter
+from gpualign.map.found import Written
+from gpualign.map.inputs import MapFiles, Sample
+from gpualign.map.lanes import Lanes
+from gpualign.map.pairs import Library
+from gpualign.map.params import MapParams
+from gpualign.map.stage import Mapping
+from gpualign.map.statistics import MapStatistics
+from gpualign.records.methylation import open_methylation
+from gpualign.records.observer import observing, warn_of_barcodes
+from gpualign.sequences.reference import Reference
+
+
+class MapOutputs:
+    """The outputs of a sample; each file is whole or absent. Held records are written when this is closed.
+
+    Args:
+        codec: compresses held records.
+
+    Attributes:
+        statistics: counts of all batches written so far.
+        report: the JSON report's fields on the output, complete once this is closed.
+
+    Raises:
+        GpualignError: an output cannot be written.
+    """
+
+    def __init__(self, sample: Sample, lanes: Lanes, index: MinimizerIndex, codec: BgzfCodec = CPU_CODEC) -> None:
+        self._sample, self._lanes, self._index = sample, lanes, index
+        files, layout, options, reference = sample.files, sample.layout, sample.options, index.reference
+        header = _header_text(reference, sample, lanes.header)
+        self.statistics = MapStatistics()
+        with ExitStack() as stack:
+            kept = sample.records.duplicates, files.coverage, files.duplicate_metrics, sample.records.command_line
+            methylation = None
+            if files.methylation is not None:
+                methylation = open_methylation(
+                    files.methylation, reference, sample.records.methylation_rules, options.threads
+                )
+            of_output = header, reference, options.threads
+            self._observer = stack.enter_context(observing(*kept, *of_output, methylation=methylation))
+            self.report = self._observer.report
+            alignments = open_alignments(options.output, layout, reference, options.threads, self._observer, codec)
+            self._alignments: Any = stack.enter_context(alignments)
+            self._sinks: list[Sink] = [
+                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
+                for path in (files.unmapped_reads, files.mapped_reads)
+            ]
+            self._alignments.write(layout.header(header, reference))
+            self._stack = stack.pop_all()
+
+    def mapping(self, params: MapParams, library: Library | None, unparsed: bool = False) -> Mapping:
+        """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
+        sample, lanes = self._sample, self._lanes
+        pairs = None if library is None else library.model
+        of_sample = (sample.files, sample.records, sample.layout, lanes.tagged, self._observer.take)
+        return Mapping(RecordFormatter(self._index, params, pairs, *of_sample), lanes.remote, unparsed)
+
+    def write(self, written: Written, counts: MapStatistics) -> None:
+        """Write the next batch."""
+        if written.held is not None:
+            self._alignments.add(written.held)
+        elif written.deflated:
+            self._alignments.write_blocks(written.records.data)
+        elif len(written.records):
+            self._alignments.write(written.records.data)
+        for sink, reads in zip(self._sinks, (written.unmapped_reads, written.mapped_reads), strict=True):
+            if len(reads):
+                sink.write(memoryview(reads))  # type: ignore[arg-type]
+        self.statistics = self.statistics + counts
+
+    def __enter__(self) -> MapOutputs:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+
+def sample_report(sample: Sample, out: MapOutputs, library: Library | None, index: MinimizerIndex) -> dict[str, Any]:
+    """The fields of the JSON report on a sample."""
+    statistics = out.statistics
+    fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
+    fields |= statistics.conversions(index.reference.shown_names)
+    fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
+    return (fields if library is None else fields | library.reported) | out.report
+
+
+def warn_of(out: MapOutputs, files: MapFiles, full: bool, warn: Callable[[str], None]) -> None:
+    """Print warnings about the reads."""
+    statistics = out.statistics
+    if statistics.reads == 0:
+        warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+    if statistics.long_reads:
+        warn(
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by "
+            "chaining with the scores of short reads (-x hifi and -x ont have those of long ones)"
+        )
+    if full and statistics.long_reads:
+        warn(
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases: "
+            "not all of their alignments were searched for"
+        )
+    if statistics.too_long:
+        warn(
+            f"{counted(statistics.too_long, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
+            "(cut such sequences into pieces to map them)"
+        )
+    if statistics.invalid_tags:
+        fields = counted(statistics.invalid_tags, "field")
+        warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
+    warn_of_barcodes(out.report, warn)
+    if statistics.invalid_names:
+        warn(
+            f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "
+            "different names may have become one"
+        )
+
+
+def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
+    """The header as SAM text. ``source``: header of the reads' file."""
+    layout, records = sample.layout, sample.records
+    if layout.format == "paf":
+        return b""
+    groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
+    tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
+    group, path = "\n".join(groups) or None, sample.files.reference
+    text = sam_header(reference, records.command_line, group, source, layout.sort, tags, path)
+    return with_lines(text, records.header_lines)
