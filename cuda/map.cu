@@ -29,9 +29,9 @@ template <class Step>
 __device__ void for_each_turn(const Warp& group, const MapBatch& batch, uint32_t* turn, uint32_t count, Step&& step) {
     extern __shared__ uint4 memory[];
     MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[threadIdx.x / Warp::kLanes];
-    const uint64_t bytes = MapWorkspace::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+    const uint64_t bytes = MapWorkspace::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
     const MapWorkspace workspace = MapWorkspace::at(
-        batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+        batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
     while (true) {
         const uint32_t item = group.take_together(turn, 1);
         if (item >= count) return;

@@ -1,7 +1,7 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
-// of one, a warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
+// of one, a warp or a block aligns a segment; a lane cuts and finishes a chain, and reports a read.
 //
-// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one stretch.
+// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
@@ -28,7 +28,7 @@ template <class Step> __device__ void one_lane_each(uint32_t from, uint32_t to, 
     for (uint32_t i = from + warp_number(); i < to; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
 }
 
-// Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
+// Segments in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
 // that have a better alignment elsewhere are left to the next passes.
 template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) {
     using Part = PartOfWarp<Band / 2>;
@@ -63,11 +63,12 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
             if (!own) narrow.task.rows = narrow.task.band = 0;
             BandWorkspace workspace = BandWorkspace::at<typename Aligner::Layout>(memory, kRows, Band);
             workspace.codes = codes + (threadIdx.x / Part::kLanes) * kCodes;
-            Aligner aligner(part, launch.batch, text, narrow.task, workspace);
-            aligner.load();
+            Aligner aligner(part, launch.batch.rules.scores, text, narrow.task, workspace);
+            aligner.load(query_of(launch.batch, narrow.task.read));
             const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
             warp.sync();
-            if (own && part.lane() == 0 && end.value > narrow.beyond) aligner.finish(OneLane(), end, task);
+            if (own && part.lane() == 0 && end.value > narrow.beyond)
+                aligner.finish(OneLane(), end, launch.batch.cigars, task);
             warp.sync();
         }
     }
@@ -132,11 +133,11 @@ template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& l
             BandTask& task = tasks.items[own ? turns.task(turn, first_lane(own)) : 0];
             BandTask aligned = task;
             if (!own) aligned.rows = aligned.band = 0;
-            Aligner aligner(part, launch.batch, text, aligned, workspace);
-            aligner.load();
+            Aligner aligner(part, launch.batch.rules.scores, text, aligned, workspace);
+            aligner.load(query_of(launch.batch, aligned.read));
             const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
             warp.sync();
-            if (own && part.lane() == 0) aligner.finish(OneLane(), end, task);
+            if (own && part.lane() == 0) aligner.finish(OneLane(), end, launch.batch.cigars, task);
             warp.sync();
         }
     }
@@ -167,9 +168,9 @@ __device__ void align_whole(
     uint8_t* const memory = launch.workspace + number * launch.workspace_bytes;
     if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.workspace_bytes) return;
     const TargetText text{launch.target};
-    Aligner aligner(
-        group, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
-    aligner.load();
+    Aligner aligner(group, launch.batch.rules.scores, text, task,
+        BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+    aligner.load(query_of(launch.batch, task.read));
     const BandEnd end = aligner.sweep(aligner.steps());
     group.sync();
     finish(aligner, end);
@@ -183,7 +184,7 @@ template <uint32_t Lanes> __device__ void align_by_block(const ChainLaunch& laun
     const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0); };
     for_each_of_class(group, launch, gridDim.x, next, [&](BandTask& task) {
         align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
-            if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, task);
+            if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, launch.batch.cigars, task);
         });
     });
 }
@@ -225,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(128) align_segments(const __grid_co
         group, launch, gridDim.x * blockDim.x / Warp::kLanes, [&] { return group.take_together(launch.next, 1); },
         [&](BandTask& task) {
             align_whole(group, launch, task, warp,
-                [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
+                [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, launch.batch.cigars, task); });
         });
 }
 

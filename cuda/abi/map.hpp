@@ -93,7 +93,7 @@ struct MapBatch {
     uint32_t* slow_templates;  // templates for the slow path, and their number
     uint32_t* slow_count;
     uint32_t template_count, overflow_count;
-    uint32_t workspace_hits, workspace_loci, workspace_trace, read_count;  // sizes of `workspace`: algo/map/types.hpp
+    uint32_t workspace_hits, workspace_loci, workspace_band, read_count;  // sizes of `workspace`: algo/map/types.hpp
 };
 
 static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 296,

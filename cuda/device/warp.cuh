@@ -85,10 +85,6 @@ struct Warp {
         const T other = shuffled(value, [](int32_t word) { return __shfl_up_sync(kAll, word, 1); });
         return lane() == 0 ? first : other;
     }
-    template <class T> __device__ __forceinline__ T from_after(T value, T last) const {
-        const T other = __shfl_down_sync(kAll, value, 1);
-        return lane() == kLanes - 1 ? last : other;
-    }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
     __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const {
         uint32_t before = 0;

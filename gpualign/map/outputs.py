@@ -111,12 +111,12 @@ def warn_of(out: MapOutputs, files: MapFiles, params: MapParams, warn: Callable[
     if statistics.long_reads:
         others = "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"
         warn(
-            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
-            f"with the scores of short reads ({others})"
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by "
+            f"chaining with the scores of short reads ({others})"
         )
     if params.seeding.full and statistics.long_reads:
         warn(
-            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases: "
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases: "
             "not all of their alignments were searched for"
         )
     if statistics.too_long:

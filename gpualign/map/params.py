@@ -217,7 +217,7 @@ class MapParams:
         """Which reads are too long for end-to-end alignment, so that a preset of short reads maps them as long reads.
         ``full`` does not find all their loci.
         """
-        too_long = lengths > _native.LONGEST_WHOLE
+        too_long = lengths > _native.LONGEST_END_TO_END
         return too_long & (not self.long_reads and not self.end_to_end)
 
     def too_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -273,7 +273,9 @@ def test_workspace() -> None:
     ]
     workspace = Workspace.of(params, 150)
     assert (workspace.hits, workspace.loci) == (4096, 512)
-    assert workspace.trace == (300 + 25) * 13  # 12 edits: 25 diagonals, every second a step
+    # 12 edits, so 25 diagonals: a row of 16-byte cells, 8 bytes an operation, 388 steps (5 rounds of 65, and 62 until
+    # the last lane ends; in words of four) of 32 lanes, and encoded bases; a multiple of 16 bytes
+    assert workspace.band == -(-(25 * 16 + 8 * 154 + 388 * 32 + 2 * 150 + 25) // 16) * 16
     assert Workspace.of(MapParams.of_preset(max_hits=10_000), 150).hits == 1 << 14
     assert tuning.MAP_LONGEST == 512
 

@@ -95,14 +95,14 @@ template <bool Ring, class Group>
 bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory,
     BandTask& result) {
     using Aligner = BandAligner<true, Ring, Group, Text>;
-    Aligner aligner(group, it.batch, it.text, task,
+    Aligner aligner(group, it.batch.rules.scores, it.text, task,
         BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
-    aligner.load();
+    aligner.load(query_of(it.batch, 0));
     const BandEnd end = aligner.sweep(aligner.steps());
     group.sync();
     if (end.value <= beyond) return false;
-    if (Group::kLanes <= 32) aligner.finish(group, end, result);
-    else if (group.lane() == 0) aligner.finish(OneLane(), end, result);
+    if (Group::kLanes <= 32) aligner.finish(group, end, it.batch.cigars, result);
+    else if (group.lane() == 0) aligner.finish(OneLane(), end, it.batch.cigars, result);
     group.sync();
     return true;
 }

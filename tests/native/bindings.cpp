@@ -105,17 +105,26 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
 // Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as
 // little.
 bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, nb::tuple scores) {
-    const auto codes_of = [](const Input<uint8_t>& bases, size_t padding) {
-        std::vector<uint8_t> codes(bases.size() + padding);
-        for (size_t i = 0; i < bases.size(); i++) codes[i] = base_code(bases.data()[i]);
-        return codes;
-    };
     if (text.size() < query.size() || (text.size() - query.size()) % 2)
         throw nb::value_error("as many diagonals on both sides");
-    const std::vector<uint8_t> codes = codes_of(query, 0), around = codes_of(text, UngappedLanes::kPadding);
-    return UngappedLanes(scores_of(scores))
-        .is_best(codes.data(), codes.data(), int32_t(codes.size()), around.data(),
-            int32_t((text.size() - query.size()) / 2), substitutions);
+    const OneLane lane;
+    const auto packed = [&](const Input<uint8_t>& bases, std::vector<uint64_t>& words, std::vector<uint32_t>& others) {
+        words.resize(bases.size() / kBasesPerWord + 3);
+        others.resize(words.size());
+        return pack_read(lane, bases.data(), int32_t(bases.size()), int32_t(words.size()), words.data(), others.data());
+    };
+    std::vector<uint64_t> own, around;
+    std::vector<uint32_t> own_others, around_others;
+    if (!packed(query, own, own_others) || !packed(text, around, around_others)) return false;
+    const int32_t limit = int32_t((text.size() - query.size()) / 2);
+    const MapRead read{own.data(), own_others.data(), int32_t(query.size()), limit, 0, true, 0};
+    MapTarget target{};
+    target.text = around.data();
+    const AffineScores costs = scores_of(scores);
+    using Others = OtherAlignments<OneLane>;
+    std::vector<int16_t> memory(size_t(Others::kNumbers) * (2 * size_t(limit) + 2));
+    Others others(lane, read, false, target, limit, costs, memory.data());
+    return others.possible() && others.all_lose_more(substitutions);
 }
 
 // First and one-past-last entry of each hash.

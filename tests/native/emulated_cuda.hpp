@@ -99,9 +99,6 @@ inline uint32_t source_within(int source, int width) {
 inline uint32_t source_before(uint32_t lanes, uint32_t width = 32) {
     return thread.x % width < lanes ? thread.x % 32 : thread.x % 32 - lanes;
 }
-inline uint32_t source_after(uint32_t lanes) {
-    return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes;
-}
 
 template <class Kernel> void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
     static Kernel* running;
@@ -165,8 +162,6 @@ int run_by_name(const std::map<std::string, void (*)(Launch)>& kernels, const ch
 #define __shfl_sync(...) EMULATED_PICK(__VA_ARGS__, EMULATED_SHFL4, EMULATED_SHFL3, )(__VA_ARGS__)
 #define __shfl_xor_sync(mask, value, bits) emulated::shuffled(value, threadIdx.x % 32 ^ uint32_t(bits), __LINE__)
 #define __shfl_up_sync(mask, value, ...) emulated::shuffled(value, emulated::source_before(__VA_ARGS__), __LINE__)
-#define __shfl_down_sync(mask, value, lanes) \
-    emulated::shuffled(value, emulated::source_after(uint32_t(lanes)), __LINE__)
 
 inline uint32_t __popc(uint32_t bits) { return uint32_t(__builtin_popcount(bits)); }
 inline uint32_t atomicAdd(uint32_t* counter, uint32_t n) {

@@ -35,7 +35,7 @@ void map_scalar(const nb::bytes& bytes, int words) {
         const OneLane group;
         MapShared<kWords> shared;
         const MapWorkspace workspace =
-            MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+            MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
         const ReadStates<kWords> all = ReadStates<kWords>::of(batch);
         for (uint32_t r = 0; r < batch.read_count; r++)
             FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
@@ -56,12 +56,12 @@ bool align(
     const TargetText text{launch.target};
     memory.resize(size_t(Aligner::Layout::all_bytes(task.rows, task.band)));
     const OneLane lane;
-    Aligner aligner(lane, launch.batch, text, task,
+    Aligner aligner(lane, launch.batch.rules.scores, text, task,
         BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
-    aligner.load();
+    aligner.load(query_of(launch.batch, task.read));
     const BandEnd end = aligner.sweep(aligner.steps());
     if (end.value <= beyond) return false;
-    aligner.finish(lane, end, result);
+    aligner.finish(lane, end, launch.batch.cigars, result);
     return true;
 }
 

@@ -39,8 +39,6 @@ struct OneLane {
     template <class T> GPUALIGN_HD T from_before(T, T first) const { return first; }
     // The record of T::kWords words of the previous lane, `first` in the first lane.
     template <class T> GPUALIGN_HD T record_before(const T&, const T& first) const { return first; }
-    // The value of the next lane, `last` in the last lane; differs between lanes.
-    template <class T> GPUALIGN_HD T from_after(T, T last) const { return last; }
     // Atomically increments a counter and returns its old value; may be called by some lanes only.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
     // Adds n to a counter once for all lanes; returns its old value.

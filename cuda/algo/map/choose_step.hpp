@@ -34,7 +34,8 @@ public:
                 workspace.loci[mate][i] = list[i];
         }
         group_.sync();
-        MateRescue<Group, Finder>(group_, batch_.target, batch_.rules, finder).run();
+        MatesOfPair<Group, Finder> mates(group_, batch_.target, finder);
+        rescue_mates(group_, batch_.rules, mates);
         if (!keep(finder, 0) || !keep(finder, 1)) return leave();
         choose_among(finder.loci(0), finder.loci(1));
     }
@@ -42,7 +43,7 @@ public:
 private:
     static constexpr uint32_t kFewPairs = 4;  // pairs of loci that a lane tries
 
-    // Access to the loci of both mates, for MateRescue.
+    // Access to the loci of both mates, for MatesOfPair.
     struct Finder {
         const Group& group;
         const MapBatch& batch;

@@ -1,5 +1,6 @@
 // First step of `map`: the loci of each read by itself, a group of lanes per read.
 #pragma once
+#include "algo/map/chain/band.hpp"
 #include "algo/map/read_state.hpp"
 #include "algo/map/read_through.hpp"
 
@@ -38,9 +39,8 @@ private:
         read.clean =
             pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
         allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
-        const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
-        return (2 * length + band) * (read.limit + 1) <= int64_t(workspace_.trace_bytes);
+        return BandLayout<Group::kLanes, false>::all_bytes(read.length, 2 * read.limit + 1) <= workspace_.band_bytes;
     }
 
     // Whether a mate of the read's pair goes on into an adapter, which the slow path clips.

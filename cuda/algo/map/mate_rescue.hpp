@@ -3,6 +3,7 @@
 #include "algo/map/chain/short_reads.hpp"
 #include "algo/map/loci.hpp"
 #include "algo/map/mapping_quality.hpp"
+#include "algo/map/mixed_loci.hpp"
 
 namespace gpualign {
 
@@ -40,44 +41,120 @@ GPUALIGN_HD bool is_looked_for(const MapRules& rules, int32_t length, int32_t li
     return length && limit >= 0 && !maps_as_long(rules, length);
 }
 
-// Rescues both mates of a pair, by all lanes of a group. A Finder holds the mates' loci and the windows: read(mate),
-// loci(mate), counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds the loci of
-// the windows [from, to) within the limit; `best`, or null, receives the best of each.
-template <class Group, class Finder> class MateRescue {
-public:
-    GPUALIGN_HD MateRescue(const Group& group, const MapTarget& target, const MapRules& rules, Finder& finder)
-        : group_(group), target_(target), rules_(rules), finder_(finder), workspace_(finder.workspace()) {}
+// A window, and the read's best end in it.
+struct SearchedWindow {
+    int64_t begin, after;
+    uint32_t contig;
+    bool reverse;
+    int32_t distance;
+    int64_t end;
+};
 
-    GPUALIGN_HD_CALL void run() {
-        clear();
-        uint32_t after[2];
-        for (int mate = 1; mate >= 0; mate--) after[mate] = add_windows(mate, limit_near(finder_.read(mate)));
-        search(0, after[1], after[0]);
-        search(1, 0, after[1]);
+// Mate rescue takes each step for all `Mates`: those of a pair on a device (MatesOfPair), of many pairs on the CPU,
+// where windows and bands share vectors (native/map/mates_of_block.hpp). Windows are clear()ed, add()ed and searched by
+// search(), which adds the loci within their limits; replace_windows(visit(mate, w)) lets other ones take their place.
+template <class Group, class Mates, class Mate>
+GPUALIGN_HD void add_mate_windows(
+    const Group& group, const MapRules& rules, Mates& mates, const Mate& mate, int32_t limit) {
+    if (!is_looked_for(rules, mates.read(mate).length, limit)) return;
+    const auto other = mates.other(mate);
+    const bool second = mates.is_second(mate);
+    for_each_mate_window(group, rules.pairs, mates.loci(other), mates.loci(mate), second,
+        mates.read(second ? other : mate).tie_break, [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
+            mates.add(mate, contig, reverse, begin, end, limit);
+        });
+}
+
+// Rescues mates near each best locus of the other mate; short ones also beside what is found.
+template <class Group, class Mates>
+GPUALIGN_HD_CALL void rescue_mates(const Group& group, const MapRules& rules, Mates& mates) {
+    const auto limit_near = [&](const auto& read) { return limit_near_mate(read.length, read.limit, rules.pairs.max); };
+    mates.clear();
+    mates.for_each([&](auto mate) { add_mate_windows(group, rules, mates, mate, limit_near(mates.read(mate))); });
+    mates.search();
+    mates.replace_windows([&](auto mate, auto w) {
+        const auto& read = mates.read(mate);
+        if (read.length >= kShortMate) return;
+        const SearchedWindow found = mates.window(w);
+        if (found.distance > limit_near(read)) return;
+        for_each_side(found.begin, found.after, found.end, read.length, read.limit,
+            [&](int64_t begin, int64_t end) { mates.add(mate, found.contig, found.reverse, begin, end, read.limit); });
+    });
+    mates.search();
+}
+
+// Rescues mates without a locus: where they fit within twice the limit, or anywhere in the window, they are aligned
+// with clipped ends, as a chain would be. measure() finds distances up to twice the windows' limits.
+template <class Group, class Mates>
+GPUALIGN_HD_CALL void rescue_clipped_mates(const Group& group, const MapRules& rules, Mates& mates) {
+    mates.clear();
+    mates.for_each([&](auto mate) {
+        const auto& read = mates.read(mate);
+        if (wants_clipped_mate(rules, mates.loci(mate).count, read.length, read.limit))
+            add_mate_windows(group, rules, mates, mate, read.limit);
+    });
+    mates.measure();
+    mates.replace_windows([&](auto mate, auto w) {
+        const auto& read = mates.read(mate);
+        const SearchedWindow found = mates.window(w);
+        const MateBand on =
+            clipped_mate_band(read.length, 2 * read.limit, found.begin, found.after, found.distance, found.end);
+        if (on.band) mates.align(mate, found, on);
+    });
+    mates.keep_aligned();
+}
+
+// The mates of a pair, 0 and 1, whose windows are in the workspace of a group. A Finder has
+// read(mate), loci(mate), counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds
+// the loci of the windows [from, to); `best`, or null, receives the best of each.
+template <class Group, class Finder> class MatesOfPair {
+public:
+    GPUALIGN_HD MatesOfPair(const Group& group, const MapTarget& target, Finder& finder)
+        : group_(group), target_(target), finder_(finder), workspace_(finder.workspace()) {}
+
+    template <class Visit> GPUALIGN_HD void for_each(Visit&& visit) {
+        for (int mate = 1; mate >= 0; mate--) {
+            from_[mate] = windows();
+            visit(mate);
+            to_[mate] = windows();
+        }
     }
+    GPUALIGN_HD int other(int mate) const { return 1 - mate; }
+    GPUALIGN_HD bool is_second(int mate) const { return mate == 1; }
+    GPUALIGN_HD const MapRead& read(int mate) const { return finder_.read(mate); }
+    GPUALIGN_HD auto loci(int mate) const { return finder_.loci(mate); }
 
     GPUALIGN_HD void clear() {
         if (group_.lane() == 0) *finder_.counter() = 0;
         group_.sync();
     }
-    // Adds windows for a mate; returns their number so far.
-    GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
-        const MapRead& read = finder_.read(mate);
-        if (is_looked_for(rules_, read.length, limit))
-            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1,
-                finder_.read(0).tie_break,
-                [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
-        return windows();
-    }
-
-private:
-    GPUALIGN_HD int32_t limit_near(const MapRead& read) const {
-        return limit_near_mate(read.length, read.limit, rules_.pairs.max);
-    }
-    GPUALIGN_HD void add(uint32_t contig, bool reverse, int64_t begin, int64_t end) {
+    GPUALIGN_HD void add(int mate, uint32_t contig, bool reverse, int64_t begin, int64_t end, int32_t limit) {
+        limit_[mate] = limit;
         if (group_.lane() == 0)
             add_window(group_, target_, workspace_, finder_.counter(), contig, reverse, 0, 0, begin, end);
     }
+    template <class Visit> GPUALIGN_HD void replace_windows(Visit&& visit) {
+        for (int mate = 0; mate < 2; mate++) {
+            const uint32_t from = from_[mate], to = to_[mate];
+            from_[mate] = windows();
+            for (uint32_t w = from; w < to; w++) visit(mate, w);
+            to_[mate] = windows();
+        }
+    }
+    GPUALIGN_HD SearchedWindow window(uint32_t w) const {
+        const WindowBest best = unpacked(workspace_.hits[w]);
+        const int64_t begin = workspace_.window_begin[w];
+        return {begin, begin + (workspace_.window_columns[w] & ~kClippedWindow), contig_of(target_, begin),
+            candidate_reverse(workspace_.candidates[w]), int32_t(best.distance), begin + best.end};
+    }
+    GPUALIGN_HD_CALL void search() {
+        for (int mate = 0; mate < 2; mate++)
+            if (from_[mate] < to_[mate])
+                finder_.search(mate, from_[mate], to_[mate], limit_[mate],
+                    finder_.read(mate).length < kShortMate ? workspace_.hits : nullptr);
+    }
+
+protected:
     GPUALIGN_HD uint32_t windows() {
         group_.sync();
         const uint32_t all = *finder_.counter();
@@ -85,37 +162,12 @@ private:
         return all;
     }
 
-    // Searches the windows [from, to) for a mate; for a short one also beside their best loci.
-    GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to) {
-        if (from == to) return;
-        const MapRead& read = finder_.read(mate);
-        const bool is_short = read.length < kShortMate;
-        const int32_t limit = limit_near(read);
-        finder_.search(mate, from, to, limit, is_short ? workspace_.hits : nullptr);
-        if (!is_short) return;
-        const uint32_t sides = windows();
-        for (uint32_t w = from; w < to; w++) {
-            const WindowBest best = unpacked(workspace_.hits[w]);
-            if (best.distance <= uint32_t(limit)) add_sides(read, w, best.end);
-        }
-        const uint32_t all = windows();
-        if (sides < all) finder_.search(mate, sides, all, read.limit, nullptr);
-    }
-
-    GPUALIGN_HD void add_sides(const MapRead& read, uint32_t window, uint32_t end) {
-        const int64_t begin = workspace_.window_begin[window];
-        const int64_t after = begin + (workspace_.window_columns[window] & ~kClippedWindow);
-        const uint32_t contig = contig_of(target_, begin);
-        const bool reverse = candidate_reverse(workspace_.candidates[window]);
-        for_each_side(begin, after, begin + end, read.length, read.limit,
-            [&](int64_t from, int64_t to) { add(contig, reverse, from, to); });
-    }
-
     const Group& group_;
     const MapTarget& target_;
-    const MapRules& rules_;
     Finder& finder_;
     const MapWorkspace& workspace_;
+    uint32_t from_[2] = {0, 0}, to_[2] = {0, 0};  // windows of each mate
+    int32_t limit_[2] = {0, 0};
 };
 
 }  // namespace gpualign

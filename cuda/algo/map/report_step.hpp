@@ -33,7 +33,7 @@ public:
         if (add_records(memory)) return;
         MapFacts record{};  // there are not enough overflow records
         record.flag = MapRecord::kNoSpace;
-        write(memory, batch_.records[r_], record);
+        write(batch_.records[r_], record, nullptr);
     }
 
 private:
@@ -88,24 +88,24 @@ private:
 
     GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
-        const auto longer = [&](uint32_t operations) {
-            const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
-            const bool capacity = take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
-            return capacity ? reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar) : nullptr;
-        };
-        if (!align_locus<Words>(group_, all_.read(batch_, r_), locus, batch_.target, batch_.rules, memory.workspace,
-                memory.shared, record, longer))
-            return false;
-        write(memory, to, record);
+        const uint32_t* const cigar = align_locus(group_, all_.read(batch_, r_), locus, batch_.target,
+            batch_.rules.scores, memory.workspace, memory.shared, record);
+        if (record.operations > MapRecord::kMaxOperations) {
+            const uint32_t bytes = record.operations * uint32_t(sizeof(uint16_t));
+            if (!take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar)) return false;
+            uint16_t* const out = reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar);
+            for (uint32_t o = group_.lane(); o < record.operations; o += Group::kLanes) out[o] = uint16_t(cigar[o]);
+        }
+        write(to, record, cigar);
         return true;
     }
 
-    // Writes a record, with the CIGAR from shared memory, last operation first, unless it is long.
-    GPUALIGN_HD void write(const Memory& memory, MapRecord& to, const MapFacts& record) {
+    // Writes a record, with the CIGAR, whose last operation is first, unless it is long.
+    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record, const uint32_t* cigar) {
         if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
         const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
-            to.cigar[i] = i < operations ? memory.shared.cigar[operations - 1 - i] : uint16_t(0);
+            to.cigar[i] = i < operations ? uint16_t(cigar[operations - 1 - i]) : uint16_t(0);
         group_.sync();  // the next record's CIGAR overwrites this one
     }
 

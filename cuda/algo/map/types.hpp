@@ -51,14 +51,13 @@ template <int Words> struct MapShared {
                 start[kRows];  // entries, their number, and hits before the seed in the chosen order
         } seeds;
         uint64_t text[2 * Words + 4];  // of the reference around the candidate
-        uint8_t bases[12 * kRows];  // encoded read and reference for the alignment
+        uint8_t bases[12 * kRows];  // encoded read and reference of a banded alignment
     };
     uint32_t read_not_acgt[Words + 2];
     uint32_t profile[2][5][Words];  // by strand and base (4: ambiguous) of the read whose windows are searched
     using SeedNumber = uint16_t;
     SeedNumber seed_at[kRows], seed_order[kRows];  // position << 1 | 1 if the canonical k-mer is the reverse strand's
     uint32_t counter;
-    uint16_t cigar[MapRecord::kMaxOperations];
 };
 
 // Global memory of a group.
@@ -68,14 +67,14 @@ struct MapWorkspace {
     uint32_t* window_begin;
     uint32_t* window_columns;
     uint64_t* loci[2];  // max_loci each
-    uint8_t* trace;  // trace_bytes
-    uint32_t max_hits, max_loci, trace_bytes;
+    uint8_t* band;  // of a banded alignment, band_bytes
+    uint32_t max_hits, max_loci, band_bytes;
 
-    // Bytes for the given sizes, each a power of two.
-    static GPUALIGN_HD uint64_t bytes(uint32_t hits, uint32_t loci, uint32_t trace) {
-        return uint64_t(hits) * 24 + uint64_t(loci) * 16 + (uint64_t(trace) + 7) / 8 * 8;
+    // Bytes for the given sizes: powers of two, and a multiple of 16.
+    static GPUALIGN_HD uint64_t bytes(uint32_t hits, uint32_t loci, uint32_t band) {
+        return uint64_t(hits) * 24 + uint64_t(loci) * 16 + band;
     }
-    static GPUALIGN_HD MapWorkspace at(uint8_t* memory, uint32_t hits, uint32_t loci, uint32_t trace) {
+    static GPUALIGN_HD MapWorkspace at(uint8_t* memory, uint32_t hits, uint32_t loci, uint32_t band) {
         uint64_t* words = reinterpret_cast<uint64_t*>(memory);
         MapWorkspace workspace;
         workspace.hits = words;
@@ -84,10 +83,10 @@ struct MapWorkspace {
         workspace.window_columns = workspace.window_begin + hits;
         workspace.loci[0] = reinterpret_cast<uint64_t*>(workspace.window_columns + hits);
         workspace.loci[1] = workspace.loci[0] + loci;
-        workspace.trace = reinterpret_cast<uint8_t*>(workspace.loci[1] + loci);
+        workspace.band = reinterpret_cast<uint8_t*>(workspace.loci[1] + loci);
         workspace.max_hits = hits;
         workspace.max_loci = loci;
-        workspace.trace_bytes = trace;
+        workspace.band_bytes = band;
         return workspace;
     }
 };

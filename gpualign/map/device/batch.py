@@ -32,7 +32,7 @@ _ALIGNMENT = 256
 #: uint32 counters of a batch, by fields of MapBatch (cuda/abi/map.hpp); the last one is MapCounters
 _COUNTERS = {"slow_count": 1, "counters": _native.MAP_COUNTERS}
 _FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
-_LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_WHOLE, 1 << 40)
+_LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 
 @dataclass(frozen=True)

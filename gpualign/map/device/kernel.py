@@ -43,13 +43,13 @@ class Workspace:
     Attributes:
         words: words of 32 bases in the longest read.
         hits, loci: capacities, powers of two.
-        trace: bytes of an alignment's traceback.
+        band: bytes of a banded alignment.
     """
 
     words: int
     hits: int
     loci: int
-    trace: int
+    band: int
 
     @classmethod
     def of(cls, params: MapParams, longest: int) -> Workspace:
@@ -61,7 +61,7 @@ class Workspace:
             words,
             power_of_two(max(_MIN_HITS, min(_MAX_HITS, _native.MAP_DEPTH * params.seeding.max_hits))),
             power_of_two(_native.MAP_DEPTH * params.seeding.max_candidates + _MATE_WINDOWS),
-            (2 * length + 2 * limit + 1) * (limit + 1),
+            _native.band_bytes(length, 2 * limit + 1),
         )
 
     def overflow_records(self, params: MapParams, reads: int) -> int:
@@ -74,7 +74,7 @@ class Workspace:
     @property
     def nbytes(self) -> int:
         """Bytes per warp."""
-        return _native.map_workspace_bytes(self.hits, self.loci, self.trace)
+        return _native.map_workspace_bytes(self.hits, self.loci, self.band)
 
 
 def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
@@ -118,7 +118,7 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
         read_count=reads,
         workspace_hits=sizes.hits,
         workspace_loci=sizes.loci,
-        workspace_trace=sizes.trace,
+        workspace_band=sizes.band,
         **others,
     )
 

@@ -127,7 +127,7 @@ class SlowPath:
 
     def any_long(self, item: MapBatch) -> bool:
         """Whether some reads are mapped as long reads."""
-        return not self._params.end_to_end and item.longest[2] > _native.LONGEST_WHOLE
+        return not self._params.end_to_end and item.longest[2] > _native.LONGEST_END_TO_END
 
     def _sizes(self, item: MapBatch) -> SlowPathSizes:
         longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
@@ -160,7 +160,7 @@ class SlowPath:
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, given: Capacity
     ) -> np.void:
         """``ChainLaunch`` for the reads that are mapped as long reads; takes the arguments of :meth:`launches`."""
-        minimum = _native.LONGEST_WHOLE + 1
+        minimum = _native.LONGEST_END_TO_END + 1
 
         def of_long(name: str, nbytes: int) -> int:
             return array(f"long {name}", nbytes)

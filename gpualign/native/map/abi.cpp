@@ -67,7 +67,7 @@ std::vector<AbiStruct> map_abi() {
                 BATCH(bases), BATCH(qualities), BATCH(offsets), BATCH(tie_breaks), BATCH(conversions), BATCH(templates),
                 BATCH(records), BATCH(overflow_records), BATCH(workspace), BATCH(state), BATCH(counters),
                 BATCH(next_overflow), BATCH(slow_templates), BATCH(slow_count), BATCH(template_count),
-                BATCH(overflow_count), BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace),
+                BATCH(overflow_count), BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_band),
                 BATCH(read_count)}},
         {"SlowPathLaunch", sizeof(SlowPathLaunch),
             {abi_field("batch", &SlowPathLaunch::batch, "MapBatch"),

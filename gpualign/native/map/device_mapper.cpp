@@ -265,8 +265,10 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.attr("WANTED_BAND_BYTES") = 1 << kWantedBandBits;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
-    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"),
+    m.def("map_workspace_bytes", &MapWorkspace::bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("band"),
         "Memory of one warp.");
+    m.def("band_bytes", &BandLayout<32, false>::all_bytes, nb::arg("rows"), nb::arg("band"),
+        "Memory of a banded DP matrix on one warp.");
     m.def(
         "map_state_bytes", &map_state_bytes, nb::arg("words"), nb::arg("reads"), "State of the reads between kernels.");
     m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"),

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "algo/map/find_reads.hpp"
 #include "algo/map/read_through.hpp"
 #include "map/local_finder.hpp"
-#include "map/mate_finder.hpp"
+#include "map/mates_of_block.hpp"
 #include "map/read_block.hpp"
 #include "map/seeding.hpp"
 #include "map/window_search.hpp"
@@ -18,7 +19,7 @@ public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), text_(reference), block_(reference, params_), seeder_(index, reference, params.seeding),
           search_(reference, params.scores, block_), local_finder_(index, reference, params_, block_),
-          mate_finder_(reference, params_, block_, search_) {}
+          mates_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
     // Processes the reads [from, to); `mates` gives mate numbers, or is null.
@@ -29,18 +30,51 @@ public:
         clipped_.clear();
         if (mates && !params_.seeding.full) clip_at_inserts();
         load_seeds();
-        find_end_to_end(all_, mates ? mates + from : nullptr);
-        if (!clipped_.empty()) find_unclipped(mates + from);
+        mate_numbers_ = mates ? mates + from : nullptr;
+        found_ = &all_;
+        find_end_to_end(params_.rules, params_.seeding.full, *this);
+        if (!clipped_.empty()) find_unclipped();
         if (params_.local) local_finder_.run();
-        if (mates) mate_finder_.run();
-        if (mates && params_.local) mate_finder_.run_clipped();
+        if (mates) rescue_mates(OneLane(), params_.rules, mates_);
+        if (mates && params_.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
     }
 
     size_t size() const { return block_.size(); }
     const Read& read(size_t r) const { return block_.read(r); }
     const uint8_t* codes(size_t r, bool reverse) const { return block_.codes(r, reverse); }
-    LociView view(size_t r) const { return block_.view(r); }
+    LociView loci(size_t r) const { return block_.view(r); }
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
+
+    // Reads for find_end_to_end.
+    template <class Visit> void for_each(Visit&& visit) const {
+        for (const size_t r : *found_)
+            if (!params_.is_long(block_.read(r).length)) visit(r);
+    }
+    bool paired(size_t r) const { return mate_numbers_ && mate_numbers_[r]; }
+    uint32_t candidates(size_t r) const { return block_.read(r).candidates; }
+    void look_up(size_t r) {
+        const uint32_t seeds = block_.read(r).seeds;
+        if (seeds < block_.size()) seeder_.find(seeds);
+        block_.read(r).any_hits = seeder_.any_hits(seeds);
+    }
+    void add_candidates(size_t r, int32_t depth) {
+        block_.loci(r).clear();
+        if (params_.seeding.full) add_every_candidate(r);
+        else add_candidates(r, block_.read(r).seeds, depth);
+    }
+    void add_variants(size_t r, bool keep) {
+        if (!keep) block_.loci(r).clear();
+        add_candidates(r, seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length), 1, true);
+    }
+    void search() {
+        search_.run_and_settle();
+        search_.clear();
+        if (params_.seeding.full) for_each([&](size_t r) { block_.settle(r); });  // some windows were searched before
+    }
+    void count_near_hits(size_t r) {
+        Read& read = block_.read(r);
+        read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
+    }
 
 private:
     void load_seeds() {
@@ -55,60 +89,6 @@ private:
             read_strands_.push_back(kmer_strand(block_.read(r).conversion));
         }
         seeder_.load(read_codes_, read_lengths_, read_strands_);
-    }
-
-    void find_end_to_end(const std::vector<size_t>& reads, const uint8_t* mates) {
-        verify(reads);
-        look_deeper(reads);
-        look_up_variants(reads, mates);
-        if (params_.local) count_near_hits(reads);
-    }
-
-    // Finds the candidates of the reads, then their distances in one batch.
-    void verify(const std::vector<size_t>& reads) {
-        search_.clear();
-        for (const size_t r : reads) {
-            const uint32_t seeds = block_.read(r).seeds;
-            if (seeds < block_.size()) seeder_.find(seeds);
-            block_.read(r).any_hits = seeder_.any_hits(seeds);
-            add_candidates(r, 1);
-        }
-        search_.run();
-        for (const size_t r : reads) block_.settle(r);
-    }
-
-    // Follows more hits of reads in repeats whose best locus is uncertain.
-    void look_deeper(const std::vector<size_t>& reads) {
-        search_.clear();
-        for (const size_t r : reads)
-            if (wants_more_hits(block_.view(r))) {
-                block_.loci(r).clear();
-                add_candidates(r, kDepth);
-            }
-        search_.run_and_settle();
-    }
-
-    // Looks up one-substitution variants of short reads that may lie where none of their seeds does.
-    void look_up_variants(const std::vector<size_t>& reads, const uint8_t* mates) {
-        if (params_.seeding.full) return;
-        search_.clear();
-        for (const size_t r : reads) {
-            const VariantsFor sought = variants_for(params_.rules, block_.view(r), mates && mates[r]);
-            if (sought == VariantsFor::nothing || params_.is_long(block_.read(r).length)) continue;
-            const size_t seeds = seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length);
-            if (sought == VariantsFor::locus) block_.loci(r).clear();
-            add_candidates(r, seeds, 1, true);
-        }
-        search_.run_and_settle();
-    }
-
-    // Computes near_hits of reads whose best locus has many edits.
-    void count_near_hits(const std::vector<size_t>& reads) {
-        for (const size_t r : reads) {
-            Read& read = block_.read(r);
-            if (near_hits_matter(params_.scores, block_.view(r), read.candidates))
-                read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
-        }
     }
 
     // Clips mates that are longer than the insert of their pair (algo/map/read_through.hpp).
@@ -144,7 +124,7 @@ private:
     }
 
     // Finds the loci of whole mates again that no adapter ends.
-    void find_unclipped(const uint8_t* mates) {
+    void find_unclipped() {
         whole_.clear();
         for (const size_t r : clipped_) {
             Read& read = block_.read(r);
@@ -156,7 +136,8 @@ private:
                 uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
             whole_.push_back(r);
         }
-        find_end_to_end(whole_, mates);
+        found_ = &whole_;
+        find_end_to_end(params_.rules, params_.seeding.full, *this);
     }
 
     // A whole read.
@@ -171,12 +152,6 @@ private:
     void set_length(size_t r, int32_t length) {
         block_.set_length(r, length);
         search_.set_length(r, length);
-    }
-
-    void add_candidates(size_t r, int32_t depth) {
-        if (params_.is_long(block_.read(r).length)) return;
-        if (params_.seeding.full) return add_every_candidate(r);
-        add_candidates(r, block_.read(r).seeds, depth);
     }
 
     // `seeds`: number of the seeder's read whose seeds are used.
@@ -215,10 +190,12 @@ private:
     Seeder seeder_;
     WindowSearch search_;
     LocalFinder local_finder_;
-    MateFinder mate_finder_;
+    MatesOfBlock mates_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
     std::vector<KmerStrand> read_strands_;
+    const uint8_t* mate_numbers_ = nullptr;
+    const std::vector<size_t>* found_ = nullptr;
     std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
     std::vector<Candidate> candidates_;
     std::vector<uint64_t> words_;

@@ -50,7 +50,7 @@ void bind_map(nb::module_& m) {
         nb::arg("name_offsets"), nb::kw_only(), nb::arg("qualities").none(), nb::arg("mates").none(),
         nb::arg("conversions").none() = nb::none(), nb::arg("params"), nb::arg("chaining"), nb::arg("pairs"),
         "The records of each read: the fields of records.Alignments.");
-    m.attr("LONGEST_WHOLE") = kLongestEndToEnd;
+    m.attr("LONGEST_END_TO_END") = kLongestEndToEnd;
 }
 
 }  // namespace gpualign

@@ -7,7 +7,6 @@
 #include "map/affine_batch.hpp"
 #include "map/locus_finder.hpp"
 #include "map/selection.hpp"
-#include "map/ungapped_lanes.hpp"
 
 namespace gpualign {
 
@@ -15,7 +14,7 @@ class Mapper {
 public:
     Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
-          aligner_(reference, params.scores), ungapped_(params.scores) {}
+          aligner_(reference, params.scores) {}
 
     // Adds the records of the reads, in order. `mates` gives mate numbers, or is null; `qualities` of the bases as in
     // FASTQ, or null; `conversions` those of bisulfite reads on their forward strand, or null.
@@ -59,7 +58,7 @@ private:
             if (choices_[c].locus) clip_adapter(c, *choices_[c].locus);
     }
 
-    // Clips what lies behind the insert of the read's pair (algo/map/read_through.hpp).
+    // Clips what lies beyond the insert of the read's pair (algo/map/read_through.hpp).
     void clip_adapter(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         const uint32_t clipped = uint32_t(read.bases - read.length);
@@ -106,8 +105,7 @@ private:
             return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1;
         };
         const auto is_best = [&] { return ungapped_is_best(codes, conversion, read.length, locus, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best) ||
-            is_ungapped(codes, conversion, read, locus, contig_begin, contig_end)) {
+        if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
@@ -118,16 +116,10 @@ private:
         task_choices_.push_back(c);
     }
 
-    // Encoded bases [begin, end) of the reference.
-    const uint8_t* window(int64_t begin, int64_t end, size_t padding = 0) {
-        window_.resize(size_t(end - begin) + padding);
-        reference_.codes(uint64_t(begin), uint64_t(end), window_.data());
-        return window_.data();
-    }
-
     // The reference's bases next to a query's, those that conversion explains being the query's.
     const uint8_t* met_by(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin) {
-        window(begin, begin + length);
+        window_.resize(size_t(length));
+        reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
         convert_reference(conversion, query, length, window_.data());
         return window_.data();
     }
@@ -149,35 +141,18 @@ private:
         return score.is_best(locus.distance);
     }
 
-    bool is_ungapped(const uint8_t* codes, Conversion conversion, const Read& read, const Locus& locus,
-        int64_t contig_begin, int64_t contig_end) {
-        const int64_t from = locus.begin - read.limit, to = locus.begin + read.length + read.limit;
-        if (read.ambiguous || from < contig_begin || to > contig_end ||
-            reference_.has_run(uint64_t(from), uint64_t(to)))
-            return false;
-        const uint8_t* also = codes;
-        if (conversion != Conversion::none) {
-            also_.resize(size_t(read.length));
-            for (size_t i = 0; i < also_.size(); i++) also_[i] = other_match(conversion, codes[i]);
-            also = also_.data();
-        }
-        return ungapped_.is_best(
-            codes, also, read.length, window(from, to, UngappedLanes::kPadding), read.limit, locus.distance);
-    }
-
     const ReferenceView& reference_;
     const MapParams params_;
     LocusFinder finder_;
     Selector selector_;
     AffineBatch aligner_;
-    UngappedLanes ungapped_;
     std::vector<Choice> choices_;
     std::vector<Alignment> alignments_;  // one per choice
     std::vector<Cigar> cigars_;
     std::vector<AffineTask> tasks_;
     std::vector<size_t> task_choices_;
     std::vector<AffineResult> aligned_;
-    std::vector<uint8_t> window_, also_;
+    std::vector<uint8_t> window_;
 };
 
 }  // namespace gpualign

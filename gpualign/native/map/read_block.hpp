@@ -18,7 +18,7 @@ namespace gpualign {
 struct Read {
     size_t at;         // index of its encoded bases, which its reverse complement follows
     int32_t bases;  // of the whole read
-    int32_t length, limit;  // of what is mapped: without the adapter behind the insert of its pair
+    int32_t length, limit;  // of what is mapped: without the adapter after the insert of its pair
     int32_t ambiguous;   // ambiguous bases that are forgiven (algo/map/thresholds.hpp)
     bool any_hits;     // one of its minimizers is in the index
     bool hits_truncated;  // some hits were not followed

@@ -116,10 +116,10 @@ public:
         const uint32_t minimum = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
-        const uint64_t stretch = total > kHitsAtOnce ? kHitInterval : reference_.bases;
+        const uint64_t interval = total > kHitsAtOnce ? kHitInterval : reference_.bases;
         hits_.clear();
         for (uint64_t border = 0; border < reference_.bases;) {
-            border += stretch;
+            border += interval;
             for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
             // later hits have later diagonals
             const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit)

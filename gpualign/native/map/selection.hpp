@@ -28,10 +28,10 @@ public:
         MapChoice chosen[2];
         for (size_t r = 0; r < found_.size(); r++) {
             if (!found_.read(r).first_of_pair) {
-                report(r, choose_single(group_, rules_, found_.view(r), found_.read(r).tie_break), choices);
+                report(r, choose_single(group_, rules_, found_.loci(r), found_.read(r).tie_break), choices);
                 continue;
             }
-            choose_pair(group_, rules_, found_.view(r), found_.view(r + 1), found_.read(r).tie_break, chosen);
+            choose_pair(group_, rules_, found_.loci(r), found_.loci(r + 1), found_.read(r).tie_break, chosen);
             report(r, chosen[0], choices);
             report(r + 1, chosen[1], choices);
             r++;
@@ -41,7 +41,7 @@ public:
 private:
     // Adds the chosen record and the secondary ones.
     void report(size_t r, const MapChoice& chosen, std::vector<Choice>& choices) const {
-        const LociView loci = found_.view(r);
+        const LociView loci = found_.loci(r);
         if (loci.count == 0) return choices.push_back({r, nullptr, kFlagUnmapped, 0});
         choices.push_back({r, loci.list + chosen.locus, chosen.proper ? kFlagProper : uint16_t(0), chosen.mapq});
         for_each_secondary(

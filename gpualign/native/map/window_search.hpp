@@ -5,8 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "map/read_block.hpp"
+#include "algo/map/mate_rescue.hpp"
 #include "common/myers_batch.hpp"
+#include "map/read_block.hpp"
 
 namespace gpualign {
 
@@ -50,10 +51,11 @@ public:
         for (size_t w = 0; w < windows_.size(); w++) {
             const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
-            if (aligns_end_to_end(read.length, results_[w].distance, limit(w)))
+            if (aligns_end_to_end(read.length, results_[w].distance, windows_[w].limit))
                 block_.loci(locus.read)
-                    .push_back(end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig,
-                        locus.reverse, locus.seed_hits, results_[w].distance, end(w)));
+                    .push_back(
+                        end_to_end_locus(locus.read, read.length, read.ambiguous, scores_, locus.contig, locus.reverse,
+                            locus.seed_hits, results_[w].distance, int64_t(windows_[w].begin) + results_[w].end));
             else read.failed = std::max(read.failed, locus.seed_hits);
         }
     }
@@ -77,15 +79,19 @@ public:
         for (VerifyTask& window : windows_) window.limit *= 2;
         measure();
     }
-    // Read and strand of window w; the read's distance to its best substring there, if within limit(w), and the end of
-    // that.
-    const Locus& about(size_t w) const { return searched_[w]; }
-    int32_t limit(size_t w) const { return windows_[w].limit; }
-    int32_t distance(size_t w) const { return results_[w].distance; }
-    int64_t end(size_t w) const { return int64_t(windows_[w].begin) + results_[w].end; }
-    // Bounds of the window.
-    int64_t begin(size_t w) const { return windows_[w].begin; }
-    int64_t after(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
+    // Calls visit(read, w) for each window that was searched; those that it adds take their place.
+    template <class Visit> void replace(Visit&& visit) {
+        replaced_.swap(windows_);
+        replaced_of_.swap(searched_);
+        clear();
+        for (size_t w = 0; w < replaced_.size(); w++) visit(size_t(replaced_of_[w].read), w);
+    }
+    // Window w of those that are replaced.
+    SearchedWindow replaced(size_t w) const {
+        const int64_t begin = replaced_[w].begin;
+        return {begin, begin + replaced_[w].columns, replaced_of_[w].contig, replaced_of_[w].reverse != 0,
+            results_[w].distance, begin + results_[w].end};
+    }
 
 private:
     void measure() {
@@ -101,6 +107,8 @@ private:
     const Conversion* conversions_ = nullptr;
     std::vector<VerifyTask> windows_;
     std::vector<Locus> searched_;  // read and strand of each window
+    std::vector<VerifyTask> replaced_;
+    std::vector<Locus> replaced_of_;
     std::vector<VerifyBest> results_;
 };
 

@@ -1,6 +1,6 @@
-// One banded DP matrix of a chain, computed by a group of lanes as a wavefront. A lane takes a row, two cells behind
-// the lane with the row above, then the row kLanes further on: a cell's neighbours are in the lane's own registers or
-// in those of the lane before.
+// One banded DP matrix of a read or chain, computed by a group of lanes as a wavefront. A lane takes a row, two cells
+// behind the lane with the row above, then the row kLanes further on: a cell's neighbours are in the lane's own
+// registers or in those of the lane before.
 #pragma once
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/alignment.hpp"
@@ -87,19 +87,25 @@ struct BandEnd {
     int32_t value, row, diagonal;
 };
 
+// Where an alignment begins, its score without clip penalties, and its operations in BandWorkspace, last one first.
+struct BandAlignment {
+    int64_t begin;
+    int32_t score;
+    uint32_t operations;
+};
+
 template <bool LongGaps, bool Ring, class Group, class Text> class BandAligner {
 public:
     using Layout = BandLayout<Group::kLanes, Ring>;
 
-    GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, const BandTask& task,
+    GPUALIGN_HD BandAligner(const Group& group, const AffineScores& scores, const Text& text, const BandTask& task,
         const BandWorkspace& workspace)
-        : group_(group), batch_(batch), scores_(batch.rules.scores), text_(text), task_(task), memory_(workspace) {}
+        : group_(group), scores_(scores), text_(text), task_(task), memory_(workspace) {}
 
     GPUALIGN_HD int32_t steps() const { return int32_t(Layout::steps(task_.rows, task_.band)); }
 
     // Encodes rows and columns, and initialises the row above the first one.
-    GPUALIGN_HD void load() {
-        const ChainQuery query = query_of(batch_, task_.read);
+    GPUALIGN_HD void load(const ChainQuery& query) {
         const auto in_query = [&](int64_t i) {
             return matched_codes(query.conversion(task_.reverse), query.code(int32_t(i), task_.reverse));
         };
@@ -142,9 +148,9 @@ public:
         return task_.end_pin >= 0 ? pinned : best;
     }
 
-    // Writes the CIGAR and score of the best alignment; `group` is one lane or all lanes.
+    // Follows the best alignment from its end; `group` is one lane or all lanes.
     template <class Finisher>
-    GPUALIGN_HOST_DEVICE void finish(const Finisher& group, const BandEnd& end, BandTask& result) const {
+    GPUALIGN_HOST_DEVICE BandAlignment trace(const Finisher& group, const BandEnd& end) const {
         CigarFromEnd<Finisher> cigar(group, memory_.operations);
         const int32_t clip_end = task_.rows - 1 - end.row;
         cigar.push(kCigarS, uint32_t(clip_end));
@@ -169,15 +175,25 @@ public:
         cigar.push(kCigarS, uint32_t(row));
         const uint32_t count = cigar.flush();
         group.sync();
-        const uint32_t at = group.from(group.lane() == 0 ? take(batch_.cigars, count) : 0u, 0);
+        return {task_.diagonal + row + diagonal,
+            end.value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0), count};
+    }
+
+    // Adds the CIGAR of the best alignment to `cigars`, and writes the result.
+    template <class Finisher>
+    GPUALIGN_HOST_DEVICE void finish(
+        const Finisher& group, const BandEnd& end, const Arena<uint32_t>& cigars, BandTask& result) const {
+        const BandAlignment found = trace(group, end);
+        const uint32_t count = found.operations;
+        const uint32_t at = group.from(group.lane() == 0 ? take(cigars, count) : 0u, 0);
         if (at != kNoItem)
             for (uint32_t o = group.lane(); o < count; o += Finisher::kLanes)
-                batch_.cigars.items[at + o] = memory_.operations[count - 1 - o];
+                cigars.items[at + o] = memory_.operations[count - 1 - o];
         if (group.lane() != 0) return;
         result.cigar = at;
         result.operations = count;
-        result.begin = task_.diagonal + row + diagonal;
-        result.score = end.value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0);
+        result.begin = found.begin;
+        result.score = found.score;
     }
 
 private:
@@ -292,7 +308,6 @@ private:
     }
 
     const Group& group_;
-    const ChainBatch& batch_;
     const AffineScores& scores_;
     const Text& text_;
     const BandTask task_;

@@ -1,6 +1,7 @@
 // Finds the end-to-end loci of both mates of a template, in memory that is large enough for any number.
 #pragma once
 #include "algo/map/every_locus.hpp"
+#include "algo/map/find_reads.hpp"
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/pairing.hpp"
 #include "algo/map/slow_path/state.hpp"
@@ -18,23 +19,50 @@ public:
 
     // Finds the loci of a mate by itself, best first.
     GPUALIGN_HD_CALL void find(int mate) {
-        const MapRead read = of_.mates[mate].read;
-        FoundRead found{0, 0, 0, false, false, false};
-        set(mate, found);
-        if (maps_as_long(rules_, read.length)) return;
-        const uint32_t seeds = find_seeds(group_, read, target_, rules_, own_.seeds);
-        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
-        found.any_hits = seeds > 0;
-        set(mate, found);
-        if (launch_.full) return find_every(mate, seeds, total);
-        for (int32_t depth = 1; found.any_hits; depth = kDepth) {
-            if (!find_at(mate, seeds, total, depth, 0)) return;
-            if (depth == kDepth || !wants_more_hits(loci(mate))) break;
-        }
-        look_up_variants(mate);
+        set(mate, {0, 0, 0, false, false, false});
+        mate_ = mate;
+        if (!maps_as_long(rules_, read(mate).length)) find_end_to_end(rules_, launch_.full != 0, *this);
     }
 
-    // Interface for MateRescue.
+    // Reads for find_end_to_end.
+    template <class Visit> GPUALIGN_HD void for_each(Visit&& visit) const {
+        if (!of_.mates[mate_].found.too_many) visit(mate_);
+    }
+    GPUALIGN_HD bool paired(int) const { return of_.count == 2; }
+    GPUALIGN_HD uint32_t candidates(int) const { return candidates_; }
+    GPUALIGN_HD void look_up(int mate) {
+        seeds_ = find_seeds(group_, read(mate), target_, rules_, own_.seeds);
+        FoundRead found = of_.mates[mate].found;
+        found.any_hits = seeds_ > 0;
+        set(mate, found);
+    }
+    GPUALIGN_HD_CALL void add_candidates(int mate, int32_t depth, bool of_variants = false, uint32_t kept = 0) {
+        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds_);
+        if (launch_.full) return find_every(mate, total);
+        FoundRead found = of_.mates[mate].found;
+        candidates_ = added_ = candidates_at(group_, read(mate), target_, rules_, own_.workspace, own_.seeds,
+            &of_.mates[first_].windows, seeds_, total, depth, of_variants, hits_, found);
+        found.loci = kept;
+        // the host repeats the batch with space for so many hits, if it can have them
+        if (found.too_many && hits_.count <= launch_.hit_limit && group_.lane() == 0)
+            raise_to(launch_.wanted_hits, hits_.count);
+        set(mate, found);
+    }
+    GPUALIGN_HD void add_variants(int mate, bool keep) {
+        seeds_ = find_variant_seeds(group_, read(mate), target_, rules_, own_.seeds);
+        add_candidates(mate, 1, true, keep ? of_.mates[mate].found.loci : 0);
+    }
+    GPUALIGN_HD void search() {
+        if (added_) search(mate_, 0, added_, read(mate_).limit, nullptr);
+        added_ = 0;
+    }
+    GPUALIGN_HD void count_near_hits(int mate) {
+        FoundRead found = of_.mates[mate].found;
+        found.near_hits = max_near_hits(group_, hits_.list, hits_.count);
+        set(mate, found);
+    }
+
+    // Interface for MatesOfPair.
     GPUALIGN_HD const MapRead& read(int mate) const { return of_.mates[mate].read; }
     GPUALIGN_HD SlowPathLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
@@ -72,43 +100,6 @@ public:
     }
 
 private:
-    // Adds the loci that the seeds show to the `kept` ones; false if there is no space for the hits.
-    GPUALIGN_HD_CALL bool find_at(
-        int mate, uint32_t seeds, uint32_t total, int32_t depth, uint32_t kept, bool of_variants = false) {
-        const MapRead read = of_.mates[mate].read;
-        FoundRead found = of_.mates[mate].found;
-        SeedHits hits;
-        const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds,
-            &of_.mates[first_].windows, seeds, total, depth, of_variants, hits, found);
-        if (found.too_many) {
-            ask_for(mate, hits.count, found);
-            return false;
-        }
-        found.loci = kept;
-        set(mate, found);
-        search(mate, 0, candidates, read.limit, nullptr);
-        found = of_.mates[mate].found;
-        const bool near = near_hits_matter(rules_.scores, loci(mate), candidates);
-        found.near_hits = near ? max_near_hits(group_, hits.list, hits.count) : 0;
-        set(mate, found);
-        return true;
-    }
-
-    // Looks up the one-substitution variants of a short read, which may lie where none of its seeds does.
-    GPUALIGN_HD_CALL void look_up_variants(int mate) {
-        const VariantsFor sought = variants_for(rules_, loci(mate), of_.count == 2);
-        if (sought == VariantsFor::nothing) return;
-        const uint32_t kept = sought == VariantsFor::suboptimal ? of_.mates[mate].found.loci : 0;
-        const uint32_t seeds = find_variant_seeds(group_, of_.mates[mate].read, target_, rules_, own_.seeds);
-        find_at(mate, seeds, count_hits(group_, own_.seeds.seeds.count, seeds), 1, kept, true);
-    }
-
-    // Asks the host to repeat the batch with space for so many hits, if it can have them.
-    GPUALIGN_HD void ask_for(int mate, uint32_t hits, const FoundRead& found) {
-        if (hits <= launch_.hit_limit && group_.lane() == 0) raise_to(launch_.wanted_hits, hits);
-        set(mate, found);
-    }
-
     // Appends loci unsorted; counts those that do not fit.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead read = of_.mates[mate].read;
@@ -142,10 +133,10 @@ private:
     }
 
     // Finds every locus within the limit; windows are searched in batches.
-    GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
+    GPUALIGN_HD_CALL void find_every(int mate, uint32_t total) {
         const MapRead read = of_.mates[mate].read;
         if (may_lie_anywhere(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
-        else if (seeds) follow_every_hit(mate, seeds, total);
+        else if (seeds_) follow_every_hit(mate, seeds_, total);
         settle(mate);
     }
 
@@ -193,17 +184,17 @@ private:
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
-        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitInterval);
+        int64_t interval = total <= windows_at_once() ? bases : int64_t(kHitInterval);
         uint32_t count = 0;
         for (int64_t border = 0; border < bases;) {
-            const int64_t next = border + stretch < bases ? border + stretch : bases;
+            const int64_t next = border + interval < bases ? border + interval : bases;
             const uint32_t taken = take_hits(read, seeds, next, count, capacity);
             if (taken > capacity) {
-                if (stretch == 1) {
+                if (interval == 1) {
                     if (group_.lane() == 0) raise_to(launch_.wanted_hits, taken);
                     return;
                 }
-                stretch /= 2;
+                interval /= 2;
                 continue;
             }
             border = next;
@@ -286,6 +277,9 @@ private:
     const FinderMemory& own_;
     const TemplateView& of_;
     const int first_;
+    int mate_ = 0;  // that is found by itself
+    uint32_t seeds_ = 0, candidates_ = 0, added_ = 0;  // candidates that are not searched yet
+    SeedHits hits_{};
 };
 
 }  // namespace gpualign

@@ -14,6 +14,56 @@
 
 namespace gpualign {
 
+// The mates of a pair, which are aligned with clipped ends as well.
+template <bool LongGaps, class Group> class SlowPathMates : public MatesOfPair<Group, SlowPathFinder<Group>> {
+    using Pair = MatesOfPair<Group, SlowPathFinder<Group>>;
+    using Pair::group_, Pair::target_, Pair::finder_, Pair::workspace_, Pair::from_, Pair::to_;
+
+public:
+    GPUALIGN_HD SlowPathMates(SlowPathFinder<Group>& finder, const SlowPathTemplate<LongGaps, Group>& own)
+        : Pair(own.group, own.batch.target, finder), own_(own) {}
+
+    GPUALIGN_HD_CALL void measure() {
+        for (int mate = 0; mate < 2; mate++)
+            if (from_[mate] < to_[mate])
+                search_long_windows(group_, finder_.read(mate), target_, workspace_, finder_.columns(), from_[mate],
+                    to_[mate], [&](bool is_window, uint32_t c, const WindowBest& best) {
+                        if (is_window) workspace_.hits[c] = packed(best);
+                    });
+    }
+    GPUALIGN_HD_CALL void align(int mate, const SearchedWindow& window, const MateBand& on) {
+        if (own_.ended()) return;
+        const uint32_t number = own_.align_read(mate, window.reverse, window.contig, on.diagonal, on.band);
+        if (number == kNoItem) return;
+        const ChainBatch& chains = own_.launch.chains[0];
+        const BandTask& task = chains.tasks[0].items[number];
+        const AffineScores& scores = own_.batch.rules.scores;
+        if (!clipped_mate_is_better(scores, task.score, own_.best_score(mate))) return;
+        const uint32_t* const cigar = chains.cigars.items + task.cigar;
+        LocalAlignment clipped{};
+        clipped.position = task.begin - target_.contig_offsets[window.contig];
+        clipped.span = reference_span(cigar, cigar + task.operations);
+        set_clipped_mate(scores, finder_.read(mate).length, window.reverse, cigar[0], cigar[task.operations - 1],
+            task.score, clipped);
+        clipped.contig = window.contig;
+        clipped.cigar = task.cigar;
+        clipped.operations = task.operations;
+        group_.sync();
+        if (own_.first_lane()) {
+            own_.of.mates[mate].clipped = clipped;
+            own_.of.mates[mate].has_clipped = 1;
+        }
+        group_.sync();
+    }
+    GPUALIGN_HD_CALL void keep_aligned() {
+        for (int mate = 0; mate < 2; mate++)
+            if (own_.of.mates[mate].has_clipped) finder_.add_locals(mate, own_.locals(mate));
+    }
+
+private:
+    const SlowPathTemplate<LongGaps, Group>& own_;
+};
+
 template <bool LongGaps, class Group> class SlowPathMapper {
     using Template = SlowPathTemplate<LongGaps, Group>;
     using Loci = typename Template::Loci;
@@ -69,7 +119,11 @@ public:
         SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
         for (int mate = 0; mate < of_.count; mate++)
             if (of_.mates[mate].chained) finder.add_locals(mate, own_.locals(mate));
-        if (of_.count == 2) find_mates(finder);
+        if (of_.count == 2) {
+            SlowPathMates<LongGaps, Group> mates(finder, own_);
+            rescue_mates(group_, batch_.rules, mates);
+            if (batch_.rules.local) rescue_clipped_mates(group_, batch_.rules, mates);
+        }
         const DeviceLocals of_reads[2] = {own_.locals(0), own_.locals(of_.count - 1)};
         Loci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
         for (int mate = 0; mate < 2; mate++) loci[mate].locals = &of_reads[mate];
@@ -141,61 +195,6 @@ private:
             MapRead& read = of_.mates[mate].read;
             read.length = length;
             allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
-        }
-        group_.sync();
-    }
-
-    GPUALIGN_HOST_DEVICE void find_mates(SlowPathFinder<Group>& finder) {
-        MateRescue<Group, SlowPathFinder<Group>> rescue(group_, batch_.target, batch_.rules, finder);
-        rescue.run();
-        for (int mate = 0; mate < 2 && batch_.rules.local; mate++) {
-            const MapRead& read = of_.mates[mate].read;
-            if (!wants_clipped_mate(batch_.rules, of_.mates[mate].found.loci, read.length, read.limit)) continue;
-            rescue.clear();
-            find_clipped(finder, mate, rescue.add_windows(mate, read.limit));
-        }
-    }
-
-    // Aligns a mate with clipped ends in the windows and keeps the best.
-    GPUALIGN_HD_CALL void find_clipped(SlowPathFinder<Group>& finder, int mate, uint32_t windows) {
-        const MapRead read = of_.mates[mate].read;
-        const MapWorkspace& workspace = memory_.finder.workspace;
-        const int32_t limit = 2 * read.limit;
-        search_long_windows(group_, read, batch_.target, workspace, memory_.finder.columns, 0, windows,
-            [&](bool is_window, uint32_t c, const WindowBest& best) {
-                if (is_window) workspace.hits[c] = packed(best);
-            });
-        for (uint32_t w = 0; w < windows && !own_.ended(); w++) {
-            const WindowBest best = unpacked(workspace.hits[w]);
-            const uint64_t candidate = workspace.candidates[w];
-            const int64_t begin = workspace.window_begin[candidate_window(candidate)];
-            const int64_t columns = workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
-            const MateBand on =
-                clipped_mate_band(read.length, limit, begin, begin + columns, int32_t(best.distance), begin + best.end);
-            if (!on.band) continue;
-            const bool reverse = candidate_reverse(candidate);
-            const uint32_t contig = contig_of(batch_.target, begin);
-            const uint32_t task = own_.align_read(mate, reverse, contig, on.diagonal, on.band);
-            if (task != kNoItem) keep_clipped(mate, launch_.chains[0].tasks[0].items[task], contig, reverse);
-        }
-        if (of_.mates[mate].has_clipped) finder.add_locals(mate, own_.locals(mate));
-    }
-
-    GPUALIGN_HOST_DEVICE void keep_clipped(int mate, const BandTask& task, uint32_t contig, bool reverse) {
-        if (!clipped_mate_is_better(batch_.rules.scores, task.score, own_.best_score(mate))) return;
-        const uint32_t* const cigar = launch_.chains[0].cigars.items + task.cigar;
-        LocalAlignment own{};
-        own.position = task.begin - batch_.target.contig_offsets[contig];
-        own.span = reference_span(cigar, cigar + task.operations);
-        set_clipped_mate(batch_.rules.scores, of_.mates[mate].read.length, reverse, cigar[0],
-            cigar[task.operations - 1], task.score, own);
-        own.contig = contig;
-        own.cigar = task.cigar;
-        own.operations = task.operations;
-        group_.sync();
-        if (own_.first_lane()) {
-            of_.mates[mate].clipped = own;
-            of_.mates[mate].has_clipped = 1;
         }
         group_.sync();
     }

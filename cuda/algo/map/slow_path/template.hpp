@@ -68,12 +68,12 @@ public:
             set_status(MapRecord::kOnHost);
             return kNoItem;
         }
-        Aligner aligner(
-            group, chains, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
-        aligner.load();
+        Aligner aligner(group, batch.rules.scores, text, task,
+            BandWorkspace::at<typename Aligner::Layout>(memory.bands, task.rows, task.band));
+        aligner.load(query_of(chains, task.read));
         const BandEnd end = aligner.sweep(aligner.steps());
         group.sync();
-        aligner.finish(group, end, chains.tasks[0].items[number]);
+        aligner.finish(group, end, chains.cigars, chains.tasks[0].items[number]);
         group.sync();
         return ended() ? kNoItem : number;
     }
