@@ -78,6 +78,23 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
     return "";
 }
 
+// Tags (IndexView::tags) of the entries from `first` on, in buckets of 1 << (bucket_bits - packed_bits) buckets each.
+void fill_tags(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, int packed_bits, size_t first,
+    Mutable<uint16_t> tags) {
+    if (packed_bits > bucket_bits || 2 * k - packed_bits > kTagBits) throw nb::value_error("tags have too few bits");
+    if (first + tags.size() > entries.size()) throw nb::index_error("beyond the entries");
+    const uint32_t* o = offsets.data();
+    const size_t buckets = offsets.size() - 1, inner = (size_t(1) << (bucket_bits - packed_bits)) - 1;
+    const int rest = 2 * k - bucket_bits;
+    nb::gil_scoped_release release;
+    size_t bucket = size_t(std::upper_bound(o, o + buckets, first) - o) - 1;
+    for (size_t i = 0; i < tags.size(); i++) {
+        while (bucket + 1 < buckets && o[bucket + 1] <= first + i) bucket++;
+        const uint64_t entry = entries.data()[first + i];
+        tags.data()[i] = uint16_t(((bucket & inner) << rest | entry_fingerprint(entry)) << 1 | entry_reverse(entry));
+    }
+}
+
 nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
     if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
     std::string text(end - begin, 'N');
@@ -111,6 +128,11 @@ void bind_index(nb::module_& m) {
         "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
+    m.attr("TAG_BITS") = kTagBits;
+    m.def("fill_tags", &fill_tags, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
+        nb::arg("packed_bits"), nb::arg("first"), nb::arg("tags"),
+        "Tags of the entries from the first on, whose buckets are chosen by the first packed_bits of the bucket's "
+        "bits.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 
