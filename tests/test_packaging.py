@@ -171,7 +171,7 @@ import json, sys
 from pathlib import Path
 import pycuda_wheels as wheels
 config = {}
-exec(wheels.settings(Path("/headers"), Path("/stubs"), ["-lold"]), config)
+exec(wheels.settings(Path("/headers"), [Path("/stubs"), Path("/old")], ["-lold"]), config)
 del config["__builtins__"]
 stubs = wheels.driver_stub(Path(sys.argv[1]) / "stubs", Path(sys.argv[1]))
 symbols = wheels.run("nm", "-D", "--defined-only", stubs / "libcuda.so.1").split()
@@ -187,7 +187,7 @@ print(json.dumps([wheels.VERSION, wheels.PYTHONS, config, symbols]))
     assert [int(part) for part in version.split(".")] >= [int(part) for part in least[1].split(".")]
     assert pythons == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
     assert config["CUDA_ENABLE_CURAND"] is False
-    assert config["CUDADRV_LIB_DIR"] == ["/stubs"]
+    assert config["CUDADRV_LIB_DIR"] == ["/stubs", "/old"]
     assert "/headers/nvidia/cuda_runtime/include" in config["CUDA_INC_DIR"]
     assert config["LDFLAGS"][-1] == "-lold"
     assert {symbol for symbol in symbols if symbol.startswith("cu")} == {"cuInit", "cuInit_v2", "cuGLGetDevices"}

@@ -15,6 +15,7 @@ from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
+from gpualign.map.device import target
 from gpualign.map.device.target import index_arrays, packed_bits, resident_bytes, resident_target
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES, ROOT
@@ -146,6 +147,26 @@ def test_long_k_mers_keep_their_fingerprints(k: int, packs: bool) -> None:
     index = build_index(make_reference(text_of(1_100_000, k)), IndexParams(k, 1))
     assert index.bucket_bits == 20
     assert set(index_arrays(index)) == ({"offsets", "tags", "positions"} if packs else {"offsets", "entries"})
+
+
+def test_a_small_index_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = build_index(make_reference(text_of(200_000, 1)), IndexParams(15, 5))
+    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes + 1)
+    assert set(index_arrays(index)) == {"offsets", "entries"}
+    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes)
+    assert set(index_arrays(index)) == {"offsets", "tags", "positions"}
+
+
+@pytest.mark.parametrize("part", [4, 12, 20, 60, 1 << 20])
+def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """A repeat fills buckets with many entries, which parts cut anywhere."""
+    index = build_index(make_reference("ACGGTTCAGATC" * 40 + text_of(60_000, 5)), IndexParams(13, 3))
+    rest, bits = 26 - index.bucket_bits, packed_bits(index)
+    bucket = np.repeat(np.arange(len(index.offsets) - 1), np.diff(index.offsets))
+    own = (bucket & (1 << index.bucket_bits - bits) - 1) << rest | (index.entries >> np.uint64(33)).astype(np.int64)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", part)
+    tags = whole(index)["tags"]
+    assert tags.tolist() == (own << 1 | (index.entries & np.uint64(1)).astype(np.int64)).tolist()
 
 
 def test_positions_leave_the_device_first(use: Callable[[FakeDriver], FakeDriver]) -> None:

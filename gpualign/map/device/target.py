@@ -17,6 +17,8 @@ from gpualign.sequences.reference import Reference
 
 #: an index on a device has so much fewer buckets than on the host: their table would take more than the entries' tags
 _FEWER_BUCKETS = 3
+#: bytes of entries from which on the index is packed: smaller ones fit any device, and packing takes longer than a copy
+PACKED_FROM = 1 << 30
 
 
 def target_of(index: MinimizerIndex, arrays: Mapping[str, int], text: int, mask: int, contig_offsets: int) -> np.void:
@@ -50,9 +52,9 @@ def packed_bits(index: MinimizerIndex) -> int:
 
 def index_arrays(index: MinimizerIndex) -> dict[str, NDArray[Any] | Computed]:
     """The arrays of ``IndexView`` (cuda/algo/index/minimizer.hpp), those first that are read most often: 6 bytes an
-    entry where the k-mers are short enough for tags of 16 bits, else 8."""
+    entry where there are many and their k-mers are short enough for tags of 16 bits, else 8."""
     bits, offsets, entries = packed_bits(index), index.offsets, index.entries
-    if bits > index.bucket_bits:
+    if bits > index.bucket_bits or entries.nbytes < PACKED_FROM:
         return {"offsets": offsets, "entries": entries}
     fewer = offsets[:: 1 << index.bucket_bits - bits]
 
@@ -64,9 +66,7 @@ def index_arrays(index: MinimizerIndex) -> dict[str, NDArray[Any] | Computed]:
         _native.fill_tags(offsets, entries, index.params.k, index.bucket_bits, bits, start // 2, tags)
 
     def fill_positions(start: int, buffer: NDArray[np.uint8]) -> None:
-        positions = buffer.view(np.uint32)
-        part = entries[start // 4 : start // 4 + len(positions)]
-        np.right_shift(part, 1, out=positions, casting="unsafe")
+        _native.fill_positions(entries, start // 4, buffer.view(np.uint32))
 
     return {
         "offsets": Computed(fewer.nbytes, fill_offsets),

@@ -1,6 +1,7 @@
 // Bindings that pack a reference, build its minimizer index, and sort its suffixes.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -82,17 +83,37 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
 void fill_tags(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, int packed_bits, size_t first,
     Mutable<uint16_t> tags) {
     if (packed_bits > bucket_bits || 2 * k - packed_bits > kTagBits) throw nb::value_error("tags have too few bits");
-    if (first + tags.size() > entries.size()) throw nb::index_error("beyond the entries");
+    const size_t n = tags.size(), end = first + n, buckets = offsets.size() - 1;
+    if (end > entries.size()) throw nb::index_error("beyond the entries");
     const uint32_t* o = offsets.data();
-    const size_t buckets = offsets.size() - 1, inner = (size_t(1) << (bucket_bits - packed_bits)) - 1;
+    const uint64_t* e = entries.data() + first;
+    uint16_t* t = tags.data();
+    const size_t inner = (size_t(1) << (bucket_bits - packed_bits)) - 1;
     const int rest = 2 * k - bucket_bits;
     nb::gil_scoped_release release;
-    size_t bucket = size_t(std::upper_bound(o, o + buckets, first) - o) - 1;
-    for (size_t i = 0; i < tags.size(); i++) {
-        while (bucket + 1 < buckets && o[bucket + 1] <= first + i) bucket++;
-        const uint64_t entry = entries.data()[first + i];
-        tags.data()[i] = uint16_t(((bucket & inner) << rest | entry_fingerprint(entry)) << 1 | entry_reverse(entry));
+    // a bucket's bits go to its entries and the next ones up to four, which the next buckets' overwrite: nearly all
+    // buckets have fewer, and to how many is not predictable
+    constexpr size_t kAtOnce = 4;
+    for (size_t b = size_t(std::upper_bound(o, o + buckets, first) - o) - 1; b < buckets && o[b] < end; b++) {
+        const uint64_t bits = (b & inner) << rest, copies = bits * 0x0001000100010001u;
+        size_t i = std::max<size_t>(o[b], first) - first;
+        if (i + kAtOnce <= n) {
+            std::memcpy(t + i, &copies, sizeof copies);
+            i += kAtOnce;
+        }
+        for (const size_t last = std::min<size_t>(o[b + 1], end) - first; i < last; i++) t[i] = uint16_t(bits);
     }
+    for (size_t i = 0; i < n; i++) t[i] = uint16_t((t[i] | e[i] >> 33) << 1 | (e[i] & 1));
+}
+
+// Positions of the entries from `first` on.
+void fill_positions(Input<uint64_t> entries, size_t first, Mutable<uint32_t> positions) {
+    if (first + positions.size() > entries.size()) throw nb::index_error("beyond the entries");
+    const uint64_t* e = entries.data() + first;
+    uint32_t* p = positions.data();
+    const size_t n = positions.size();
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < n; i++) p[i] = entry_position(e[i]);
 }
 
 nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
@@ -133,6 +154,8 @@ void bind_index(nb::module_& m) {
         nb::arg("packed_bits"), nb::arg("first"), nb::arg("tags"),
         "Tags of the entries from the first on, whose buckets are chosen by the first packed_bits of the bucket's "
         "bits.");
+    m.def("fill_positions", &fill_positions, nb::arg("entries"), nb::arg("first"), nb::arg("positions"),
+        "Positions of the entries from the first on.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 
