@@ -193,6 +193,36 @@ print(json.dumps([wheels.VERSION, wheels.PYTHONS, config, symbols]))
     assert {symbol for symbol in symbols if symbol.startswith("cu")} == {"cuInit", "cuInit_v2", "cuGLGetDevices"}
 
 
+def test_old_c_libraries_wait_until_a_steady_clock(tmp_path: Path) -> None:
+    """What wheels have in place of a function that the C library they are linked for lacks."""
+    (tmp_path / "wait.c").write_text("""
+        #include <errno.h>
+        #include <pthread.h>
+        #include <time.h>
+        int pthread_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
+        int main(void) {
+            pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+            for (long wait = -400000000; wait <= 900000000; wait += 325000000) {
+                struct timespec end, now;
+                clock_gettime(CLOCK_MONOTONIC, &end);
+                end.tv_nsec += wait;
+                if (end.tv_nsec < 0) end.tv_sec--, end.tv_nsec += 1000000000;
+                if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+                pthread_mutex_lock(&mutex);
+                if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &end) != ETIMEDOUT) return 1;
+                pthread_mutex_unlock(&mutex);
+                clock_gettime(CLOCK_MONOTONIC, &now);
+                if (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec)) return 2;
+            }
+            return 0;
+        }
+    """)
+    sources = (PACKAGING / "glibc.c", tmp_path / "wait.c")
+    subprocess.run(["gcc", "-O1", *sources, "-o", tmp_path / "wait"], check=True)
+    assert subprocess.run([tmp_path / "wait"], check=False, timeout=60).returncode == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not list((ROOT / "dist").glob("gpualign-*.whl")), reason="make wheel has not run")
 def test_wheels_install_without_a_compiler() -> None:
