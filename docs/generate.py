@@ -30,9 +30,9 @@ DOCS = Path(__file__).resolve().parent
 COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"
 RESULTS = DOCS.parent / "benchmarks" / "results"
 _SCALE = 1 << 30
-#: bytes of a minimizer's entry, and the most that its share of the bucket table takes (native/index/builder.hpp); bytes
-#: of a base's code and of its bit in the ACGT mask
-_ENTRY, _BUCKET, _BASE, _MASK = 8, 4, 1 / 4, 1 / 8
+#: bytes of a minimizer's entry on a device, and the most that its share of the bucket table takes
+#: (gpualign/map/device/target.py); bytes of a base's code and of its bit in the ACGT mask
+_ENTRY, _BUCKET, _BASE, _MASK = 6, 4 / 8, 1 / 4, 1 / 8
 _GRCH38 = 3_100_000_000
 
 

@@ -33,12 +33,14 @@ HEADERS = {
 FOREIGN = r"cu[A-Z]|_?Py"
 
 
-def settings(headers: Path, stubs: Path, link: list[str]) -> str:
-    """PyCUDA's ``siteconf.py``."""
+def settings(headers: Path, libraries: list[Path], link: list[str]) -> str:
+    """PyCUDA's ``siteconf.py``. A distribution's Python has its own library's folder searched, and the C library's with
+    it; ``libraries`` come before, the linker's options ``link`` only after.
+    """
     values = {
         "CUDA_ENABLE_CURAND": False,
         "CUDA_INC_DIR": [str(headers / "nvidia" / folder / "include") for folder in HEADERS.values()],
-        "CUDADRV_LIB_DIR": [str(stubs)],
+        "CUDADRV_LIB_DIR": [str(folder) for folder in libraries],
         "CXXFLAGS": ["-g0", "-w"],
         "LDFLAGS": ["-s", *link],
     }
@@ -73,7 +75,7 @@ def build(tools: Tools, work: Path, headers: Path, libraries: Path, target: str)
     """The wheel of one Python, with this machine's name."""
     sources, stubs = unpack(tools, work), driver_stub(work / "stubs", headers)
     options, old = linking(work, libraries, target)
-    (sources / "siteconf.py").write_text(settings(headers, stubs, [*options, *old]))
+    (sources / "siteconf.py").write_text(settings(headers, [stubs, libraries], [*options, *old]))
     raw = work / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     tools.pip("wheel", "--no-deps", "--no-build-isolation", "-w", raw, sources)

@@ -171,7 +171,7 @@ import json, sys
 from pathlib import Path
 import pycuda_wheels as wheels
 config = {}
-exec(wheels.settings(Path("/headers"), Path("/stubs"), ["-lold"]), config)
+exec(wheels.settings(Path("/headers"), [Path("/stubs"), Path("/old")], ["-lold"]), config)
 del config["__builtins__"]
 stubs = wheels.driver_stub(Path(sys.argv[1]) / "stubs", Path(sys.argv[1]))
 symbols = wheels.run("nm", "-D", "--defined-only", stubs / "libcuda.so.1").split()
@@ -187,10 +187,40 @@ print(json.dumps([wheels.VERSION, wheels.PYTHONS, config, symbols]))
     assert [int(part) for part in version.split(".")] >= [int(part) for part in least[1].split(".")]
     assert pythons == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
     assert config["CUDA_ENABLE_CURAND"] is False
-    assert config["CUDADRV_LIB_DIR"] == ["/stubs"]
+    assert config["CUDADRV_LIB_DIR"] == ["/stubs", "/old"]
     assert "/headers/nvidia/cuda_runtime/include" in config["CUDA_INC_DIR"]
     assert config["LDFLAGS"][-1] == "-lold"
     assert {symbol for symbol in symbols if symbol.startswith("cu")} == {"cuInit", "cuInit_v2", "cuGLGetDevices"}
+
+
+def test_old_c_libraries_wait_until_a_steady_clock(tmp_path: Path) -> None:
+    """What wheels have in place of a function that the C library they are linked for lacks."""
+    (tmp_path / "wait.c").write_text("""
+        #include <errno.h>
+        #include <pthread.h>
+        #include <time.h>
+        int pthread_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
+        int main(void) {
+            pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+            for (long wait = -400000000; wait <= 900000000; wait += 325000000) {
+                struct timespec end, now;
+                clock_gettime(CLOCK_MONOTONIC, &end);
+                end.tv_nsec += wait;
+                if (end.tv_nsec < 0) end.tv_sec--, end.tv_nsec += 1000000000;
+                if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+                pthread_mutex_lock(&mutex);
+                if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &end) != ETIMEDOUT) return 1;
+                pthread_mutex_unlock(&mutex);
+                clock_gettime(CLOCK_MONOTONIC, &now);
+                if (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec)) return 2;
+            }
+            return 0;
+        }
+    """)
+    sources = (PACKAGING / "glibc.c", tmp_path / "wait.c")
+    subprocess.run(["gcc", "-O1", *sources, "-o", tmp_path / "wait"], check=True)
+    assert subprocess.run([tmp_path / "wait"], check=False, timeout=60).returncode == 0
 
 
 @pytest.mark.slow

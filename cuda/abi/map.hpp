@@ -96,7 +96,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_band, read_count;  // sizes of `workspace`: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 296,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 72 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 312,
     "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import struct
+from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.conversions import conversions_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
 from gpualign.map.device.slow_path import SlowPath, all_templates
-from gpualign.map.device.target import padded_mask, target_of
+from gpualign.map.device.target import index_arrays, padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -27,9 +28,12 @@ from tests.helpers import native
 
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
     """``MapTarget`` in host memory, and the arrays that must outlive it."""
-    reference = index.reference
-    arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
-    return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
+    reference, of_index = index.reference, index_arrays(index)
+    held = [
+        array.whole() if isinstance(array, Computed) else np.ascontiguousarray(array) for array in of_index.values()
+    ]
+    text = (reference.words, padded_mask(reference), reference.contig_offsets)
+    return target_of(index, dict(zip(of_index, _addresses(*held), strict=True)), *_addresses(*text)), (*held, *text)
 
 
 def map_scalar(

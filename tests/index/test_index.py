@@ -356,7 +356,23 @@ def test_looking_up(largest: int) -> None:
     entries = ((own << np.uint64(33)) | (position << np.uint64(1)))[order]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
     wanted = np.arange(2**10, dtype=np.uint64)
-    first, last = native_tests.look_up(offsets, entries, k=k, bucket_bits=bits, hashes=wanted)
-    for hash_, begin, end in zip(wanted.tolist(), first.tolist(), last.tolist(), strict=True):
-        places = np.flatnonzero(hashes[order] == hash_).tolist()
-        assert list(range(begin, end)) == places
+    tags = ((own << np.uint64(1)) | (position & np.uint64(1)))[order].astype(np.uint16)
+    for first, last in (
+        native_tests.look_up(offsets, entries, k=k, bucket_bits=bits, hashes=wanted),
+        native_tests.look_up_tags(offsets, tags, k=k, bucket_bits=bits, hashes=wanted),
+    ):
+        for hash_, begin, end in zip(wanted.tolist(), first.tolist(), last.tolist(), strict=True):
+            places = np.flatnonzero(hashes[order] == hash_).tolist()
+            assert list(range(begin, end)) == places
+
+
+def test_looking_up_the_largest_tags() -> None:
+    """Fingerprints of 15 bits, up to the largest, in two buckets."""
+    k, bits = 9, 3
+    own = np.array([0, 32766, 32767, 32767, *range(12), *[32767] * 20])
+    tags = (own << 1 | np.arange(len(own)) % 2).astype(np.uint16)
+    offsets = np.array([0, 0, 4, 4, 4, 4, 4, 4, len(tags)], np.uint32)
+    hashes = np.array([1 << 15, (1 << 15) + 32766, (1 << 15) + 32767, 32767, (7 << 15) + 32766, (7 << 15) + 32767])
+    first, last = native_tests.look_up_tags(offsets, tags, k=k, bucket_bits=bits, hashes=hashes.astype(np.uint64))
+    assert (last - first).tolist() == [1, 1, 2, 0, 0, 20]
+    assert first[[0, 1, 2, 5]].tolist() == [0, 1, 2, 16]

@@ -17,6 +17,7 @@ from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
+from gpualign.map.device import target
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
@@ -32,6 +33,12 @@ from tests.helpers.map_cases import pair
 from tests.helpers.paths import TESTS
 from tests.helpers.scalar_kernels import text_in_scalar_code
 from tests.helpers.sequences import random_genome
+
+
+@pytest.fixture(autouse=True)
+def small_indexes_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device, as only large ones are by themselves; a large k leaves them as they are."""
+    monkeypatch.setattr(target, "PACKED_FROM", 0)
 
 
 @pytest.fixture(scope="module")

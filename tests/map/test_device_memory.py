@@ -11,12 +11,16 @@ import pytest
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.engine.gpu.device_arrays import Computed
+from gpualign.engine.tuning import RESIDENT_SHARE
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
-from gpualign.map.device.target import resident_bytes, resident_target
+from gpualign.map.device import target
+from gpualign.map.device.target import index_arrays, packed_bits, resident_bytes, resident_target
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES, ROOT
 from tests.helpers.sequences import make_reference, reverse_complement
+from tests.reference.minimizers import minimizer_positions, mix, packed
 
 Cli = Callable[..., tuple[int, bytes, str]]
 _LENGTH, _NAME = 150, 24
@@ -89,6 +93,90 @@ def test_a_batch_holds_what_the_notes_say(
 @pytest.mark.parametrize(("gibibytes", "factor"), [(80, 8), (48, 8), (24, 4), (3, 4), (2.9, 2), (-1, 2)])
 def test_batches_are_smaller_where_the_index_leaves_less_memory(gibibytes: float, factor: int) -> None:
     assert tuning.device_batch(int(gibibytes * (1 << 30))) == factor
+
+
+def text_of(bases: int, seed: int) -> str:
+    return "".join(np.random.default_rng(seed).choice(list("ACGT"), bases))
+
+
+def whole(index: MinimizerIndex) -> dict[str, np.ndarray]:
+    """The arrays of an index as a device has them."""
+    types = {"offsets": np.uint32, "tags": np.uint16, "positions": np.uint32, "entries": np.uint64}
+    return {
+        name: array.whole().view(types[name]) if isinstance(array, Computed) else array
+        for name, array in index_arrays(index).items()
+    }
+
+
+@pytest.mark.parametrize(("k", "w", "bases"), [(11, 1, 20_000), (15, 5, 200_000), (19, 1, 8_500_000)])
+def test_a_packed_index_has_every_minimizer(k: int, w: int, bases: int) -> None:
+    """By a search of the documented layout, for some windows of the reference."""
+    text = text_of(bases, k)
+    index = build_index(make_reference(text), IndexParams(k, w))
+    arrays = whole(index)
+    assert {name: array.nbytes for name, array in arrays.items()} == {
+        "offsets": 4 * ((1 << packed_bits(index)) + 1),
+        "tags": 2 * len(index.entries),
+        "positions": 4 * len(index.entries),
+    }
+    rest = 2 * k - packed_bits(index)
+    assert rest <= 15
+    for start in np.random.default_rng(1).integers(0, bases - 200, 50).tolist():
+        window = text[start : start + 200]
+        inner = minimizer_positions(window, k, w, lambda kmer: mix(k, packed(kmer)))
+        assert inner
+        for at in inner:
+            kmer = window[at : at + k]
+            canonical = min(kmer, reverse_complement(kmer), key=packed)
+            value = mix(k, packed(canonical))
+            begin, end = arrays["offsets"][value >> rest : (value >> rest) + 2]
+            found = [
+                (int(position), int(tag) & 1)
+                for tag, position in zip(arrays["tags"][begin:end], arrays["positions"][begin:end], strict=True)
+                if tag >> 1 == value & (1 << rest) - 1
+            ]
+            assert (start + at, int(canonical != kmer)) in found
+            for position, reverse in found:
+                there = text[position : position + k]
+                assert (reverse_complement(there) if reverse else there) == canonical
+
+
+@pytest.mark.parametrize(("k", "packs"), [(15, True), (17, True), (19, False), (31, False)])
+def test_long_k_mers_keep_their_fingerprints(k: int, packs: bool) -> None:
+    """A tag has 15 bits: an index of 2^20 buckets is packed up to 2 k = 35."""
+    index = build_index(make_reference(text_of(1_100_000, k)), IndexParams(k, 1))
+    assert index.bucket_bits == 20
+    assert set(index_arrays(index)) == ({"offsets", "tags", "positions"} if packs else {"offsets", "entries"})
+
+
+def test_a_small_index_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = build_index(make_reference(text_of(200_000, 1)), IndexParams(15, 5))
+    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes + 1)
+    assert set(index_arrays(index)) == {"offsets", "entries"}
+    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes)
+    assert set(index_arrays(index)) == {"offsets", "tags", "positions"}
+
+
+@pytest.mark.parametrize("part", [4, 12, 20, 60, 1 << 20])
+def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """A repeat fills buckets with many entries, which parts cut anywhere."""
+    index = build_index(make_reference("ACGGTTCAGATC" * 40 + text_of(60_000, 5)), IndexParams(13, 3))
+    rest, bits = 26 - index.bucket_bits, packed_bits(index)
+    bucket = np.repeat(np.arange(len(index.offsets) - 1), np.diff(index.offsets))
+    own = (bucket & (1 << index.bucket_bits - bits) - 1) << rest | (index.entries >> np.uint64(33)).astype(np.int64)
+    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", part)
+    tags = whole(index)["tags"]
+    assert tags.tolist() == (own << 1 | (index.entries & np.uint64(1)).astype(np.int64)).tolist()
+
+
+def test_positions_leave_the_device_first(use: Callable[[FakeDriver], FakeDriver]) -> None:
+    use(FakeDriver())
+    index = build_index(make_reference(text_of(200_000, 1)), IndexParams(15, 5))
+    largest = 4 * len(index.entries)
+    limit = int((resident_bytes(index) - largest // 2) / RESIDENT_SHARE)
+    with Device(list_devices()[0], max_memory=limit) as device:
+        device.call(resident_target, device, index).result()
+        assert device.mapped == largest
 
 
 def test_the_memory_of_an_index_is_what_a_device_allocates(use: Callable[[FakeDriver], FakeDriver]) -> None:

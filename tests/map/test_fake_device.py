@@ -60,7 +60,15 @@ def sam_of(cli: Cli, *arguments: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("-N", 3), ("--all", "--strata", 4), ("--end-to-end", "-e", 0.3), ("--batch-size", "64K")]
+    "options",
+    [
+        (),
+        ("-N", 3),
+        ("--all", "--strata", 4),
+        ("--end-to-end", "-e", 0.3),
+        ("--batch-size", "64K"),
+        ("-k", 25, "-w", 4),
+    ],
 )
 def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tuple[object, ...]) -> None:
     expected = sam_of(cli, some_reads, *options, "--device", "cpu")

@@ -135,6 +135,14 @@ nb::tuple look_up(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int b
     return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(last)));
 }
 
+// The same of a packed index.
+nb::tuple look_up_tags(Input<uint32_t> offsets, Input<uint16_t> tags, int k, int bucket_bits, Input<uint64_t> hashes) {
+    const IndexView index{offsets.data(), nullptr, {k, bucket_bits}, nullptr, tags.data()};
+    std::vector<uint32_t> first(hashes.size()), last(hashes.size());
+    for (size_t i = 0; i < hashes.size(); i++) index.find(hashes.data()[i], first[i], last[i]);
+    return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(last)));
+}
+
 // The seed hits of a read with a k-mer at its start, in order of strand and diagonal: those that are not alone.
 nb::tuple hits_together(Input<uint64_t> entries, int length, int k, int limit) {
     SeedHitList hits;
@@ -348,6 +356,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
         "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
     m.def("is_ungapped", &ungapped_is_best, nb::arg("query"), nb::arg("text"), nb::arg("substitutions"),
         nb::arg("scores"), "Whether nothing loses as little as so many substitutions on the middle diagonal.");
+    m.def("look_up_tags", &look_up_tags, nb::arg("offsets"), nb::arg("tags"), nb::arg("k"), nb::arg("bucket_bits"),
+        nb::arg("hashes"));
     m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
         nb::arg("hashes"), "(first, last) entries of hashes.");
     m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),

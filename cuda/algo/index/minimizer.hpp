@@ -67,30 +67,48 @@ GPUALIGN_HD uint32_t entry_fingerprint(uint64_t entry) { return uint32_t(entry >
 GPUALIGN_HD uint32_t entry_position(uint64_t entry) { return uint32_t(entry >> 1); }
 GPUALIGN_HD bool entry_reverse(uint64_t entry) { return entry & 1; }
 
-// A view of the index: offsets has (1 << bucket_bits) + 1 elements.
+constexpr int kTagBits = 15;  // of a fingerprint in a tag
+
+// A view of the index: offsets has (1 << bucket_bits) + 1 elements. Where `entries` is null they are packed, as devices
+// hold them: positions, and apart from them fingerprints << 1 | strand, which are all that most look-ups read.
 struct IndexView {
     const uint32_t* offsets;
     const uint64_t* entries;
     HashSplit split;
+    const uint32_t* positions = nullptr;
+    const uint16_t* tags = nullptr;
+
+    GPUALIGN_HD uint32_t position(uint32_t i) const { return entries ? entry_position(entries[i]) : positions[i]; }
+    GPUALIGN_HD uint64_t entry(uint32_t i) const {
+        return entries ? entries[i] : make_entry(tags[i] >> 1, positions[i], tags[i] & 1);
+    }
+    GPUALIGN_HD uint32_t fingerprint(uint32_t i) const {
+        return entries ? entry_fingerprint(entries[i]) : uint32_t(tags[i] >> 1);
+    }
 
     // First and one-past-last entry with the hash's fingerprint.
     GPUALIGN_HD void find(uint64_t hash, uint32_t& first, uint32_t& last) const {
         const uint64_t bucket = split.bucket(hash);
         const uint32_t begin = offsets[bucket], end = offsets[bucket + 1];
         const uint32_t wanted = split.fingerprint(hash);
-        first = lower_bound(begin, end, uint64_t(wanted) << 33);
-        last = first;
-        if (first < end && entry_fingerprint(entries[first]) == wanted)
-            last = lower_bound(first, end, uint64_t(wanted) << 33 | 0x1FFFFFFFFu);  // positions stay below 2^32 - 1
+        first = lower_bound(begin, end, wanted);
+        last = first < end && fingerprint(first) == wanted ? lower_bound(first, end, uint64_t(wanted) + 1) : first;
     }
 
-    GPUALIGN_HD uint32_t lower_bound(uint32_t begin, uint32_t end, uint64_t value) const {
+    // First of the entries [begin, end) of a bucket whose fingerprint is not lower than that.
+    GPUALIGN_HD uint32_t lower_bound(uint32_t begin, uint32_t end, uint64_t wanted) const {
+        return entries ? first_from(entries, begin, end, wanted << 33) : first_from(tags, begin, end, wanted << 1);
+    }
+
+private:
+    template <class Value>
+    GPUALIGN_HD static uint32_t first_from(const Value* list, uint32_t begin, uint32_t end, uint64_t value) {
         while (end - begin > 8) {
             const uint32_t middle = begin + (end - begin) / 2;
-            if (entries[middle] < value) begin = middle + 1;
+            if (list[middle] < value) begin = middle + 1;
             else end = middle;
         }
-        while (begin < end && entries[begin] < value) begin++;
+        while (begin < end && list[begin] < value) begin++;
         return begin;
     }
 };

@@ -275,7 +275,7 @@ GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapT
             else high = middle;
         }
         const uint32_t seed = shared.seed_order[low];
-        const uint64_t entry = target.index.entries[shared.seeds.first[seed] + skipped + (h - shared.seeds.start[low])];
+        const uint64_t entry = target.index.entry(shared.seeds.first[seed] + skipped + (h - shared.seeds.start[low]));
         const uint32_t at_read = shared.seed_at[seed];
         hits[h] = hit_of(entry, int32_t(at_read >> 1), at_read & 1, read.length, k);
     }

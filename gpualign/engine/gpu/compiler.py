@@ -112,7 +112,8 @@ def compile_module(
             f"the kernel {source} is neither prebuilt nor cached for {architecture} and nvcc was not found "
             "(install the CUDA toolkit, or set CUDA_HOME to where it is)"
         )
-    compiler = _digest(nvcc_version(nvcc).encode())[:8]
+    about = os.stat(nvcc)  # to ask it for its version would take a twentieth of a second at each start
+    compiler = _digest(f"{os.path.realpath(nvcc)} {about.st_size} {about.st_mtime_ns}".encode())[:8]
     cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
     with _compiling.setdefault(cached, threading.Lock()):
         with contextlib.suppress(OSError):

@@ -35,7 +35,7 @@ class Computed:
 
     def whole(self) -> NDArray[np.uint8]:
         memory = np.empty(self.nbytes, np.uint8)
-        self.fill(0, memory)
+        fill_parts(self, memory)
         return memory
 
 
@@ -51,6 +51,16 @@ class _Given:
 
     def whole(self) -> NDArray[np.uint8]:
         return self._bytes
+
+
+def fill_parts(source: Computed | _Given, memory: NDArray[np.uint8]) -> None:
+    """Write the array, its parts in several threads."""
+
+    def fill(start: int) -> None:
+        source.fill(start, memory[start : start + tuning.PART_BYTES])
+
+    for _ in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
+        pass
 
 
 class DeviceArrays:
@@ -120,11 +130,7 @@ class DeviceArrays:
         content = memory[self._padding : self._padding + source.nbytes]
         memory[: self._padding] = memory[self._padding + source.nbytes :] = 0
 
-        def fill(start: int) -> None:
-            source.fill(start, content[start : start + tuning.PART_BYTES])
-
-        for _ in run_ordered(range(0, source.nbytes, tuning.PART_BYTES), fill, tuning.COPIERS):
-            pass
+        fill_parts(source, content)
         self._mapped.append(memory)
         return address + self._padding
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.sequences.reference import Reference
 
+#: an index on a device has so much fewer buckets than on the host: their table would take more than the entries' tags
+_FEWER_BUCKETS = 3
+#: bytes of entries from which on the index is packed: smaller ones fit any device, and packing takes longer than a copy
+PACKED_FROM = 1 << 30
 
-def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask: int, contig_offsets: int) -> np.void:
-    """``MapTarget`` of cuda/abi/map.hpp; the arguments after ``index`` are addresses."""
-    split = filled("HashSplit", k=index.params.k, bucket_bits=index.bucket_bits)
+
+def target_of(index: MinimizerIndex, arrays: Mapping[str, int], text: int, mask: int, contig_offsets: int) -> np.void:
+    """``MapTarget`` of cuda/abi/map.hpp; the arguments after ``index`` are addresses, ``arrays`` those of
+    :func:`index_arrays`."""
+    bits = packed_bits(index) if "tags" in arrays else index.bucket_bits
     return filled(
         "MapTarget",
-        index=filled("IndexView", offsets=offsets, entries=entries, split=split),
+        index=filled("IndexView", split=filled("HashSplit", k=index.params.k, bucket_bits=bits), **arrays),
         text=text,
         acgt_mask=mask,
         contig_offsets=contig_offsets,
@@ -35,10 +45,41 @@ def resident_text(device: Device, reference: Reference) -> DeviceText:
     return device.resident("text", lambda: DeviceText(device, reference, beyond=True), reference)
 
 
+def packed_bits(index: MinimizerIndex) -> int:
+    """Bits of the hash that choose a bucket where the index is packed; more than its own if it cannot be."""
+    return max(2 * index.params.k - _native.TAG_BITS, index.bucket_bits - _FEWER_BUCKETS)
+
+
+def index_arrays(index: MinimizerIndex) -> dict[str, NDArray[Any] | Computed]:
+    """The arrays of ``IndexView`` (cuda/algo/index/minimizer.hpp), those first that are read most often: 6 bytes an
+    entry where there are many and their k-mers are short enough for tags of 16 bits, else 8."""
+    bits, offsets, entries = packed_bits(index), index.offsets, index.entries
+    if bits > index.bucket_bits or entries.nbytes < PACKED_FROM:
+        return {"offsets": offsets, "entries": entries}
+    fewer = offsets[:: 1 << index.bucket_bits - bits]
+
+    def fill_offsets(start: int, buffer: NDArray[np.uint8]) -> None:
+        np.copyto(buffer.view(np.uint32), fewer[start // 4 : (start + len(buffer)) // 4])
+
+    def fill_tags(start: int, buffer: NDArray[np.uint8]) -> None:
+        tags = buffer.view(np.uint16)
+        _native.fill_tags(offsets, entries, index.params.k, index.bucket_bits, bits, start // 2, tags)
+
+    def fill_positions(start: int, buffer: NDArray[np.uint8]) -> None:
+        _native.fill_positions(entries, start // 4, buffer.view(np.uint32))
+
+    return {
+        "offsets": Computed(fewer.nbytes, fill_offsets),
+        "tags": Computed(2 * len(entries), fill_tags),
+        "positions": Computed(4 * len(entries), fill_positions),
+    }
+
+
 def resident_bytes(index: MinimizerIndex) -> int:
     """Bytes of device memory for a reference and its index."""
     reference = index.reference
-    return reference.words.nbytes + 4 * reference.mask_words + index.offsets.nbytes + index.entries.nbytes
+    of_index = sum(array.nbytes for array in index_arrays(index).values())
+    return reference.words.nbytes + 4 * reference.mask_words + of_index
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
@@ -47,12 +88,11 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     def target() -> np.void:
         reference = index.reference
         text = resident_text(device, reference)
+        of_index = index_arrays(index)
         arrays = device.resident(
-            "map index",
-            lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
-            index,
+            "map index", lambda: DeviceArrays(device, reference.contig_offsets, *of_index.values(), beyond=True), index
         )
-        contig_offsets, offsets, entries = arrays.addresses
-        return target_of(index, offsets, entries, text.text, text.mask, contig_offsets)
+        contig_offsets, *addresses = arrays.addresses
+        return target_of(index, dict(zip(of_index, addresses, strict=True)), text.text, text.mask, contig_offsets)
 
     return device.resident("map target", target, index)

@@ -1,6 +1,7 @@
 // Bindings that pack a reference, build its minimizer index, and sort its suffixes.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -81,6 +82,43 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
     return "";
 }
 
+// Tags (IndexView::tags) of the entries from `first` on, in buckets of 1 << (bucket_bits - packed_bits) buckets each.
+void fill_tags(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, int packed_bits, size_t first,
+    Mutable<uint16_t> tags) {
+    if (packed_bits > bucket_bits || 2 * k - packed_bits > kTagBits) throw nb::value_error("tags have too few bits");
+    const size_t n = tags.size(), end = first + n, buckets = offsets.size() - 1;
+    if (end > entries.size()) throw nb::index_error("beyond the entries");
+    const uint32_t* o = offsets.data();
+    const uint64_t* e = entries.data() + first;
+    uint16_t* t = tags.data();
+    const size_t inner = (size_t(1) << (bucket_bits - packed_bits)) - 1;
+    const int rest = 2 * k - bucket_bits;
+    nb::gil_scoped_release release;
+    // a bucket's bits go to its entries and the next ones up to four, which the next buckets' overwrite: nearly all
+    // buckets have fewer, and to how many is not predictable
+    constexpr size_t kAtOnce = 4;
+    for (size_t b = size_t(std::upper_bound(o, o + buckets, first) - o) - 1; b < buckets && o[b] < end; b++) {
+        const uint64_t bits = (b & inner) << rest, copies = bits * 0x0001000100010001u;
+        size_t i = std::max<size_t>(o[b], first) - first;
+        if (i + kAtOnce <= n) {
+            std::memcpy(t + i, &copies, sizeof copies);
+            i += kAtOnce;
+        }
+        for (const size_t last = std::min<size_t>(o[b + 1], end) - first; i < last; i++) t[i] = uint16_t(bits);
+    }
+    for (size_t i = 0; i < n; i++) t[i] = uint16_t((t[i] | e[i] >> 33) << 1 | (e[i] & 1));
+}
+
+// Positions of the entries from `first` on.
+void fill_positions(Input<uint64_t> entries, size_t first, Mutable<uint32_t> positions) {
+    if (first + positions.size() > entries.size()) throw nb::index_error("beyond the entries");
+    const uint64_t* e = entries.data() + first;
+    uint32_t* p = positions.data();
+    const size_t n = positions.size();
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < n; i++) p[i] = entry_position(e[i]);
+}
+
 nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
     if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
     std::string text(end - begin, 'N');
@@ -114,6 +152,13 @@ void bind_index(nb::module_& m) {
         "(offsets, positions) in order of what follows them (suffix_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
+    m.attr("TAG_BITS") = kTagBits;
+    m.def("fill_tags", &fill_tags, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
+        nb::arg("packed_bits"), nb::arg("first"), nb::arg("tags"),
+        "Tags of the entries from the first on, whose buckets are chosen by the first packed_bits of the bucket's "
+        "bits.");
+    m.def("fill_positions", &fill_positions, nb::arg("entries"), nb::arg("first"), nb::arg("positions"),
+        "Positions of the entries from the first on.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 

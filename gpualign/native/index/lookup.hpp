@@ -35,7 +35,7 @@ public:
         const uint64_t bucket = index_.split.bucket(hash);
         const uint32_t begin = index_.offsets[bucket], end = index_.offsets[bucket + 1];
         if (!kVectors || entries_ < kAtOnce) return index_.find(hash, first, last);
-        const uint64_t lowest = uint64_t(index_.split.fingerprint(hash)) << 33, beyond = lowest | 0x1FFFFFFFFu;
+        const uint64_t wanted = index_.split.fingerprint(hash), lowest = wanted << 33, beyond = (wanted + 1) << 33;
         if (end - begin <= kAtOnce) {
             const uint32_t from =
                 std::min(first_compared(begin, end), entries_ - kAtOnce);  // clamped to the last full vector
@@ -46,10 +46,10 @@ public:
         }
         // a large bucket holds one frequent k-mer, with few others at its ends
         first = index_.entries[begin + kAtOnce - 1] >= lowest ? begin + count_bits(less(begin, lowest))
-                                                              : index_.lower_bound(begin + kAtOnce, end, lowest);
+                                                              : index_.lower_bound(begin + kAtOnce, end, wanted);
         const uint32_t tail = end - kAtOnce;
         last = index_.entries[tail] < beyond ? std::max(first, tail + count_bits(less(tail, beyond)))
-                                             : index_.lower_bound(first, tail, beyond);
+                                             : index_.lower_bound(first, tail, wanted + 1);
     }
 
 private:

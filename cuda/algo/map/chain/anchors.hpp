@@ -178,7 +178,7 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
             const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of),
                            seed_at = group.from(seed.at, of);
             if (hit >= total) continue;
-            const uint64_t entry = index.entries[e];
+            const uint64_t entry = index.entry(e);
             const bool reverse = entry_reverse(entry) != ((seed_at & 1) != 0);
             const int32_t at = int32_t(seed_at >> 1);
             anchors[done + hit] = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);

@@ -211,10 +211,9 @@ private:
         const SeedMemory& memory = own_.seeds;
         const auto hits_before = [&](uint32_t s) {  // index of the first entry at or after the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
-            const uint64_t* entries = target_.index.entries + memory.seeds.first[s];
             while (low < high) {
                 const uint32_t middle = low + (high - low) / 2;
-                if (int64_t(entry_position(entries[middle])) < border) low = middle + 1;
+                if (int64_t(target_.index.position(memory.seeds.first[s] + middle)) < border) low = middle + 1;
                 else high = middle;
             }
             return low;
@@ -232,7 +231,7 @@ private:
             uint32_t together;
             uint64_t* out = own_.workspace.hits + count + group_.sum_before(end - begin, together);
             for (uint32_t i = begin; i < end; i++)
-                *out++ = hit_of(target_.index.entries[memory.seeds.first[s] + i], int32_t(memory.seed_at[s] >> 1),
+                *out++ = hit_of(target_.index.entry(memory.seeds.first[s] + i), int32_t(memory.seed_at[s] >> 1),
                     memory.seed_at[s] & 1, read.length, rules_.k);
             if (s < seeds) memory.seeds.start[s] = end;
             count += together;
