@@ -63,6 +63,7 @@ struct ChosenChain {
     uint32_t contig;
     int32_t score, unaligned;
     uint32_t first_point, points;
+    int32_t exact_begin, exact_end;  // bases of the read that match without an edit, with the first and last anchor
     uint32_t left, right;  // tasks that extend both ends
     uint32_t first_run, runs;
     uint32_t first_alignment, alignments;

@@ -135,3 +135,21 @@ def test_every_insert_from_none_to_the_read(cli: Cli, tmp_path: Path, genome: st
             assert (second[3], second[5]) == (str(start + 1), f"{LENGTH - size}S{size}M")
         elif size == LENGTH:
             assert (first[5], second[5]) == (f"{size}M", f"{size}M")
+
+
+def test_mates_of_one_insert_tell_no_more_than_one_read(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """Of a read below 52 bases, twice 19 + 7 bases, a locus with one edit more may have no seed: 40 at most."""
+    sizes = [40, 46, 51, 52, 60, 90]
+    pairs = [read_pair(genome[2000 : 2000 + size]) for size in sizes]
+    rows = mapped(cli, tmp_path, genome, *pairs, options=("-k", "19", "-w", "8"))
+    assert [row[4] for row in rows[::2]] == [row[4] for row in rows[1::2]] == ["40"] * 3 + ["60"] * 3
+
+
+def test_a_locus_of_a_part_of_the_insert_does_not_move_its_end(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """An edit 10 bases before the insert's end; elsewhere are the bases before it, and others. The adapter's first base
+    is the reference's as well."""
+    insert = genome[2000:2042]
+    other = "A" if insert[31] != "A" else "C"
+    changed = genome[:2042] + "AC" + genome[2044:30_000] + insert[:31] + genome[30_031:]
+    rows = mapped(cli, tmp_path, changed, read_pair(insert[:31] + other + insert[32:]))
+    assert loci(rows) == [("99", "2001", "42M58S"), ("147", "2001", "58S42M")]

@@ -224,3 +224,20 @@ def test_of_equally_good_parts_the_one_without_a_rival_is_primary(cli: Cli, tmp_
         places.add(int(supplementary[3]))
     assert len(found) == 40
     assert places == copies
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shared", [0, 5])
+def test_pieces_of_a_read_end_where_they_meet(cli: Cli, tmp_path: Path, turned: bool, shared: int) -> None:
+    """Without a base the reference goes on after the first piece as the second one begins, for 14 bases; to skip it
+    costs 7. The first `shared` bases of the second piece are there without a gap, too."""
+    genome, piece = random_genome(41, 20_000), random_genome(42, 75)
+    after = piece[:shared] + ("A" if piece[shared] != "A" else "C") + piece[shared : shared + 14]
+    genome = genome[:5075] + after + genome[5075 + len(after) : 12_000]
+    genome += (reverse_complement(piece) if turned else piece) + random_genome(43, 5000)
+    reads = write_fastq(tmp_path / "r.fq", ("r", genome[5000:5075] + piece, "I" * 150))
+    code, sam, _ = cli("map", write_fasta(tmp_path / "r.fa", g=genome), reads, "-k", "19", "-w", "8")
+    first, second = sorted(records(sam), key=lambda row: int(row[3]))
+    assert code == 0
+    assert (first[3], first[5].replace("H", "S")) == ("5001", f"{75 + shared}M{75 - shared}S")
+    assert (second[3], second[5].replace("H", "S")) == ("12001", "75M75S" if turned else "75S75M")

@@ -102,6 +102,7 @@ GPUALIGN_HD Evidence with_mate(Evidence end, const Evidence& mate) {
 
 class MappingQuality {
 public:
+    static constexpr uint8_t kMax = 60;
     static constexpr int64_t kManyBits = 20 * int64_t(kLogOne);  // enough for the highest quality
 
     GPUALIGN_HD explicit MappingQuality(const MapRules& rules)
@@ -116,16 +117,17 @@ public:
 
     // Of a mate of a proper pair. `alone`: the other loci of the read, null if the chosen one is not its best.
     // `pairs`: pairs with the read at another locus, counting the edits of both mates. `bits`: information of the
-    // mates beyond what it takes to find one near the other. Pairs within the rounding error count as equal.
+    // mates beyond what it takes to find one near the other. `surest`: upper bound, of mates that are the same bases.
+    // Pairs within the rounding error count as equal.
     GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone,
-        const Suboptimal& pairs, int64_t bits) const {
+        const Suboptimal& pairs, int64_t bits, uint8_t surest) const {
         if (pairs.minimum >= 0 && pairs.minimum <= kRounding) return 0;
         Evidence both = chosen;
         both.length += mate.length;
         both.distance += mate.distance;
         const uint8_t together = bounded(of(both, pairs), bits),
                       by_itself = alone ? single(chosen, *alone) : uint8_t(0);
-        return together > by_itself ? together : by_itself;
+        return uint8_t(min(surest, max(together, by_itself)));
     }
 
     // The lower of a quality and what the information content allows, at least 1 for a locus without a suboptimal one.
@@ -142,7 +144,6 @@ private:
         return bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
     }
 
-    static constexpr int32_t kMax = 60;
     // Negative powers of ten: the lowest probability of a better locus, and that without seed hits if none were left
     // out.
     static constexpr int32_t kSurest = 6, kNotTruncated = 2;

@@ -101,8 +101,9 @@ public:
         });
         of_first = together(group_, of_first);
         of_second = together(group_, of_second);
-        first = choose_mate(first_, i, second_, j, of_first, bits);
-        second = choose_mate(second_, j, first_, i, of_second, bits);
+        const uint8_t most = surest(i, j);
+        first = choose_mate(first_, i, second_, j, of_first, bits, most);
+        second = choose_mate(second_, j, first_, i, of_second, bits, most);
         const auto far = [&](const Suboptimal& of) { return of.minimum < 0 || of.minimum > edit_of(rules_.scores); };
         if (far(of_first) && far(of_second)) return true;
         const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
@@ -165,12 +166,25 @@ private:
 
     // One mate of the best pair.
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
-        const Suboptimal& suboptimal, int64_t bits) const {
+        const Suboptimal& suboptimal, int64_t bits, uint8_t most) const {
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
         return {chosen, true,
-            MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
+            MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits, most)};
+    }
+
+    // What the mapping qualities of a pair cannot exceed: if the insert is no longer than a read, both mates are the
+    // same bases, which tell no more than the better mate does by itself.
+    GPUALIGN_HD uint8_t surest(uint32_t i, uint32_t j) const {
+        const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
+        if (insert > max(first_.length, second_.length) + max(first_.limit, second_.limit)) return MappingQuality::kMax;
+        return max(surest(first_, i), surest(second_, j));
+    }
+    GPUALIGN_HD uint8_t surest(const Loci& mate, uint32_t i) const {
+        if (mate.local(i)) return mate.local_quality(i);
+        const Evidence own = evidence(mate, i);
+        return surest_quality(own.length, own.distance, own.hits_truncated, rules_.k, rules_.w);
     }
 
     // Information of a pair beyond what it takes to find its less informative mate near the other one by chance.

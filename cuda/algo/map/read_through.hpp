@@ -57,11 +57,8 @@ GPUALIGN_HOST_DEVICE bool goes_on(
         const int64_t edge = (locus.reverse ? locus.begin : locus.end) + shift;
         const int64_t within = locus.reverse ? edge - left : right - edge, behind = query.length() - insert;
         const auto mismatches = [&](int32_t i) {
-            const uint64_t met = locus.reverse ? bases_before(text, edge - i) : text.bases(edge + i);
-            const uint32_t acgt = locus.reverse ? acgt_before(text, edge - i) : text.acgt(edge + i);
-            const uint32_t both = acgt & query.acgt(insert + i, false);
-            const uint64_t differ = query.differing(insert + i, false, met);
-            return both == ~0u ? differ : differ | every_second_bit(~both);
+            return locus.reverse ? mismatches_before(query, true, query.length() - insert - i, text, edge - i)
+                                 : mismatches_after(query, false, insert + i, text, edge + i);
         };
         const int32_t length = int32_t(within < behind ? within : behind);
         if (ungapped_extension(scores, length, mismatches) >= kGoesOn * scores.match) return true;
@@ -69,12 +66,15 @@ GPUALIGN_HOST_DEVICE bool goes_on(
     return false;
 }
 
-// Whether a read is clipped beyond its insert, whose loci are given: it aligns there as a read of that length should,
-// and the whole read, `query`, goes on as the reference does at none of them.
+// Whether a read is clipped beyond its insert, whose loci are given: it aligns there, no long gap would be better, and
+// the whole read, `query`, goes on as the reference does at none of them. That another locus might explain a clipped
+// part of it better does not count, as the mates have told where it ends.
 template <class Group, class Loci, class Found, class Text>
 GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRules& rules, const Loci& loci,
     const Found& found, const ChainQuery& query, const Text& text) {
-    if (loci.count == 0 || wants_chaining(rules, loci, found)) return false;
+    if (loci.count == 0 || chaining_may_be_better(rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), -1,
+                               int32_t(found.near_hits)))
+        return false;
     bool any = false;
     for (uint32_t i = group.lane(); i < loci.count && !any; i += Group::kLanes)
         any = goes_on(rules.scores, loci.list[i], loci.length, query, text);

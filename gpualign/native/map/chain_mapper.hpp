@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "algo/map/chain/narrow.hpp"
@@ -173,6 +172,7 @@ private:
         reserve(chains_, batch_.chains, n);
         reserve(points_, batch_.points, n);
         reserve(tasks_[0], batch_.tasks[0], 3 * size_t(n));
+        reserve(cigars_, batch_.cigars, 4 * size_t(n));  // of ends
         chain_anchors(lane, batch_, text_, query_of(batch_, r), r, nodes, n, read.max_suboptimal);
         plan_chains(lane, batch_, text_, r);
     }
@@ -206,8 +206,9 @@ private:
     // Aligns the tasks of a round, in narrow bands where these are shown to suffice.
     void align(int round) {
         Store<BandTask>& tasks = tasks_[round];
-        pending_.resize(tasks.used);
-        std::iota(pending_.begin(), pending_.end(), 0u);
+        pending_.clear();
+        for (uint32_t t = 0; t < tasks.used; t++)
+            if (!tasks.items[t].operations) pending_.push_back(t);
         for (const int32_t band : kNarrowBands) align_narrow(tasks, band);
         affine_tasks_.clear();
         for (const uint32_t t : pending_) affine_tasks_.push_back(affine_task(tasks.items[t]));

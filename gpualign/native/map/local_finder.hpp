@@ -24,7 +24,9 @@ public:
         queries_.clear();
         chained_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (wants_chaining(params_.rules, block_.view(r), block_.read(r))) ask(r, chained_);
+            if (block_.read(r).length == block_.read(r).bases &&
+                wants_chaining(params_.rules, block_.view(r), block_.read(r)))
+                ask(r, chained_);
         chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
         run_densely();

@@ -81,21 +81,6 @@ GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
     return false;
 }
 
-// Number of differing bases, called by one lane; ambiguous bases differ from everything.
-template <class Text>
-GPUALIGN_HOST_DEVICE int32_t count_mismatches(
-    const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at, int32_t length) {
-    uint32_t n = 0;
-    for (int32_t i = 0; i < length; i += kBasesPerWord) {
-        uint64_t differ = query.differing(from + i, reverse, text.bases(at + i));
-        const uint32_t acgt = query.acgt(from + i, reverse) & text.acgt(at + i);
-        if (acgt != ~0u) differ |= every_second_bit(~acgt);
-        if (length - i < kBasesPerWord) differ &= (uint64_t(1) << 2 * (length - i)) - 1;
-        n += count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32));
-    }
-    return int32_t(n);
-}
-
 // The 32 bases of the other strand before position `at`, and their ACGT mask; those beyond the text are undefined.
 template <class Text> GPUALIGN_HD uint64_t bases_before(const Text& text, int64_t at) {
     const int64_t first = at - kBasesPerWord;
@@ -104,6 +89,37 @@ template <class Text> GPUALIGN_HD uint64_t bases_before(const Text& text, int64_
 template <class Text> GPUALIGN_HD uint32_t acgt_before(const Text& text, int64_t at) {
     const int64_t first = at - kBasesPerWord;
     return first >= 0 ? reverse_bits(text.acgt(first)) : reverse_bits(text.acgt(0)) >> -first;
+}
+
+// Every second bit where the bases of a read from `from` on, on a strand, differ from those of the text from `at` on;
+// ambiguous bases differ from everything.
+template <class Text>
+GPUALIGN_HD uint64_t mismatches_after(
+    const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at) {
+    const uint64_t differ = query.differing(from, reverse, text.bases(at));
+    const uint32_t acgt = query.acgt(from, reverse) & text.acgt(at);
+    return acgt == ~0u ? differ : differ | every_second_bit(~acgt);
+}
+// The same of the bases before both positions, from there leftwards.
+template <class Text>
+GPUALIGN_HD uint64_t mismatches_before(
+    const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at) {
+    const uint64_t differ = query.differing(query.length() - from, !reverse, bases_before(text, at));
+    const uint32_t acgt = query.acgt(query.length() - from, !reverse) & acgt_before(text, at);
+    return acgt == ~0u ? differ : differ | every_second_bit(~acgt);
+}
+
+// Number of differing bases, called by one lane; ambiguous bases differ from everything.
+template <class Text>
+GPUALIGN_HOST_DEVICE int32_t count_mismatches(
+    const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at, int32_t length) {
+    uint32_t n = 0;
+    for (int32_t i = 0; i < length; i += kBasesPerWord) {
+        uint64_t differ = mismatches_after(query, reverse, from + i, text, at + i);
+        if (length - i < kBasesPerWord) differ &= (uint64_t(1) << 2 * (length - i)) - 1;
+        n += count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32));
+    }
+    return int32_t(n);
 }
 
 // Maximum score that `length` bases next to an alignment add without a gap; window(i) marks the mismatches among the
@@ -119,6 +135,13 @@ GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t l
         }
     }
     return best;
+}
+
+// Number of bases before the first mismatch, at most `length`; window(i) as in ungapped_extension.
+template <class Window> GPUALIGN_HOST_DEVICE int32_t matching_bases(int32_t length, Window&& window) {
+    for (int32_t from = 0; from < length; from += kBasesPerWord)
+        if (const uint64_t differ = window(from)) return min(length, from + trailing_zeros(differ) / 2);
+    return length;
 }
 
 // Takes n items of an arena; returns the first, or kNoItem if they do not fit. Called by one lane.

@@ -59,6 +59,92 @@ GPUALIGN_HD uint32_t right_end(const ChainRules& rules, const ChosenChain& chain
         tasks, band_task(chain, point.query, length, point.reference - point.query, 0, 0, band_margin(length)));
 }
 
+// Finishes the task of an end that is aligned on its diagonal: so many bases next to the point, with `mismatches`; the
+// others are clipped. Called by one lane.
+GPUALIGN_HD void align_ungapped(
+    const ChainBatch& batch, bool left, const ChainPoint& point, int32_t bases, int32_t mismatches, BandTask& task) {
+    const uint32_t clipped = uint32_t(task.rows - bases), count = clipped ? 2 : 1, at = take(batch.cigars, count);
+    if (at == kNoItem) return;
+    batch.cigars.items[at + (left && clipped)] = uint32_t(bases) << 4 | kCigarM;
+    if (clipped) batch.cigars.items[at + !left] = clipped << 4 | kCigarS;
+    task.begin = left ? point.reference - bases : point.reference;
+    task.score = ungapped_score(batch.rules.scores, bases, mismatches);
+    task.cigar = at;
+    task.operations = count;
+}
+
+// Sets which bases of the read match without an edit next to the first and to the last anchor of a chain.
+template <class Text>
+GPUALIGN_HOST_DEVICE void find_exact(
+    const ChainRules& rules, const ChainQuery& query, const Text& text, ChosenChain& chain) {
+    const uint64_t first = chain.anchors[0], last = chain.anchors[chain.anchor_count - 1];
+    const int32_t begin = anchor_query(first), end = anchor_query(last) + rules.k;
+    const int64_t left = anchor_reference(first), right = anchor_reference(last) + rules.k;
+    const int64_t before = left - text.contig_begin(chain.contig), after = text.contig_begin(chain.contig + 1) - right;
+    chain.exact_begin = begin - matching_bases(int32_t(before < begin ? before : begin), [&](int32_t i) {
+        return mismatches_before(query, chain.reverse, begin - i, text, left - i);
+    });
+    const int32_t rest = query.length() - end;
+    chain.exact_end = end + matching_bases(int32_t(after < rest ? after : rest), [&](int32_t i) {
+        return mismatches_after(query, chain.reverse, end + i, text, right + i);
+    });
+}
+
+// Whether a short read goes on, where a chain's exact bases end, in those of another of its best chains, and not at all
+// on the chain's own diagonal: both pieces together explain it there.
+constexpr uint32_t kBestChains = 8;
+constexpr int32_t kSharedByChance = 8;  // bases that two such pieces may share
+
+template <class Text>
+GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text& text, const ChainQuery& query,
+    const ChosenChain& chain, bool left, const ChainPoint& point) {
+    const ChainRead& state = batch.state[chain.read];
+    const int32_t length = query.length(), edge = left ? chain.exact_begin : chain.exact_end;
+    const int64_t at = point.reference + (edge - point.query);
+    bool other_piece = false;
+    for (uint32_t c = 0; c < state.chosen && c < kBestChains && !other_piece; c++) {
+        const ChosenChain& other = batch.chains.items[state.first_chosen + c];
+        if (!other.points) continue;
+        const bool same = other.reverse == chain.reverse;
+        const int32_t begin = same ? other.exact_begin : length - other.exact_end,
+                      end = same ? other.exact_end : length - other.exact_begin;
+        other_piece = left ? end >= edge && end <= edge + kSharedByChance && begin + batch.rules.k <= edge
+                           : begin <= edge && begin + kSharedByChance >= edge && end >= edge + batch.rules.k;
+    }
+    if (!other_piece) return false;
+    const int64_t within = left ? at - text.contig_begin(chain.contig) : text.contig_begin(chain.contig + 1) - at;
+    const int32_t rest = left ? edge : length - edge;
+    return ungapped_extension(batch.rules.scores, int32_t(within < rest ? within : rest), [&](int32_t i) {
+        return left ? mismatches_before(query, chain.reverse, edge - i, text, at - i)
+                    : mismatches_after(query, chain.reverse, edge + i, text, at + i);
+    }) == 0;
+}
+
+// Plans the alignment from a point to the read's begin or end. It takes no DP if the diagonal is best: any gap, or a
+// clipped mismatch at the end, costs more than the mismatches; or if the rest of a short read belongs elsewhere.
+template <class Text>
+GPUALIGN_HOST_DEVICE uint32_t plan_end(const ChainBatch& batch, const Text& text, const ChainQuery& query,
+    const ChosenChain& chain, bool left, const ChainPoint& point) {
+    const AffineScores& s = batch.rules.scores;
+    const uint32_t number = left ? left_end(batch.rules, chain, point, 0, batch.tasks[0])
+                                 : right_end(batch.rules, chain, point, query.length(), batch.tasks[0]);
+    if (number == kNoItem || batch.rules.min_anchors > 1) return number;
+    BandTask& task = batch.tasks[0].items[number];
+    const int32_t exact = left ? point.query - chain.exact_begin : chain.exact_end - point.query;
+    if (exact < task.rows && goes_on_elsewhere(batch, text, query, chain, left, point)) {
+        align_ungapped(batch, left, point, exact, 0, task);
+        return number;
+    }
+    const int64_t begin = left ? point.reference - task.rows : point.reference;
+    if (begin < text.contig_begin(chain.contig) || begin + task.rows > text.contig_begin(chain.contig + 1))
+        return number;
+    const int32_t mismatches =
+        exact == task.rows ? 0 : count_mismatches(query, chain.reverse, int32_t(task.row), text, begin, task.rows);
+    if (mismatches * (s.match + s.mismatch) < min(gap_cost(s, 1), s.match + s.clip_penalty))
+        align_ungapped(batch, left, point, task.rows, mismatches, task);
+    return number;
+}
+
 // Any other path between two points on one diagonal has an insertion, a deletion and a match less.
 GPUALIGN_HD bool diagonal_is_best(const AffineScores& s, int32_t mismatches) {
     return mismatches * (s.match + s.mismatch) <= s.match + 2 * gap_cost(s, 1);
@@ -186,8 +272,8 @@ GPUALIGN_HOST_DEVICE void plan_chain(
     for (uint32_t p = group.lane(); p + 1 < chain.points; p += Group::kLanes)
         points[p].after = plan_segment(batch.rules, chain, query, text, points[p], points[p + 1], batch.tasks[0]);
     if (group.lane() == 0) {
-        chain.left = left_end(batch.rules, chain, points[0], 0, batch.tasks[0]);
-        chain.right = right_end(batch.rules, chain, points[chain.points - 1], query.length(), batch.tasks[0]);
+        chain.left = plan_end(batch, text, query, chain, true, points[0]);
+        chain.right = plan_end(batch, text, query, chain, false, points[chain.points - 1]);
     }
     group.sync();
 }

@@ -71,8 +71,10 @@ GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batc
     const ChainQuery query = query_of(batch, r);
     ChosenChain* chains = batch.chains.items + state.first_chosen;
     const bool all = state.chosen <= kManyChains || batch.rules.min_anchors > 1;
-    for (uint32_t c = group.lane(); c < state.chosen; c += Group::kLanes)
+    for (uint32_t c = group.lane(); c < state.chosen; c += Group::kLanes) {
         chains[c].points = all || is_promising(batch.rules, chains[c], query, text);
+        if (batch.rules.min_anchors == 1) find_exact(batch.rules, query, text, chains[c]);
+    }
     group.sync();
     for (uint32_t c = 0; c < state.chosen; c++)
         if (chains[c].points) plan_chain(group, batch, text, query, chains[c]);
