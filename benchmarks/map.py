@@ -1,4 +1,4 @@
-"""`gpualign map` against minimap2, minibwa, bwa mem and bowtie2: speed, memory, accuracy, index.
+"""`gpualign map` against minimap2, minibwa, bwa mem, bwa-mem2 and bowtie2: speed, memory, accuracy, index.
 
     python benchmarks/map.py [--rounds 3] [--threads 2] [--sets chr20_se150,…] [--tools gpualign,minimap2,…]
 
@@ -54,6 +54,7 @@ MAPPERS = {
         "minibwa map -t {threads} {index} {reads}",
     ),
     "bwa": Mapper("bwa", "bwa index -p {index} {ref}", "bwa mem -t {threads} {index} {reads}"),
+    "bwa-mem2": Mapper("bwa-mem2", "bwa-mem2 index -p {index} {ref}", "bwa-mem2 mem -t {threads} {index} {reads}"),
     "bowtie2": Mapper(
         "bowtie2",
         "bowtie2-build -q --threads {threads} {ref} {index}",
