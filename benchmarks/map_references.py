@@ -201,6 +201,7 @@ def compared(one: Reference, indexes: dict[str, Any], arguments: argparse.Namesp
                 truths = pool.map(accuracy, files, [arguments.share] * len(files), [one.bases] * len(files))
                 for tool, truth in zip(tools, truths, strict=True):
                     rows[tool] |= {"reads": 2 * arguments.share, **truth}
+                    print(one.name, tool, truth, flush=True)
             if len(own) == 2:
                 texts = [without_program(Path(f"{outs[tool]}.sam")) for tool in own]
                 rows[own[0]]["same_bytes"] = texts[0] == texts[1]
@@ -209,7 +210,6 @@ def compared(one: Reference, indexes: dict[str, Any], arguments: argparse.Namesp
                     file.unlink()
         for path in one.folder.glob("o-*.bam*"):
             path.unlink()
-    print(*rows.values(), sep="\n", flush=True)
     return list(rows.values())
 
 
