@@ -4,7 +4,7 @@
         [--device cuda] [--threads 16] [--limits 12G] [--rounds 1] [--patience 300] [--folder FOLDER [--prepare]]
 
 References are those of synthetic_genome.py, pairs those of many_pairs.py, in BGZF. gpualign's indexes are made alone,
-the peers' at the same time as one another and as the reads: their seconds are an upper bound. A peer that has no index
+the peers' at the same time as one another (--at-once) and as the reads: their seconds are an upper bound. A peer that has no index
 after --patience s is left out, as is bwa-mem2 where its index needs too much (_LARGEST). Then every tool maps --share
 pairs: whole commands, which load the index, to SAM, whose accuracy is told; to the largest reference also to BAM,
 sorted BAM, and sorted, marked and indexed BAM, for which peers are piped into samtools. The device maps --pairs to the
@@ -104,7 +104,7 @@ def prepared(references: list[Reference], peers: list[str], arguments: argparse.
         synthetic_genome.make(one.bases, one.genome, threads)
         table[one.name] = {"gpualign": one.make_index("gpualign", threads, arguments.patience)}
         print(one.name, table[one.name], flush=True)
-    with ThreadPoolExecutor(len(peers) or 1) as pool:
+    with ThreadPoolExecutor(arguments.at_once) as pool:
         indexing = pool.map(indexes_of, peers, repeat(references), repeat(arguments))
         for one in references:
             for pairs in {_WARM_UP, arguments.share, arguments.pairs if one is references[-1] else 0} - {0}:
@@ -254,6 +254,7 @@ def main() -> None:
     parser.add_argument("--outputs", default=",".join(OUTPUTS), help="of gpualign on the device, largest reference")
     parser.add_argument("--peer-outputs", default=",".join(OUTPUTS), help="of the others, largest reference")
     parser.add_argument("--peers", default="minibwa,minimap2,bwa-mem2")
+    parser.add_argument("--at-once", type=int, default=9, help="peers that make their indexes at the same time")
     parser.add_argument("--patience", type=int, default=300)
     parser.add_argument("--folder", type=Path, help="for what is made, kept; default: a temporary one")
     parser.add_argument("--prepare", action="store_true")
@@ -287,7 +288,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
             rows.insert(0, on_device(largest, own, arguments.pairs, ["SAM", "marked"], "", arguments))
     gpus = harness.gpu_names() if arguments.device != "cpu" else []
     facts = harness.machine([*peers, "samtools"], ("pycuda",), gpus)
-    settings = {key: getattr(arguments, key) for key in ("threads", "rounds", "sort_memory")}
+    settings = {key: getattr(arguments, key) for key in ("threads", "rounds", "sort_memory", "at_once")}
     harness.save("map-references", facts, {**settings, "duplicates": _DUPLICATES, "rows": rows, "tools": tools})
 
 
