@@ -4,11 +4,11 @@
         [--device cuda] [--threads 16] [--limits 12G] [--rounds 1] [--patience 300] [--folder FOLDER [--prepare]]
 
 References are those of synthetic_genome.py, pairs those of many_pairs.py, in BGZF. gpualign's indexes are made alone,
-the peers' at the same time as one another (--at-once) and as the reads: their seconds are an upper bound. A peer that has no index
-after --patience s is left out, as is bwa-mem2 where its index needs too much (_LARGEST). Then every tool maps --share
-pairs: whole commands, which load the index, to SAM, whose accuracy is told; to the largest reference also to BAM,
-sorted BAM, and sorted, marked and indexed BAM, for which peers are piped into samtools. The device maps --pairs to the
-largest as well, and --share with less memory (--limits).
+the peers' together (--at-once) and while reads are made, so that their seconds are an upper bound. A peer that has no
+index after --patience s is left out, as is bwa-mem2 where its index needs too much (_LARGEST). Then every tool maps
+--share pairs: whole commands, which load the index, to SAM, whose accuracy is told; to the largest reference also to
+BAM, sorted BAM, and sorted, marked and indexed BAM, for which peers are piped into samtools. The device maps --pairs to
+the largest as well, and --share with less memory (--limits).
 
 --prepare makes genomes, reads and indexes in --folder; a run with that folder goes on from there.
 Result: benchmarks/results/map-references-<machine>.json.
