@@ -33,7 +33,7 @@ import harness
 import many_pairs
 import numpy as np
 import synthetic_genome
-from map import _LEADING_CLIP, GPUALIGN, MAPPERS
+from map import GPUALIGN, LEADING_CLIP, MAPPERS
 from map_devices import without_program
 
 #: bases for which a peer makes an index in minutes; bwa-mem2 takes 28 bytes and half a microsecond of one core for each
@@ -149,7 +149,7 @@ def positions(sam: Path) -> Iterator[tuple[int, int, bool]]:
             if flag & 4:
                 yield -1, 0, False
                 continue
-            hard, soft = _LEADING_CLIP.match(cigar).groups()  # type: ignore[union-attr]
+            hard, soft = LEADING_CLIP.match(cigar).groups()  # type: ignore[union-attr]
             clipped = int(hard or 0) + int(soft or 0)
             yield int(mapq), offsets[contig] + int(position) - 1 - clipped, bool(flag & 16)
 

@@ -105,7 +105,8 @@ def table(
             cells = [_shown(row, path) for path in paths]
             if not {"model", "profile"} & set(found) and set(cells) != {"–"}:
                 lines.append(_line([*(name for name, head in zip(found, heads, strict=True) if head), *cells]))
-        made.append("\n".join([*lines, "", f"{' '.join(note.split())} {source}".strip()]))
+        if len(lines) > 2:
+            made.append("\n".join([*lines, "", f"{' '.join(note.split())} {source}".strip()]))
     return "\n\n".join(made)
 
 
