@@ -154,6 +154,10 @@ def cpu_ratio(row: Row) -> float:
     return float(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"])
 
 
+def copmem_ratio(row: Row) -> float:
+    return float(row["copmem2"]["cpu_s"] / row["cpu"]["cpu_s"])
+
+
 def two_gpus(rows: Row) -> list[float]:
     """How many times as fast two are as one, once begun, in each case."""
     cases = {name: name.replace("cuda:0,1", "cuda:0") for name in rows if name.startswith("cuda:0,1")}
