@@ -273,23 +273,27 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     if arguments.prepare:
         return
     indexes = json.loads(stored.read_text())
-    largest, tools = references[-1], []
-    for one in references:
-        tools += compared(one, indexes[one.name], arguments)
-    rows = []
-    if arguments.device != "cpu":
-        own = indexes[largest.name]["gpualign"]
-        for limit in arguments.limits:
-            rows.append(on_device(largest, own, arguments.share, ["SAM"], limit, arguments))
-        for peer in peers:  # their files give way to the records' temporary ones
-            for path in largest.folder.glob(f"index.{peer}*"):
-                path.unlink()
-        if arguments.pairs:
-            rows.insert(0, on_device(largest, own, arguments.pairs, ["SAM", "marked"], "", arguments))
-    gpus = harness.gpu_names() if arguments.device != "cpu" else []
+    largest, gpus = references[-1], harness.gpu_names() if arguments.device != "cpu" else []
     facts = harness.machine([*peers, "samtools"], ("pycuda",), gpus)
     settings = {key: getattr(arguments, key) for key in ("threads", "rounds", "sort_memory", "at_once")}
-    harness.save("map-references", facts, {**settings, "duplicates": _DUPLICATES, "rows": rows, "tools": tools})
+    rows: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
+
+    def save() -> None:
+        """What there is so far."""
+        harness.save("map-references", facts, {**settings, "duplicates": _DUPLICATES, "rows": rows, "tools": tools})
+
+    for one in references:
+        tools += compared(one, indexes[one.name], arguments)
+        save()
+    if arguments.device != "cpu":
+        own = indexes[largest.name]["gpualign"]
+        if arguments.pairs:
+            rows.append(on_device(largest, own, arguments.pairs, ["SAM", "marked"], "", arguments))
+            save()
+        for limit in arguments.limits:
+            rows.append(on_device(largest, own, arguments.share, ["SAM"], limit, arguments))
+            save()
 
 
 if __name__ == "__main__":

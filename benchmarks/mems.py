@@ -1,6 +1,7 @@
 """Speed and memory of mems against MUMmer 3.23 and copMEM2, and of its devices.
 
-    python benchmarks/mems.py DATA --contenders mummer,copmem2,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders mummer,cpu  [--scale 0.05] [--runs 3] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders copmem2,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
     python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
     python benchmarks/mems.py DATA --unique --threads 1    [WORKLOAD...]         unique matches, at small lengths
 
@@ -288,10 +289,12 @@ def main() -> None:
     workloads = UNIQUE if arguments.unique else WORKLOADS
     name = "mems-unique" if arguments.unique else "mems"
     if "mummer" not in arguments.contenders:
-        name += "-devices"
+        name += "-peers" if "copmem2" in arguments.contenders else "-devices"
     facts = {**options, "mummer": "3.23", "interpreter_mib": round(interpreter_mib(), 1)}
     results: list[dict[str, Any]] = []
     for workload in arguments.workloads or workloads:
+        if not (WORKLOADS | UNIQUE)[workload].suits(arguments.contenders[0]):
+            continue
         with tempfile.TemporaryDirectory() as folder:
             results.append(measure(workload, (WORKLOADS | UNIQUE)[workload], arguments, Path(folder)))
         print(json.dumps(results[-1]), flush=True)

@@ -186,7 +186,11 @@ BENCHMARKS = {
     ),
     "mems": Benchmark(
         "mems.py",
-        cpu=("{data} --contenders mummer,copmem2,cpu", "{data} --unique --threads 1"),
+        cpu=(
+            "{data} --contenders mummer,cpu",
+            "{data} --contenders copmem2,cpu --scale 0.01",
+            "{data} --unique --threads 1",
+        ),
         cuda=("{data} --contenders cpu,cuda --threads 16", "{data} --unique --contenders cpu,cuda --threads 16"),
         quick="mg1655-dh1-l50 --runs 1",
         genomes=_MEMS,

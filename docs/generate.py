@@ -249,10 +249,9 @@ def human_sized() -> str:
         left = row["mapped_host_mb"]
         where = f", {left:,} MiB of the index read from host memory" if left else ""
         reads = f"{row['reads']:,} reads, {row['peak_vram_mb']:,} MiB of each GPU's memory{where}"
-        lines.append(f"| {reads}: to SAM | {row['SAM']['reads_per_s']:,} reads/s, with the start |")
-        if marked := row.get("marked"):
-            memory = f"{marked['peak_gib']:.0f} GiB of memory"
-            lines.append(f"| to a sorted, marked and indexed BAM file, {memory} | {marked['reads_per_s']:,} reads/s |")
+        for output, kind in (("SAM", "SAM"), ("marked", "a sorted, marked and indexed BAM file")):
+            if output in row:
+                lines.append(f"| {reads}, to {kind} | {row[output]['reads_per_s']:,} reads/s, with the start |")
     return "\n".join(lines)
 
 
