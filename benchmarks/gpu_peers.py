@@ -1,75 +1,36 @@
-"""The kernels of verify and pairwise against StringZillas on the same GPU: n x n distances and scores.
+"""`distances` and `scores` against StringZillas on the same GPU: n x n numbers from memory to memory in one call.
 
     pip install stringzillas-cuda
-    python benchmarks/gpu_peers.py [--rounds 3]
+    python benchmarks/gpu_peers.py [--rounds 5]
 
-Both get the same random sequences in memory and give n x n numbers in memory; the clock stops when they are there, so
-copies count on both sides (StringZillas has no other clock), and preparing sequences on neither. CUPS are cells (query
-length x target length x pairs) a second. Every distance and score is compared.
+Both get the same random sequences in host memory, as an array and as StringZilla's Strs, and give n x n numbers in host
+memory; the clock stops when they are there, so copies count on both sides (StringZillas has no other clock), and what
+prepares its Strs does not. Kernels are gpualign's alone, by the device's clock. CUPS are cells (query length x target
+length x pairs) a second. Every number is compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+from functools import partial
 from typing import Any
 
 import numpy as np
 from harness import gpu_names, interleave, machine, save, seconds
 
-from gpualign import _native
-from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu.device import list_devices
-from gpualign.engine.stage import Stage
-from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.stage import pairwise_stage
-from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.encoded import encode
-from gpualign.sequences.matrices import match_mismatch
-from gpualign.sequences.pairs import PairBlock
-from gpualign.sequences.reference import Reference
-from gpualign.verify.cpu import MODES, VerifyPairs
-from gpualign.verify.stage import STAGE, planned
+from gpualign import distances, scores
+from gpualign.distances.device.session import backend_for
+from gpualign.distances.tuning import KERNELS
+from gpualign.engine.work import Work
+from gpualign.params import RunOptions
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: length, sequences on either side
 DISTANCES = ((100, 4096), (150, 4096), (256, 2048), (1000, 1024))
 SCORES = ((100, 2048), (256, 2048), (1000, 768), (1536, 512))
 MATCH, MISMATCH, GAP = 5, -4, 10
-
-
-def distance_pairs(texts: np.ndarray, others: np.ndarray) -> VerifyPairs:
-    """Every row of ``texts`` (n, length) against every row of ``others``, end to end and without a limit."""
-    n, length = texts.shape
-    packer = _native.ReferencePacker()
-    packer.append(np.ascontiguousarray(others.reshape(-1)))
-    reference = Reference(["others"], np.array([0, others.size], np.int64), *packer.finish())
-    begin = np.tile(np.arange(len(others), dtype=np.uint32) * np.uint32(length), n)
-    return VerifyPairs(
-        reference,
-        texts.reshape(-1),
-        np.arange(n + 1, dtype=np.int64) * length,
-        np.full(n, length, np.int32),
-        np.repeat(np.arange(n, dtype=np.int32), len(others)),
-        begin,
-        begin + np.uint32(length),
-        np.zeros(len(begin), np.uint8),
-        MODES["global"],
-    )
-
-
-def score_problem(texts: np.ndarray, others: np.ndarray) -> tuple[PairProblem, PairBlock]:
-    scoring = match_mismatch(MATCH, MISMATCH)
-    sides = [
-        encode([SequenceBatch.from_records([(str(i), row.tobytes().decode()) for i, row in enumerate(rows)])], scoring)
-        for rows in (texts, others)
-    ]
-    problem = PairProblem(
-        (sides[0],), sides[1], scoring, GAP, GAP, "global", (False,) * 4, traced=False, identity=None, definition=1,
-        table_bytes=1 << 26,
-    )  # fmt: skip
-    first = np.repeat(np.arange(len(texts), dtype=np.int32), len(others))
-    return problem, PairBlock(first, np.tile(np.arange(len(others), dtype=np.int32), len(texts)))
+DEVICE = "cuda:0"
 
 
 class Peer:
@@ -94,67 +55,49 @@ class Peer:
         return self.strings([row.tobytes().decode() for row in rows])
 
 
-def compare(backend: CudaBackend, item: Any, stage: Stage[Any, Any], peer_call: Any, field: str, rounds: int) -> dict:
+def kernel_seconds() -> float:
+    """Of all calls so far, on the device that they leave open."""
+    (device,) = backend_for(RunOptions(device=DEVICE), Work.of(KERNELS, None)).devices
+    return float(device.timeline.summary()["kernel_s"])
+
+
+def row(work: str, length: int, n: int, rounds: int, peer: Peer, rng: np.random.Generator) -> dict[str, Any]:
     """Both once to warm up and to compare, then in turns."""
-    (ours,) = backend.run([item], stage)
-    equal = bool((np.asarray(peer_call()).reshape(-1) == getattr(ours, field)).all())
-    cases = {
-        "gpualign": lambda: seconds(lambda: list(backend.run([item], stage))),
-        "stringzillas": lambda: seconds(peer_call),
+    a, b = (LETTERS[rng.integers(0, 4, (n, length), dtype=np.uint8)] for _ in range(2))
+    if work == "edit distances":
+        ours, theirs = partial(distances, a, b, device=DEVICE), peer.distances
+    else:
+        ours = partial(scores, a, b, match=MATCH, mismatch=MISMATCH, gap_open=GAP, device=DEVICE)
+        theirs = peer.scores
+    calls = {"gpualign": ours, "stringzillas": partial(theirs, peer.prepared(a), peer.prepared(b), device=peer.scope)}
+    found, expected = (np.asarray(call()).reshape(-1) for call in calls.values())
+    before = kernel_seconds()
+    times = interleave({name: partial(seconds, call) for name, call in calls.items()}, rounds)
+    kernel = (kernel_seconds() - before) / rounds
+    tcups = {name: length**2 * n**2 / statistics.median(each) / 1e12 for name, each in times.items()}
+    return {
+        "work": work,
+        "length": length,
+        "pairs": n * n,
+        "gpualign_tcups": round(tcups["gpualign"], 2),
+        "stringzillas_tcups": round(tcups["stringzillas"], 2),
+        "times": round(tcups["gpualign"] / tcups["stringzillas"], 2),
+        "gpualign_kernel_tcups": round(length**2 * n**2 / kernel / 1e12, 2),
+        "equal": bool(np.array_equal(found, expected)),
     }
-    times = {name: statistics.median(values) for name, values in interleave(cases, rounds).items()}
-    return {"seconds": times, "equal": equal}
-
-
-def rows(rounds: int) -> list[dict[str, Any]]:
-    rng, peer, table = np.random.default_rng(3), Peer(), []
-    with CudaBackend(list_devices()[:1]) as backend:
-        for kind, sizes in (("edit distances", DISTANCES), ("Needleman-Wunsch scores, linear gaps", SCORES)):
-            for length, n in sizes:
-                texts, others = (LETTERS[rng.integers(0, 4, (n, length), dtype=np.uint8)] for _ in range(2))
-                a, b = peer.prepared(texts), peer.prepared(others)
-                before = backend.devices[0].timeline.summary()["kernel_s"]
-                if kind == "edit distances":
-                    pairs = planned(distance_pairs(texts, others))
-                    found = compare(
-                        backend,
-                        pairs,
-                        STAGE,
-                        lambda a=a, b=b: peer.distances(a, b, device=peer.scope),
-                        "distance",
-                        rounds,
-                    )
-                else:
-                    problem, block = score_problem(texts, others)
-                    found = compare(
-                        backend, block, pairwise_stage(problem), lambda a=a, b=b: peer.scores(a, b, device=peer.scope),
-                        "score", rounds,
-                    )  # fmt: skip
-                kernel = (backend.devices[0].timeline.summary()["kernel_s"] - before) / (rounds + 1)
-                tcups = {name: length**2 * n**2 / taken / 1e12 for name, taken in found["seconds"].items()}
-                table.append(
-                    {
-                        "work": kind,
-                        "length": length,
-                        "pairs": n * n,
-                        "gpualign_tcups": round(tcups["gpualign"], 2),
-                        "stringzillas_tcups": round(tcups["stringzillas"], 2),
-                        "times": round(tcups["gpualign"] / tcups["stringzillas"], 2),
-                        "gpualign_kernel_tcups": round(length**2 * n**2 / kernel / 1e12, 2),
-                        "equal": found["equal"],
-                    }
-                )
-                print(table[-1], flush=True)
-    return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    table = rows(arguments.rounds)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    rng, peer, table = np.random.default_rng(3), Peer(), []
+    for work, sizes in (("edit distances", DISTANCES), ("Needleman-Wunsch scores, linear gaps", SCORES)):
+        for length, n in sizes:
+            table.append(row(work, length, n, rounds, peer, rng))
+            print(table[-1], flush=True)
     facts = machine(packages=("pycuda", "stringzillas-cuda"), gpus=gpu_names())
-    save("gpu-peers", facts, {"rounds": arguments.rounds, "rows": table})
+    save("gpu-peers", facts, {"rounds": rounds, "rows": table})
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ _VERSION_COMMANDS = {
     "blastp": (["blastp", "-version"], r"blastp: (\S+)"),
     "bowtie2": (["bowtie2", "--version"], r"version (\S+)"),
     "bwa": (["bwa"], r"Version: (\S+)"),
+    "bwa-mem2": (["bwa-mem2", "version"], r"^(\d\S+)"),
     "minibwa": (["minibwa", "version"], r"(\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
     "mmseqs": (["mmseqs", "version"], r"(\S+)"),

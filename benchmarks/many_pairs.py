@@ -50,6 +50,34 @@ class Fragments:
         self.reverse = rng.random(count) < 0.5
 
 
+def fragments_of(part: int, count: int, bases: int, duplicates: float, seed: int) -> Fragments:
+    """Those of a part, the share ``duplicates`` of them copies of others: the truth about its pairs, in their order."""
+    rng = np.random.default_rng([seed, part, 2])
+    own = Fragments(part, count, bases, seed)
+    other = Fragments(int(rng.integers(part + 1)), _PART, bases, seed)
+    copies = np.flatnonzero(rng.random(count) < duplicates)
+    of = rng.integers(0, len(other.starts), len(copies))
+    for name in ("starts", "sizes", "reverse"):
+        getattr(own, name)[copies] = getattr(other, name)[of]
+    return own
+
+
+def first_bases(pairs: int, bases: int, duplicates: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the leftmost base of each read (R1, R2 of the first pair, of the second, ...) lies in the genome, its
+    records one after another, counted from 0, and whether the read is of the other strand. Gaps and adapters aside.
+    """
+    starts, backward = np.empty((pairs, 2), np.int64), np.empty((pairs, 2), bool)
+    for first in range(0, pairs, _PART):
+        count = min(_PART, pairs - first)
+        of = fragments_of(first // _PART, count, bases, duplicates, seed)
+        right = of.starts + of.sizes - LENGTH
+        rows = slice(first, first + count)
+        ends = np.stack([of.starts, right], 1)
+        starts[rows] = np.where(of.reverse[:, None], ends[:, ::-1], ends)
+        backward[rows] = np.stack([of.reverse, ~of.reverse], 1)
+    return starts.reshape(-1), backward.reshape(-1)
+
+
 class Maker:
     """Makes parts and appends them to the two files, in order.
 
@@ -67,9 +95,10 @@ class Maker:
         self._errors = marks  # 0: none
 
     def __call__(self, part: int) -> None:
-        count = min(_PART, self._arguments.pairs - part * _PART)
-        rng = np.random.default_rng([self._arguments.seed, part, 1])
-        fragments = self._fragments(part, count, rng)
+        arguments = self._arguments
+        count = min(_PART, arguments.pairs - part * _PART)
+        rng = np.random.default_rng([arguments.seed, part, 1])
+        fragments = fragments_of(part, count, len(self._genome), arguments.duplicates, arguments.seed)
         mates = self._mates(fragments, rng)
         place = rng.integers(10_000, 32_000, count), rng.integers(10_000, 50_000, count)
         texts = (self._text(mate, end, part, place, rng) for end, mate in enumerate(mates, 1))
@@ -81,16 +110,6 @@ class Maker:
                     file.write(blocks)
             self._written.value += 1
             self._turn.notify_all()
-
-    def _fragments(self, part: int, count: int, rng: np.random.Generator) -> Fragments:
-        arguments = self._arguments
-        own = Fragments(part, count, len(self._genome), arguments.seed)
-        other = Fragments(int(rng.integers(part + 1)), _PART, len(self._genome), arguments.seed)
-        copies = np.flatnonzero(rng.random(count) < arguments.duplicates)
-        of = rng.integers(0, len(other.starts), len(copies))
-        for name in ("starts", "sizes", "reverse"):
-            getattr(own, name)[copies] = getattr(other, name)[of]
-        return own
 
     def _mates(self, fragments: Fragments, rng: np.random.Generator) -> tuple[Sequences, Sequences]:
         """uint8 (n, LENGTH) twice, without errors."""

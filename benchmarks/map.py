@@ -1,4 +1,4 @@
-"""`gpualign map` against minimap2, minibwa, bwa mem and bowtie2: speed, memory, accuracy, index.
+"""`gpualign map` against minimap2, minibwa, bwa mem, bwa-mem2 and bowtie2: speed, memory, accuracy, index.
 
     python benchmarks/map.py [--rounds 3] [--threads 2] [--sets chr20_se150,…] [--tools gpualign,minimap2,…]
 
@@ -22,7 +22,7 @@ import data
 import harness
 
 GPUALIGN = str(Path(sys.executable).with_name("gpualign"))
-_LEADING_CLIP = re.compile(r"(?:(\d+)H)?(?:(\d+)S)?")
+LEADING_CLIP = re.compile(r"(?:(\d+)H)?(?:(\d+)S)?")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ MAPPERS = {
         "minibwa map -t {threads} {index} {reads}",
     ),
     "bwa": Mapper("bwa", "bwa index -p {index} {ref}", "bwa mem -t {threads} {index} {reads}"),
+    "bwa-mem2": Mapper("bwa-mem2", "bwa-mem2 index -p {index} {ref}", "bwa-mem2 mem -t {threads} {index} {reads}"),
     "bowtie2": Mapper(
         "bowtie2",
         "bowtie2-build -q --threads {threads} {ref} {index}",
@@ -146,7 +147,7 @@ def against_truth(sam: Path, truth: dict[str, tuple[str, str, int]], tolerance: 
     """MAPQ of each mapped read, and whether contig and strand are the true ones and its first base, clipped or not,
     lies within ``tolerance`` bases of where it comes from."""
     for flag, (name, _, contig, position, mapq, cigar, *_) in data.sam_records(sam, without=0x904):
-        hard, soft = _LEADING_CLIP.match(cigar).groups()
+        hard, soft = LEADING_CLIP.match(cigar).groups()
         true_contig, strand, start = truth[name]
         first = int(position) - int(hard or 0) - int(soft or 0)
         right = (contig, "-" if flag & 16 else "+") == (true_contig, strand)

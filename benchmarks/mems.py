@@ -1,12 +1,14 @@
-"""Speed and memory of mems against MUMmer 3.23, and of its devices.
+"""Speed and memory of mems against MUMmer 3.23 and copMEM2, and of its devices.
 
-    python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders mummer,cpu  [--scale 0.05] [--runs 3] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders copmem2,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
     python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
     python benchmarks/mems.py DATA --unique --threads 1    [WORKLOAD...]         unique matches, at small lengths
 
 DATA holds FASTA files (see WORKLOADS for their names). Reads are simulated from the reference: either strand, 1 % of
 their bases replaced. Runs are interleaved; times are medians of whole commands, index or suffix tree included; memory
-is the largest resident set. Where MUMmer runs, its matches are compared with ours as sets.
+is the largest resident set. Where MUMmer or copMEM2 run, their matches are compared with ours as sets. copMEM2
+(github.com/wbieniec/copmem2, on PATH) finds all matches of both strands, of 50 bases or more.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams
 from gpualign.streaming.ordered import run_ordered
 
+_PEERS = ("mummer", "copmem2")
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's
 
 
@@ -58,6 +61,11 @@ class Workload:
     bases: int | None = None
     reads: int = 0
     length: int = 0
+
+    def suits(self, contender: str) -> bool:
+        """copMEM2 has fewer options than the others."""
+        kind, *_, length = self.options.split()
+        return contender != "copmem2" or (kind == "-maxmatch" and int(length) >= 50)
 
 
 WORKLOADS = {
@@ -174,9 +182,12 @@ def interpreter_mib() -> float:
 
 
 def command_for(
-    contender: str, workload: Workload, reference: Path, query: Path, threads: int, report: Path
+    contender: str, workload: Workload, reference: Path, query: Path, threads: int, report: Path, output: Path
 ) -> list[str]:
     options = [*workload.options.split(), "-n", "-F"]
+    if contender == "copmem2":
+        strand, length = options[1:2], options[-3]
+        return ["copmem2", "-q", *strand, "-l", length, "-t", str(threads), "-o", *map(str, (output, reference, query))]
     if contender == "mummer":
         return ["mummer", *options, str(reference), str(query)]
     ours = [sys.executable, "-m", "gpualign", "mems", "-q", "--json", str(report), "-t", str(threads)]
@@ -184,7 +195,7 @@ def command_for(
 
 
 def matches_of(path: Path) -> set[int]:
-    """Hashes of (header, line)."""
+    """Hashes of (header, fields)."""
     found: list[int] = []
     header = b""
     with path.open("rb") as text:
@@ -192,7 +203,7 @@ def matches_of(path: Path) -> set[int]:
             if line.startswith(b">"):
                 header = line
             else:
-                found.append(hash((header, line)))
+                found.append(hash((header, *line.split())))
     result = set(found)
     if len(result) != len(found):
         raise SystemExit(f"{path}: repeated matches")
@@ -219,21 +230,22 @@ def search_seconds(workload: Workload, reference: Path, query: Path, threads: in
 
 def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     reference, query = prepare(workload, arguments.data, folder, arguments.scale)
-    samples: dict[str, list[dict[str, float]]] = {contender: [] for contender in arguments.contenders}
-    for contender in arguments.contenders:
+    contenders = [contender for contender in arguments.contenders if workload.suits(contender)]
+    samples: dict[str, list[dict[str, float]]] = {contender: [] for contender in contenders}
+    for contender in contenders:
         # kernels that came with no wheel are compiled once
         if contender.startswith("cuda") and not (compiler.source_root() / "prebuilt").is_dir():
             nothing = folder / "none.fa"
             nothing.write_bytes(b"")
-            command = command_for(contender, workload, reference, nothing, arguments.threads, folder / "report.json")
-            run(command, Path("/dev/null"))
+            files = reference, nothing, arguments.threads, folder / "report.json", Path("/dev/null")
+            run(command_for(contender, workload, *files), Path("/dev/null"))
     for _ in range(arguments.runs):
-        for contender in arguments.contenders:
+        for contender in contenders:
             report = folder / "report.json"
-            command = command_for(contender, workload, reference, query, arguments.threads, report)
             output = Path("/dev/null") if arguments.discard else folder / f"{contender.replace(':', '')}.out"
-            sample = run(command, output)
-            if contender != "mummer":
+            command = command_for(contender, workload, reference, query, arguments.threads, report, output)
+            sample = run(command, Path("/dev/null") if contender == "copmem2" else output)
+            if contender not in _PEERS:
                 fields = json.loads(report.read_text())
                 if "devices" in fields:
                     sample["kernel_s"] = max(device["kernel_s"] for device in fields["devices"])
@@ -248,11 +260,13 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
         result["cpu"]["search_s"] = round(search_seconds(workload, reference, query, arguments.threads), 4)
     if arguments.discard:
         return result
-    outputs = [folder / f"{contender.replace(':', '')}.out" for contender in arguments.contenders]
-    if "mummer" in samples:
-        result["speed_up"] = round(result["mummer"]["wall_s"] / result[arguments.contenders[-1]]["wall_s"], 2)
+    outputs = [folder / f"{contender.replace(':', '')}.out" for contender in contenders]
+    peers = [contender for contender in contenders if contender in _PEERS]
+    if peers:
+        result["speed_up"] = round(result[peers[0]]["wall_s"] / result[contenders[-1]]["wall_s"], 2)
         if outputs[-1].stat().st_size < _COMPARED_BYTES:
-            result["equal_sets"] = matches_of(outputs[0]) == matches_of(outputs[-1])
+            ours = matches_of(outputs[-1])
+            result["equal_sets"] = all(matches_of(outputs[contenders.index(peer)]) == ours for peer in peers)
     else:
         result["equal_bytes"] = all(
             subprocess.run(["cmp", "-s", outputs[0], other]).returncode == 0 for other in outputs
@@ -275,10 +289,12 @@ def main() -> None:
     workloads = UNIQUE if arguments.unique else WORKLOADS
     name = "mems-unique" if arguments.unique else "mems"
     if "mummer" not in arguments.contenders:
-        name += "-devices"
+        name += "-peers" if "copmem2" in arguments.contenders else "-devices"
     facts = {**options, "mummer": "3.23", "interpreter_mib": round(interpreter_mib(), 1)}
     results: list[dict[str, Any]] = []
     for workload in arguments.workloads or workloads:
+        if not (WORKLOADS | UNIQUE)[workload].suits(arguments.contenders[0]):
+            continue
         with tempfile.TemporaryDirectory() as folder:
             results.append(measure(workload, (WORKLOADS | UNIQUE)[workload], arguments, Path(folder)))
         print(json.dumps(results[-1]), flush=True)

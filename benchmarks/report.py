@@ -25,6 +25,7 @@ from report_tables import (
     broken_promises,
     cell,
     cluster,
+    copmem_ratio,
     cpu_ratio,
     curves,
     entries,
@@ -57,7 +58,7 @@ def contents(results: Results) -> dict[Path, str]:
     """Every file that the report writes, with what is in it."""
     loader, spaces = FileSystemLoader(FOLDER / "templates"), ("trim_blocks", "lstrip_blocks", "keep_trailing_newline")
     environment = Environment(loader=loader, undefined=StrictUndefined, **dict.fromkeys(spaces, True))
-    filters = (cell, span, symbols, broken_promises, cpu_ratio)
+    filters = (cell, span, symbols, broken_promises, copmem_ratio, cpu_ratio)
     functions = (
         entries,
         leads,

@@ -105,7 +105,8 @@ def table(
             cells = [_shown(row, path) for path in paths]
             if not {"model", "profile"} & set(found) and set(cells) != {"–"}:
                 lines.append(_line([*(name for name, head in zip(found, heads, strict=True) if head), *cells]))
-        made.append("\n".join([*lines, "", f"{' '.join(note.split())} {source}".strip()]))
+        if len(lines) > 2:
+            made.append("\n".join([*lines, "", f"{' '.join(note.split())} {source}".strip()]))
     return "\n\n".join(made)
 
 
@@ -151,6 +152,10 @@ def _wrong_of_kept(level: int, row: Row) -> str:
 
 def cpu_ratio(row: Row) -> float:
     return float(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"])
+
+
+def copmem_ratio(row: Row) -> float:
+    return float(row["copmem2"]["cpu_s"] / row["cpu"]["cpu_s"])
 
 
 def two_gpus(rows: Row) -> list[float]:

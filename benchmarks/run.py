@@ -98,9 +98,9 @@ BENCHMARKS = {
     "map-kernels": Benchmark("map_kernels.py", cuda=("",), quick="--reads 30000", genomes=("chr20",)),
     "map-references": Benchmark(
         "map_references.py",
+        cpu=("--bases 300000000,1000000000 --share 200000 --pairs 0 --device cpu --threads 2 --at-once 1",),
         cuda=("--device {device}",),
-        quick="--synthetic 50000000 --reads 200000",
-        genomes=tuple(name for name in data.GENOMES if name != "biomarks50k"),
+        quick="--bases 5000000,20000000 --share 10000",
     ),
     "samples": Benchmark(
         "samples.py",
@@ -186,7 +186,11 @@ BENCHMARKS = {
     ),
     "mems": Benchmark(
         "mems.py",
-        cpu=("{data} --contenders mummer,cpu", "{data} --unique --threads 1"),
+        cpu=(
+            "{data} --contenders mummer,cpu",
+            "{data} --contenders copmem2,cpu --scale 0.01",
+            "{data} --unique --threads 1",
+        ),
         cuda=("{data} --contenders cpu,cuda --threads 16", "{data} --unique --contenders cpu,cuda --threads 16"),
         quick="mg1655-dh1-l50 --runs 1",
         genomes=_MEMS,

@@ -51,6 +51,9 @@ _FIRST, _BEYOND_LAST = (0, 0, b""), ((1 << 64) - 1, (1 << 64) - 1, b"")
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
 #: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
+#: bytes of records in the output after which the space that they had in temporary files is given back: it is needed for
+#: the output, and to free all of it in the end, some of it while it is being written, takes seconds
+_RELEASED_BYTES = 1 << 29
 #: one in so many threads writes runs; the others map
 _PART_OF_THREADS = 2
 #: bytes of memory for each thread: three quarters of it are records, as many as samtools sort holds; and the part of
@@ -154,6 +157,7 @@ class _Run:
     by_name: bool
     size: int = 0
     _tables: list[NDArray[np.uint64]] = field(default_factory=list)
+    _released: int = 0
 
     def append(self, data: bytes | memoryview, table: NDArray[np.uint64], samples: Any) -> None:
         """Append blocks with their table, uint64 (n, 10), in which they begin and end as in ``data``."""
@@ -191,6 +195,14 @@ class _Run:
         others = np.array([(0, found[0, _BEFORE]), (0, found[-1, _AFTER])], np.uint64)
         place = self.file.fileno(), offset, int(found[-1, _END]) - offset
         return place, np.concatenate([others[:1], found[:, _SIZES], others[1:]])
+
+    def release(self, low: Key) -> None:
+        """Give back the space of all before the blocks with records from ``low`` on."""
+        _, lasts = self._bounds
+        begin = bisect_left(lasts, low[:2])
+        end = int(self.table[begin, _BEGIN]) if begin < len(lasts) else self.size
+        _native.release_file(self.file.fileno(), self._released, end - self._released)
+        self._released = end
 
 
 class _Turn(NamedTuple):
@@ -294,7 +306,7 @@ class RecordSorter:
         size = self._range_bytes(max(tuning.DEVICE_CONTENT if waiting else _RANGE_BYTES, of_runs))
         turns = _turns(self._ranges(batches, self._runs, size))
 
-        def formed(turn: _Turn) -> Value:
+        def formed(turn: _Turn) -> tuple[Value, int, Key]:
             try:
                 records = self._merge_range(batches, marks, turn.bounds, numbers)
                 before = turn.before.result()
@@ -302,9 +314,20 @@ class RecordSorter:
             except BaseException as error:
                 turn.after.set_exception(error)
                 raise
-            return form(records, self._buffers.range.numbers, before)
+            nbytes = len(records)
+            return form(records, self._buffers.range.numbers, before), nbytes, turn.bounds[1]
 
-        yield from run_ordered(turns, formed, self._threads + waiting)
+        done = 0
+        for value, nbytes, end in run_ordered(turns, formed, self._threads + waiting):
+            yield value
+            done += nbytes
+            if self._runs and done > _RELEASED_BYTES:
+                self._spiller.submit(self._release, end)
+                done = 0
+
+    def _release(self, low: Key) -> None:
+        for run in self._runs:
+            run.release(low)
 
     @STEPS.at("merge")
     def _merge_range(

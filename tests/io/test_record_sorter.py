@@ -187,6 +187,33 @@ def test_damaged_runs(tmp_path: Path, seed: int, damage: str, reason: str) -> No
             list(sorter.merged(lambda records, _: len(records)))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_space_of_temporary_files_is_given_back_while_they_are_merged(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr(record_sorter, "_RELEASED_BYTES", 1 << 12)
+    rng = random.Random(seed)
+    templates = random_templates(rng, 4000, LENGTHS)
+    with RecordSorter(str(tmp_path), 1 << 18, threads) as sorter:
+        for part in cut(rng, templates):
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), "coordinate"))
+        sorter._await_run()
+        files = [os.dup(run.file.fileno()) for run in sorter._runs]
+        sizes = [os.fstat(file).st_size for file in files]
+        merged = sorter.merged(lambda records, _: records.copy())
+        found = list(chain(*(sam_lines(records, len(LENGTHS)) for records in merged)))
+        sorter._spiller.submit(len, ()).result()  # after what it was told before
+    kept = sum(
+        np.count_nonzero(np.frombuffer(os.pread(file, size, 0), np.uint8))
+        for file, size in zip(files, sizes, strict=True)
+    )
+    for file in files:
+        os.close(file)
+    assert found == sorted(chain(*templates), key=coordinate_of)
+    assert len(files) > 2
+    assert kept < sum(sizes) / 2, "most of it reads as zeros"
+
+
 def test_many_small_runs(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     templates = random_templates(rng, 500, LENGTHS)

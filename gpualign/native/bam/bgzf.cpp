@@ -1,6 +1,7 @@
 // BGZF for Python; many blocks per call, without the GIL.
 #include "bam/bgzf.hpp"
 
+#include <fcntl.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
@@ -143,6 +144,12 @@ Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
     return to_numpy(std::move(data));
 }
 
+// Gives back the space of an interval of a file, which reads as zeros from then on, where the file system can do so.
+void release_file(int file, uint64_t offset, uint64_t bytes) {
+    nb::gil_scoped_release release;
+    fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(bytes));
+}
+
 // (bytes of the complete blocks at the beginning, whether what follows is not a block)
 auto whole_blocks(Input<uint8_t> data) {
     const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
@@ -235,6 +242,8 @@ void bind_bgzf(nb::module_& m) {
     m.def("read_at", &read_at, nb::arg("places"),
         "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file "
         "ends before.");
+    m.def("release_file", &release_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
+        "Give back the space of an interval of a file, by its descriptor; nothing where the file system cannot.");
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
         "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
     m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
