@@ -219,6 +219,7 @@ def on_device(
     """A row of the device alone, with the index's way to it."""
     report, out = one.folder / "report.json", one.folder / "o-device"
     row: dict[str, Any] = {"reference": one.name, "reads": 2 * pairs, "max_gpu_mem": limit or None}
+    row["sort_memory"] = arguments.sort_memory if "marked" in outputs else None
     row |= {"index_s": index["s"], "index_bytes_a_base": round(1e9 * index["gb"] / one.bases, 3)}
     for output in outputs:
         more = f"--json {report}" + (f" --max-gpu-mem {limit}" if limit else "")
@@ -275,7 +276,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     indexes = json.loads(stored.read_text())
     largest, gpus = references[-1], harness.gpu_names() if arguments.device != "cpu" else []
     facts = harness.machine([*peers, "samtools"], ("pycuda",), gpus)
-    settings = {key: getattr(arguments, key) for key in ("threads", "rounds", "sort_memory", "at_once")}
+    settings = {key: getattr(arguments, key) for key in ("threads", "rounds", "at_once")}
     rows: list[dict[str, Any]] = []
     tools: list[dict[str, Any]] = []
 

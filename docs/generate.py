@@ -154,7 +154,9 @@ def human_sized() -> str:
         left = row["mapped_host_mb"]
         where = f", {left:,} MiB of the index read from host memory" if left else ""
         reads = f"{row['reads']:,} reads, {row['peak_vram_mb']:,} MiB of each GPU's memory{where}"
-        for output, kind in (("SAM", "SAM"), ("marked", "a sorted, marked and indexed BAM file")):
+        limit = f" with `--max-gpu-mem {row['max_gpu_mem']}`" if row["max_gpu_mem"] else ""
+        marked = f"a sorted, marked and indexed BAM file with `--sort-memory {row['sort_memory']}`"
+        for output, kind in (("SAM", f"SAM{limit}"), ("marked", f"{marked}{limit}")):
             if output in row:
                 lines.append(f"| {reads}, to {kind} | {row[output]['reads_per_s']:,} reads/s, with the start |")
     return "\n".join(lines)
