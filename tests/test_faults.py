@@ -309,7 +309,7 @@ def test_kills_at_random_times(workplace: Workplace, soaking: bool, seed: int) -
 _SIGNAL_IN_A_FINALIZER = """
 import os, signal, sys, time
 from gpualign import cli
-from gpualign.map import run as workflow
+from gpualign.map import index as workflow
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 

@@ -70,7 +70,7 @@ def run_map(
         report.stage("device")
         unparsed = parsed_by_devices(sample, params, index)
         if reads is None:
-            larger = _larger_batch(sample, params, memory - resident_bytes(index)) if backend.on_gpu else 1
+            larger = _larger_batch(sample, params, memory - resident_bytes(index, memory)) if backend.on_gpu else 1
             reads = lanes.reads(
                 options.batch_size * larger, backend.on_gpu and unparsed, pinned_allocator(backend.devices)
             )

@@ -16,7 +16,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
 from gpualign.map.device.slow_path import SlowPath, all_templates
-from gpualign.map.device.target import index_arrays, padded_mask, target_of
+from gpualign.map.device.target import index_arrays, is_packed, padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -28,7 +28,7 @@ from tests.helpers import native
 
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
     """``MapTarget`` in host memory, and the arrays that must outlive it."""
-    reference, of_index = index.reference, index_arrays(index)
+    reference, of_index = index.reference, index_arrays(index, is_packed(index, 0))
     held = [
         array.whole() if isinstance(array, Computed) else np.ascontiguousarray(array) for array in of_index.values()
     ]

@@ -13,7 +13,7 @@ import pytest
 from gpualign.errors import InputError
 from gpualign.index.file import load_index, save_index
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.map import sample as sample_module
+from gpualign.map import outputs
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
 from tests.helpers.sequences import make_reference
@@ -85,13 +85,13 @@ def test_no_output_of_an_index_that_changed(
 ) -> None:
     path, out = tmp_path / "g.gpi", tmp_path / "out.sam"
     assert cli("index", GENOMES, "-d", path)[0] == 0
-    real = sample_module.MapOutputs.write
+    real = outputs.MapOutputs.write
 
     def writing(self: object, *batch: object) -> None:
         os.truncate(path, 4096)
         real(self, *batch)
 
-    monkeypatch.setattr(sample_module.MapOutputs, "write", writing)
+    monkeypatch.setattr(outputs.MapOutputs, "write", writing)
     code, _, error = cli("map", path, some_reads, "--preload", "-o", out, "-t", "1", "--batch-size", "10000")
     assert (code, "changed while it was used" in error) == (3, True)
     assert not out.exists()

@@ -37,8 +37,8 @@ from tests.helpers.sequences import random_genome
 
 @pytest.fixture(autouse=True)
 def small_indexes_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a device, as only large ones are by themselves; a large k leaves them as they are."""
-    monkeypatch.setattr(target, "PACKED_FROM", 0)
+    """On a device, as if it had little memory; a large k leaves them as they are."""
+    monkeypatch.setattr(target, "SMALL_DEVICE", 1 << 62)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device import target
-from gpualign.map.device.target import index_arrays, packed_bits, resident_bytes, resident_target
+from gpualign.map.device.target import index_arrays, is_packed, packed_bits, resident_bytes, resident_target
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES, ROOT
 from tests.helpers.sequences import make_reference, reverse_complement
@@ -104,7 +105,7 @@ def whole(index: MinimizerIndex) -> dict[str, np.ndarray]:
     types = {"offsets": np.uint32, "tags": np.uint16, "positions": np.uint32, "entries": np.uint64}
     return {
         name: array.whole().view(types[name]) if isinstance(array, Computed) else array
-        for name, array in index_arrays(index).items()
+        for name, array in index_arrays(index, packed=True).items()
     }
 
 
@@ -146,15 +147,22 @@ def test_long_k_mers_keep_their_fingerprints(k: int, packs: bool) -> None:
     """A tag has 15 bits: an index of 2^20 buckets is packed up to 2 k = 35."""
     index = build_index(make_reference(text_of(1_100_000, k)), IndexParams(k, 1))
     assert index.bucket_bits == 20
-    assert set(index_arrays(index)) == ({"offsets", "tags", "positions"} if packs else {"offsets", "entries"})
+    assert is_packed(index, 0) == packs
 
 
-def test_a_small_index_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_is_packed_if_it_would_leave_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     index = build_index(make_reference(text_of(200_000, 1)), IndexParams(15, 5))
-    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes + 1)
-    assert set(index_arrays(index)) == {"offsets", "entries"}
-    monkeypatch.setattr(target, "PACKED_FROM", index.entries.nbytes)
-    assert set(index_arrays(index)) == {"offsets", "tags", "positions"}
+    whole = index.offsets.nbytes + index.entries.nbytes + index.reference.words.nbytes + 4 * index.reference.mask_words
+    monkeypatch.setattr(target, "SMALL_DEVICE", 10 * whole)
+    assert not is_packed(index, 11 * whole)
+    assert is_packed(index, 11 * whole - 1)
+    monkeypatch.setattr(target, "SMALL_DEVICE", 0)  # then it is the share of arrays that stay that decides
+    fits = math.ceil(whole / RESIDENT_SHARE)
+    assert not is_packed(index, fits)
+    assert is_packed(index, fits - 1)
+    packed, plain = resident_bytes(index, fits - 1), resident_bytes(index, fits)
+    assert plain == whole
+    assert plain - packed == 2 * len(index.entries) + 4 * ((1 << index.bucket_bits) - (1 << packed_bits(index)))
 
 
 @pytest.mark.parametrize("part", [4, 12, 20, 60, 1 << 20])
@@ -173,7 +181,7 @@ def test_positions_leave_the_device_first(use: Callable[[FakeDriver], FakeDriver
     use(FakeDriver())
     index = build_index(make_reference(text_of(200_000, 1)), IndexParams(15, 5))
     largest = 4 * len(index.entries)
-    limit = int((resident_bytes(index) - largest // 2) / RESIDENT_SHARE)
+    limit = int((resident_bytes(index, 0) - largest // 2) / RESIDENT_SHARE)
     with Device(list_devices()[0], max_memory=limit) as device:
         device.call(resident_target, device, index).result()
         assert device.mapped == largest
@@ -184,5 +192,5 @@ def test_the_memory_of_an_index_is_what_a_device_allocates(use: Callable[[FakeDr
     index = build_index(make_reference("ACGGTTCA" * 5000), IndexParams(15, 5))
     with Device(list_devices()[0]) as device:
         device.call(resident_target, device, index).result()
-        padding = device.allocated - resident_bytes(index)
+        padding = device.allocated - resident_bytes(index, device.budget)
     assert 0 < padding < 4096  # of the text, and the contigs' offsets

@@ -12,13 +12,13 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
+from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map.tuning import SMALL_DEVICE
 from gpualign.sequences.reference import Reference
 
 #: an index on a device has so much fewer buckets than on the host: their table would take more than the entries' tags
 _FEWER_BUCKETS = 3
-#: bytes of entries from which on the index is packed: smaller ones fit any device, and packing takes longer than a copy
-PACKED_FROM = 1 << 30
 
 
 def target_of(index: MinimizerIndex, arrays: Mapping[str, int], text: int, mask: int, contig_offsets: int) -> np.void:
@@ -50,11 +50,20 @@ def packed_bits(index: MinimizerIndex) -> int:
     return max(2 * index.params.k - _native.TAG_BITS, index.bucket_bits - _FEWER_BUCKETS)
 
 
-def index_arrays(index: MinimizerIndex) -> dict[str, NDArray[Any] | Computed]:
-    """The arrays of ``IndexView`` (cuda/algo/index/minimizer.hpp), those first that are read most often: 6 bytes an
-    entry where there are many and their k-mers are short enough for tags of 16 bits, else 8."""
+def is_packed(index: MinimizerIndex, budget: int) -> bool:
+    """Whether a device with so many bytes has 6 bytes an entry instead of 8. Its kernels are as fast, but packing takes
+    longer than copying: so only if the device would not hold all, or batches would be smaller. The k-mers must be short
+    enough for tags of 16 bits.
+    """
+    whole = _reference_bytes(index) + index.offsets.nbytes + index.entries.nbytes
+    fits = whole <= min(RESIDENT_SHARE * budget, budget - SMALL_DEVICE)
+    return not fits and packed_bits(index) <= index.bucket_bits
+
+
+def index_arrays(index: MinimizerIndex, packed: bool) -> dict[str, NDArray[Any] | Computed]:
+    """The arrays of ``IndexView`` (cuda/algo/index/minimizer.hpp), those first that are read most often."""
     bits, offsets, entries = packed_bits(index), index.offsets, index.entries
-    if bits > index.bucket_bits or entries.nbytes < PACKED_FROM:
+    if not packed:
         return {"offsets": offsets, "entries": entries}
     fewer = offsets[:: 1 << index.bucket_bits - bits]
 
@@ -75,11 +84,15 @@ def index_arrays(index: MinimizerIndex) -> dict[str, NDArray[Any] | Computed]:
     }
 
 
-def resident_bytes(index: MinimizerIndex) -> int:
-    """Bytes of device memory for a reference and its index."""
-    reference = index.reference
-    of_index = sum(array.nbytes for array in index_arrays(index).values())
-    return reference.words.nbytes + 4 * reference.mask_words + of_index
+def resident_bytes(index: MinimizerIndex, budget: int) -> int:
+    """Bytes for a reference and its index on a device with so many."""
+    return _reference_bytes(index) + sum(
+        array.nbytes for array in index_arrays(index, is_packed(index, budget)).values()
+    )
+
+
+def _reference_bytes(index: MinimizerIndex) -> int:
+    return index.reference.words.nbytes + 4 * index.reference.mask_words
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
@@ -88,7 +101,7 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     def target() -> np.void:
         reference = index.reference
         text = resident_text(device, reference)
-        of_index = index_arrays(index)
+        of_index = index_arrays(index, is_packed(index, device.budget))
         arrays = device.resident(
             "map index", lambda: DeviceArrays(device, reference.contig_offsets, *of_index.values(), beyond=True), index
         )
