@@ -56,7 +56,7 @@ def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str]
 def warn_of_library(params: MapParams, statistics: MapStatistics, warn: Callable[[str], None]) -> None:
     """Print a warning if the reads seem to be of another library of bisulfite reads."""
     other = statistics.other_library / max(1, statistics.reads)
-    if params.meth in ("directional", "pbat") and other >= _MANY_OTHERS:
+    if other >= _MANY_OTHERS:
         way = "add --pbat" if params.meth == "directional" else "leave out --pbat"
         advice = way if other > 1 - _MANY_OTHERS else "--non-directional maps both kinds"
         warn(f"the bases of {100 * other:.0f} % of the reads suggest that they were converted the other way ({advice})")
@@ -67,9 +67,10 @@ def with_conversions(
 ) -> tuple[Found, MapStatistics]:
     """A batch whose unconverted reads have failed, and its statistics with those of its cytosines."""
     alignments, reads = found.alignments, found.sequences()
-    likely = _native.likely_conversions(reads.bases, reads.base_offsets, reads.mates)
-    own = conversions_of("pbat" if params.meth == "pbat" else "directional", reads.mates, len(reads))
-    other = int(np.count_nonzero(likely != own))
+    other = 0
+    if params.meth != "non-directional":
+        likely = _native.likely_conversions(reads.bases, reads.base_offsets, reads.mates)
+        other = int(np.count_nonzero(likely != conversions_of(params.meth, reads.mates, len(reads))))
     most = -1 if rules.max_unconverted is None else rules.max_unconverted
     flags, by_position, by_contig, failed = _native.count_conversions(
         index.reference.native,

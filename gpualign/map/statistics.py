@@ -62,7 +62,7 @@ class MapStatistics:
         conversions_by_position: of bisulfite reads: methylated and converted bases of CpG, CHG and CHH, six numbers
             for R1 and six for R2 at each position; conversions_by_contig: six for each contig.
         unconverted: reads that failed as they are unconverted.
-        other_library: bisulfite reads whose bases suggest the other conversion.
+        other_library: reads of a directional or pbat library whose bases suggest the other conversion.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         seconds: float64, :func:`thread_seconds` summed over threads.
