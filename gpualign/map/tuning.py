@@ -47,9 +47,9 @@ SCRATCH_SHARE = 0.7
 WORKSPACE_SHARE, SLOW_PATH_SHARE, DP_SHARE, SLOW_STATES_SHARE = 0.1, 0.03, 0.05, 0.05
 #: initial capacity for overflow records: reads per record of a long CIGAR, and secondary alignments per read
 READS_PER_LONG_CIGAR, USUAL_SECONDARY = 32, 2
-#: initial capacity for slow templates: share of the batch, and minimum; and growth of their arenas, which is large so
-#: that a batch of only slow reads needs few rounds
-SLOW_SHARE, MIN_SLOW_TEMPLATES, SLOW_PATH_GROWTH = 1 / 32, 64, 3
+#: initial capacity for slow templates: share of the batch, and minimum; growth of an arena that was too small, which is
+#: large so that few rounds are needed; and space beyond what a part of the templates suggests for all of them
+SLOW_SHARE, MIN_SLOW_TEMPLATES, SLOW_PATH_GROWTH, SLOW_PATH_MARGIN = 1 / 32, 64, 3, 1.5
 #: growth of the space for records that was too small
 TEXT_GROWTH = 1.25
 #: results that are copied before their size is known, as a multiple of the prediction from the latest batch

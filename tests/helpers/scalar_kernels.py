@@ -86,7 +86,7 @@ def map_scalar(
             native.map_thoroughly_scalar(launch.tobytes())
         if int(counters[given.overflow]) > further:
             further *= 2
-        elif not slow_path.lacking(counters, given):
+        elif not slow_path.lacking(item, counters, given):
             return item.mapped(records, len(batch))
 
 

@@ -45,30 +45,73 @@ struct WindowBest {
 GPUALIGN_HD uint64_t packed(const WindowBest& best) { return uint64_t(best.distance) << 32 | best.end; }
 GPUALIGN_HD WindowBest unpacked(uint64_t best) { return {uint32_t(best >> 32), uint32_t(best)}; }
 
-// Minimum distance of the read to a substring of the window, and the first end that has it. Called by one lane.
+// What a lane searches: `columns` bases of the reference from `begin` on. Ends within the first `skipped` do not count.
+struct WindowPart {
+    uint32_t begin, columns, skipped;
+    bool reverse;  // the strand of the read
+};
+
+// Minimum distance of the read to a substring of the part, and the first end that has it. Called by one lane.
 template <int Words>
-GPUALIGN_HD WindowBest search_window(
-    const MapTarget& target, int32_t length, uint32_t begin, uint32_t columns, const uint32_t (*bases)[Words]) {
+GPUALIGN_HD WindowBest search_part(
+    const MapTarget& target, int32_t length, const WindowPart& part, const uint32_t (*profile)[5][Words]) {
+    const uint32_t (*bases)[Words] = profile[part.reverse];
     StripedColumn<uint32_t, Words> column;
     uint32_t rows[Words];
     for (int w = 0; w < Words; w++) rows[w] = striped_rows<uint32_t>(w, Words, 32 * Words - length);
     column.start(rows);
     uint32_t score = uint32_t(length);
     WindowBest best{score, 0};
-    for (uint32_t from = 0; from < columns; from += kBasesPerWord) {
-        uint64_t text = packed_window(target.text, uint64_t(begin) + from);
-        uint32_t acgt = acgt_window(target, uint64_t(begin) + from);
-        const uint32_t count = columns - from < uint32_t(kBasesPerWord) ? columns - from : uint32_t(kBasesPerWord);
+    for (uint32_t from = 0; from < part.columns; from += kBasesPerWord) {
+        uint64_t text = packed_window(target.text, uint64_t(part.begin) + from);
+        uint32_t acgt = acgt_window(target, uint64_t(part.begin) + from);
+        const uint32_t left = part.columns - from, count = left < kBasesPerWord ? left : uint32_t(kBasesPerWord);
         for (uint32_t j = 0; j < count; j++, text >>= 2, acgt >>= 1) {
             const uint32_t* row = bases[acgt & 1 ? text & 3 : 4];
             uint32_t eq[Words], up, down;
             for (int w = 0; w < Words; w++) eq[w] = row[w];
             column.step(eq, 0, 0, up, down);
             score += (up >> 31) - (down >> 31);
-            if (score < best.distance) best = {score, from + j + 1};
+            if (score < best.distance && from + j >= part.skipped) best = {score, from + j + 1};
         }
     }
     return best;
+}
+
+// Calls found(is window, index, best) for the windows [from, to), in one lane for each; the other lanes call it, too.
+// search(part) finds the best of a part. Where there are fewer windows than lanes, several lanes share a window: each
+// finds the best of its share of the ends. An alignment with up to `limit` edits spans at most length + limit bases of
+// the reference, so each begins so many before its share; distances beyond the limit may come out too large.
+template <class Group, class Search, class Found>
+GPUALIGN_HD void for_each_window(const Group& group, const MapWorkspace& workspace, int32_t length, int32_t limit,
+    uint32_t from, uint32_t to, Search&& search, Found&& found) {
+    const uint32_t before = uint32_t(length + limit);
+    for (uint32_t base = from; base < to;) {
+        uint32_t lanes = Group::kLanes;  // of a window
+        while (lanes > 1 && lanes * (to - base) > Group::kLanes) lanes /= 2;
+        const uint32_t c = base + group.lane() / lanes, number = group.lane() % lanes;
+        WindowBest best{uint32_t(length), 0};
+        if (c < to) {
+            const uint64_t candidate = workspace.candidates[c];
+            const uint32_t window = candidate_window(candidate);
+            const uint32_t columns = workspace.window_columns[window] & ~kClippedWindow,
+                           share = (columns + lanes - 1) / lanes, first = number * share;
+            const uint32_t start = first > before ? first - before : 0,
+                           end = first + share < columns ? first + share : columns;
+            if (first < end)
+                best = search(
+                    {workspace.window_begin[window] + start, end - start, first - start, candidate_reverse(candidate)});
+            best.end += start;
+        }
+        uint64_t first_best = packed(best);
+        for (uint32_t apart = lanes / 2; apart; apart /= 2) {
+            const uint64_t other = group.from(first_best, (group.lane() + apart) % Group::kLanes);
+            if (number < apart && other < first_best) first_best = other;
+        }
+        found(c < to && number == 0, c, unpacked(first_best));
+        base += Group::kLanes / lanes;
+    }
+    group.sync();
 }
 
 // Searches the windows [from, to) and appends the loci within the limit to `loci`. `best_of`, or null, receives the
@@ -79,26 +122,22 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     FoundRead& found, uint64_t* best_of = nullptr) {
     make_profile<Words>(group, read, shared.profile);
     uint32_t failed = 0;
-    for (uint32_t base = from; base < to; base += Group::kLanes) {
-        const uint32_t c = base + group.lane();
-        bool within = false;
-        uint64_t locus = 0;
-        if (c < to) {
-            const uint64_t candidate = workspace.candidates[c];
-            const uint32_t begin = workspace.window_begin[candidate_window(candidate)];
-            const uint32_t columns = workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
-            const bool reverse = candidate_reverse(candidate);
-            const uint32_t seed_hits = candidate_seed_hits(candidate);
-            const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
-            within = aligns_end_to_end(read.length, int32_t(best.distance), limit);
-            if (best_of) best_of[c] = packed(best);
-            if (within) locus = make_locus(best.distance, int64_t(begin) + best.end, reverse, seed_hits);
-            else failed = seed_hits > failed ? seed_hits : failed;
-        }
-        const uint32_t mask = group.ballot(within);
-        if (within) loci[found.loci + group.before(mask)] = locus;
-        found.loci += count_bits(mask);
-    }
+    for_each_window(
+        group, workspace, read.length, limit, from, to,
+        [&](const WindowPart& part) { return search_part<Words>(target, read.length, part, shared.profile); },
+        [&](bool is_window, uint32_t c, const WindowBest& best) {
+            const uint64_t candidate = is_window ? workspace.candidates[c] : 0;
+            const bool within = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
+            if (best_of && is_window) best_of[c] = packed(best);
+            if (is_window && !within && candidate_seed_hits(candidate) > failed)
+                failed = candidate_seed_hits(candidate);
+            const uint32_t mask = group.ballot(within);
+            if (within)
+                loci[found.loci + group.before(mask)] =
+                    make_locus(best.distance, int64_t(workspace.window_begin[candidate_window(candidate)]) + best.end,
+                        candidate_reverse(candidate), candidate_seed_hits(candidate));
+            found.loci += count_bits(mask);
+        });
     failed = group.largest(failed);
     found.failed = failed > found.failed ? failed : found.failed;
     group.sync();

@@ -91,10 +91,13 @@ class ArenaSizes:
     def lacking(self, used: Mapping[str, int], capacity: ArenaItems) -> list[str]:
         """Names of arenas that were too small; they are larger for the next batch."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
-        for name in lacking:  # several batches in flight may report the same arena
-            wanted = capacity.factors[name] * self._growth * used[name] / capacity[name]
-            self._factor[name] = max(self._factor[name], wanted)
+        self.expect({name: self._growth * used[name] for name in lacking}, capacity)
         return lacking
+
+    def expect(self, items: Mapping[str, float], capacity: ArenaItems) -> None:
+        """Later batches have at least so many items, where this one had ``capacity``."""
+        for name, wanted in items.items():  # several batches in flight may report the same arena
+            self._factor[name] = max(self._factor[name], capacity.factors[name] * wanted / capacity[name])
 
 
 def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled
 from gpualign.engine.gpu.buffers import Slot, scratch_of
-from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
@@ -165,7 +165,7 @@ class MapKernel:
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
-        self._overflow_scale = 1  # multiple of the usual number of overflow records
+        self._overflow_scale = 1.0  # multiple of the usual number of overflow records
         # capacities of batches of which most templates take the slow path, and of others
         self._slow_paths = {rest: SlowPath(index, params, 32) for rest in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
@@ -243,25 +243,24 @@ class MapKernel:
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
     def collect(self, slot: Slot, item: MapBatch) -> MapBatch:
-        """
-        Raises:
-            DeviceMemoryExceeded: the reads have more records than there was space for.
-        """
         if item.templates == 0:
             return item.mapped(np.zeros(0, np.uint8), 0)
+        slow_path, reads = self._slow_paths[item.which == "rest"], item.reads
         while True:
             given, nbytes = self._in_flight.pop(id(slot))
             counters = slot.pinned("counters", given.counters, np.uint32)
-            if not self._slow_paths[item.which == "rest"].lacking(counters, given):
+            lacking = slow_path.lacking(item, counters, given)
+            overflow = int(slow_path.beyond(counters, given) * int(counters[given.overflow]))
+            if overflow > nbytes // _native.MAP_RECORD_BYTES - reads:
+                wanted = tuning.SLOW_PATH_MARGIN * overflow / self._overflow_records(item)
+                self._overflow_scale, lacking = max(self._overflow_scale, wanted), True
+            if not lacking:
                 break
             self.submit(slot, item)
             slot.finish()
         slot.detach_pinned("batch")  # the staging buffer, if there was one
-        records, reads = slot.detach_pinned("records"), item.reads
+        records = slot.detach_pinned("records")
         assert records is not None
-        if int(counters[given.overflow]) > nbytes // _native.MAP_RECORD_BYTES - reads:
-            self._overflow_scale *= 2  # for later batches
-            raise DeviceMemoryExceeded("the reads have more records than there was space for")
         records = records[:nbytes]
         return item.mapped(records if self._pinned_results else records.copy(), reads)
 
@@ -271,11 +270,11 @@ class MapKernel:
 
     join = staticmethod(MapBatch.join)
 
+    def _overflow_records(self, item: MapBatch) -> int:
+        return self._launch(item.longest[0]).workspace.overflow_records(self.params, item.reads)
+
     def _records_bytes(self, item: MapBatch) -> int:
-        overflow = self._overflow_scale * self._launch(item.longest[0]).workspace.overflow_records(
-            self.params, item.reads
-        )
-        return (item.reads + overflow) * _native.MAP_RECORD_BYTES
+        return (item.reads + int(self._overflow_scale * self._overflow_records(item))) * _native.MAP_RECORD_BYTES
 
     def _launch(self, longest: int) -> _Launch:
         """The launch for batches whose longest read has ``longest`` bases."""

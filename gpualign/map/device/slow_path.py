@@ -71,7 +71,7 @@ _LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
 @dataclass(frozen=True)
 class Capacity:
     """Capacities of a batch: items of arenas, loci and hits per read, templates per launch, and number of launches;
-    sizes in bytes; and the limits to which hits per read and a DP band can grow.
+    sizes in bytes; and the limits to which templates per launch, hits per read and a DP band can grow.
     """
 
     chains: ArenaItems
@@ -81,6 +81,7 @@ class Capacity:
     templates: int
     launches: int
     sizes: SlowPathSizes
+    template_limit: int
     hit_limit: int
     band_limit: int
 
@@ -143,7 +144,8 @@ class SlowPath:
         reads, bases = item.reads, item.bases
         wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
         sizes = self._sizes(item)
-        templates = max(1, int(min(wanted, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
+        template_limit = int(max(1, min(item.templates, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
+        templates = min(wanted, template_limit)
         return Capacity(
             self._arenas.items(bases, reads),
             self._long_arenas.items(bases, reads),
@@ -152,6 +154,7 @@ class SlowPath:
             templates,
             -(-wanted // templates),
             sizes,
+            template_limit,
             int(min(_MAX_HITS, _HITS_SHARE * budget // _HIT_BYTES)),
             int(min(_MAX_BAND, _BAND_SHARE * budget)),
         )
@@ -251,21 +254,31 @@ class SlowPath:
         for kernel in KERNELS[-3:]:
             yield step(kernel)
 
-    def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
-        """Whether a batch exceeded its capacity, which then grows."""
+    @staticmethod
+    def beyond(counters: NDArray[np.uint32], given: Capacity) -> float:
+        """The templates of the slow path, as a multiple of those that were mapped; 1 if all were."""
+        return max(1.0, int(counters[COUNTERS + _WANTED_TEMPLATES]) / (given.templates * given.launches))
+
+    def lacking(self, item: MapBatch, counters: NDArray[np.uint32], given: Capacity) -> bool:
+        """Whether a batch exceeded its capacity, which then grows. If it had more templates than expected, those that
+        were mapped tell what all of them need.
+        """
         lacking = bool(self._long_arenas.lacking(used_items(counters), given.long_chains))
+        beyond = self.beyond(counters, given)
         for own in counters[COUNTERS : given.overflow].reshape(given.launches, _LAUNCH_COUNTERS):
-            lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
+            used = used_items(own)
+            lacking |= bool(self._arenas.lacking(used, given.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
             band = int(own[_WANTED_BAND]) * _native.WANTED_BAND_BYTES
             self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))
-            if templates > given.templates * given.launches:
-                self._share = min(1.0, self._share * 1.5 * templates / (given.templates * given.launches))
-                lacking = True
             lacking |= loci > given.loci or hits > given.hits or band > given.sizes.band
-        return lacking
+            if beyond > 1:
+                self._share = max(self._share, min(1.0, tuning.SLOW_PATH_MARGIN * templates / item.templates))
+                more = tuning.SLOW_PATH_MARGIN * min(templates, given.template_limit) / given.templates
+                self._arenas.expect({name: more * count for name, count in used.items()}, given.chains)
+        return lacking or beyond > 1
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ private:
         const MapRead read = of_.mates[mate].read;
         FoundRead found = of_.mates[mate].found;
         uint32_t failed = 0;
-        search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
+        search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to, limit,
             [&](bool is_window, uint32_t c, const WindowBest& best) {
                 const bool fits = is_window && aligns_end_to_end(read.length, int32_t(best.distance), limit);
                 const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);

@@ -17,7 +17,7 @@ namespace gpualign {
 // The mates of a pair, which are aligned with clipped ends as well.
 template <bool LongGaps, class Group> class SlowPathMates : public MatesOfPair<Group, SlowPathFinder<Group>> {
     using Pair = MatesOfPair<Group, SlowPathFinder<Group>>;
-    using Pair::group_, Pair::target_, Pair::finder_, Pair::workspace_, Pair::from_, Pair::to_;
+    using Pair::group_, Pair::target_, Pair::finder_, Pair::workspace_, Pair::from_, Pair::to_, Pair::limit_;
 
 public:
     GPUALIGN_HD SlowPathMates(SlowPathFinder<Group>& finder, const SlowPathTemplate<LongGaps, Group>& own)
@@ -27,7 +27,7 @@ public:
         for (int mate = 0; mate < 2; mate++)
             if (from_[mate] < to_[mate])
                 search_long_windows(group_, finder_.read(mate), target_, workspace_, finder_.columns(), from_[mate],
-                    to_[mate], [&](bool is_window, uint32_t c, const WindowBest& best) {
+                    to_[mate], 2 * limit_[mate], [&](bool is_window, uint32_t c, const WindowBest& best) {
                         if (is_window) workspace_.hits[c] = packed(best);
                     });
     }

@@ -43,6 +43,9 @@ GPUALIGN_HOST_DEVICE uint32_t find_variant_seeds(
     });
 }
 
+// Reads of up to so many words are searched for with the column in registers, as most are that short.
+constexpr int32_t kFewWords = 5;
+
 // Columns of Myers' algorithm: words of 32 rows, interleaved by lane.
 struct ColumnMemory {
     uint32_t* profile;  // strand, base (4: none), word
@@ -90,7 +93,7 @@ GPUALIGN_HOST_DEVICE FinderMemory finder_memory(
     memory.workspace.window_begin = cursor.take<uint32_t>(max_hits);
     memory.workspace.window_columns = cursor.take<uint32_t>(max_hits);
     memory.workspace.max_hits = max_hits;
-    memory.columns.profile = cursor.take<uint32_t>(10 * uint64_t(words_of(longest)));
+    memory.columns.profile = cursor.take<uint32_t>(10 * uint64_t(max(int32_t(words_of(longest)), kFewWords)));
     memory.columns.up = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
     memory.columns.down = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
     memory.settle.by_position = cursor.take<uint64_t>(max_loci);

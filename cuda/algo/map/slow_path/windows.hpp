@@ -1,5 +1,5 @@
-// Searches windows of the reference for reads of any length, a lane a window: Myers' algorithm in words of 32 rows
-// (Myers 1999, J. ACM 46:395; Hyyrö 2003).
+// Searches windows of the reference for reads of any length: Myers' algorithm in words of 32 rows (Myers 1999, J. ACM
+// 46:395; Hyyrö 2003).
 #pragma once
 #include "algo/map/loci.hpp"
 #include "algo/map/slow_path/memory.hpp"
@@ -24,11 +24,12 @@ GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& r
     group.sync();
 }
 
-// Like search_window, for any length. Called by one lane.
+// Like search_part, for any length. Called by one lane.
 template <class Group>
-GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const MapTarget& target, int32_t length,
-    uint32_t begin, uint32_t columns, const uint32_t* profile, const ColumnMemory& memory) {
+GPUALIGN_HOST_DEVICE WindowBest search_long_part(
+    const Group& group, const MapTarget& target, int32_t length, const WindowPart& part, const ColumnMemory& memory) {
     const uint32_t words = words_of(uint32_t(length)), last = uint32_t(length - 1) % kBasesPerWord;
+    const uint32_t* const profile = memory.profile + part.reverse * 5 * words;
     uint32_t *up = memory.up + group.lane(), *down = memory.down + group.lane();
     for (uint32_t w = 0; w < words; w++) {
         up[w * Group::kLanes] = ~0u;
@@ -36,8 +37,8 @@ GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const Map
     }
     uint32_t score = uint32_t(length);
     WindowBest best{score, 0};
-    for (uint32_t c = 0; c < columns; c++) {
-        const uint32_t* rows = profile + code_at(target, int64_t(begin) + c) * words;
+    for (uint32_t c = 0; c < part.columns; c++) {
+        const uint32_t* rows = profile + code_at(target, int64_t(part.begin) + c) * words;
         uint32_t plus = 0, minus = 0;  // horizontal differences above the word
         for (uint32_t w = 0; w < words; w++) {
             const uint32_t vp = up[w * Group::kLanes], vn = down[w * Group::kLanes], eq = rows[w], met = eq | minus;
@@ -53,30 +54,27 @@ GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const Map
             minus = next_minus;
         }
         score += plus - minus;
-        if (score < best.distance) best = {score, c + 1};
+        if (score < best.distance && c >= part.skipped) best = {score, c + 1};
     }
     return best;
 }
 
-// Calls found(is window, index, best) for the windows [from, to), a lane each; lanes without a window call it, too.
+// Like for_each_window, for reads of any length.
 template <class Group, class Found>
 GPUALIGN_HOST_DEVICE void search_long_windows(const Group& group, const MapRead& read, const MapTarget& target,
-    const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, Found&& found) {
-    make_long_profile(group, read, memory.profile);
-    const uint32_t words = words_of(uint32_t(read.length));
-    for (uint32_t base = from; base < to; base += Group::kLanes) {
-        const uint32_t c = base + group.lane();
-        WindowBest best{uint32_t(read.length), 0};
-        if (c < to) {
-            const uint64_t candidate = workspace.candidates[c];
-            const uint32_t window = candidate_window(candidate);
-            best = search_long_window(group, target, read.length, workspace.window_begin[window],
-                workspace.window_columns[window] & ~kClippedWindow,
-                memory.profile + candidate_reverse(candidate) * 5 * words, memory);
-        }
-        found(c < to, c, best);
-    }
-    group.sync();
+    const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, int32_t limit,
+    Found&& found) {
+    const bool is_short = read.length <= kFewWords * kBasesPerWord;
+    uint32_t (*const few_words)[5][kFewWords] = reinterpret_cast<uint32_t (*)[5][kFewWords]>(memory.profile);
+    if (is_short) make_profile<kFewWords>(group, read, few_words);
+    else make_long_profile(group, read, memory.profile);
+    for_each_window(
+        group, workspace, read.length, limit, from, to,
+        [&](const WindowPart& part) {
+            return is_short ? search_part<kFewWords>(target, read.length, part, few_words)
+                            : search_long_part(group, target, read.length, part, memory);
+        },
+        found);
 }
 
 }  // namespace gpualign
