@@ -127,7 +127,7 @@ def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> N
 def test_batches_with_more_records_than_there_is_space_for(
     cli: Cli, use, some_reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Are mapped in parts, and not by the CPU."""
+    """Are mapped once more with enough, not in parts or by the CPU."""
     path, report = tmp_path / "repeats.fa", tmp_path / "report.json"
     rng = np.random.default_rng(9)
     unit = bytes(np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 400)])
@@ -137,14 +137,16 @@ def test_batches_with_more_records_than_there_is_space_for(
     options = ("--all", "-q")
     expected = without_program(cli("map", path, reads, *options, "--device", "cpu")[1])
     assert expected.count(b"\n") > 900 * 50
-    joined: list[int] = []
-    join = MapKernel.join
-    monkeypatch.setattr(MapKernel, "join", lambda self, results: joined.append(len(results)) or join(results))
+    submitted: list[int] = []
+    submit = MapKernel.submit
+    monkeypatch.setattr(
+        MapKernel, "submit", lambda self, slot, item: submitted.append(item.reads) or submit(self, slot, item)
+    )
     use(FakeDriver())
     status, found, _ = cli("map", path, reads, *options, "--device", "cuda", "--json", report)
     assert status == 0
     assert without_program(found) == expected
-    assert joined
+    assert submitted == [900, 900]
     assert json.loads(report.read_text())["gpu_items"] == 900
 
 

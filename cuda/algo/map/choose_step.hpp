@@ -110,6 +110,7 @@ private:
         if (group_.lane() == 0) {
             state.found = finder.found[mate];
             state.first_locus = first;
+            state.alone = false;
         }
         return true;
     }

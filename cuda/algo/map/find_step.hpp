@@ -19,6 +19,7 @@ public:
         if (!state.left) {
             state.found = find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
             state.left = state.found.too_many || !keep_loci(state);
+            state.alone = !state.left;
             keep_words(r);
         }
         state.length = read.length;

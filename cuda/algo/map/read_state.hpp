@@ -13,6 +13,7 @@ struct ReadState {
     MapChoice choice;
     bool clean;
     bool left;  // the slow path maps the template
+    bool alone;  // the loci are all that the read has by itself, and no others
 };
 
 template <int Words> struct ReadStates {
@@ -20,22 +21,23 @@ template <int Words> struct ReadStates {
     static constexpr uint32_t kLociARead = 8, kMoreLoci = 1 << 12;  // space for loci: per read, and in addition
 
     ReadState* states;
+    uint64_t* loci;
     uint64_t* words;       // kWords per read, packed
     uint32_t* not_acgt;    // likewise
-    uint64_t* loci;
     uint32_t* templates;   // left to warps by lanes
     uint32_t* reads;       // left to warps by lanes
     uint32_t max_loci;
 
-    // Lays the arrays out from `address` on; `end` is where they end.
+    // Lays the arrays out from `address` on; `end` is where they end. States and loci are first: the slow path, which
+    // takes reads of any length, finds them without knowing Words.
     static GPUALIGN_HD ReadStates at(uint8_t* address, uint32_t reads, uint8_t*& end) {
         MemoryCursor cursor(address);
         ReadStates all{};
         all.max_loci = reads * kLociARead + kMoreLoci;
         all.states = cursor.take<ReadState>(reads);
+        all.loci = cursor.take<uint64_t>(all.max_loci);
         all.words = cursor.take<uint64_t>(uint64_t(reads) * kWords);
         all.not_acgt = cursor.take<uint32_t>(uint64_t(reads) * kWords);
-        all.loci = cursor.take<uint64_t>(all.max_loci);
         all.templates = cursor.take<uint32_t>(reads);
         all.reads = cursor.take<uint32_t>(reads);
         end = cursor.end();

@@ -4,6 +4,7 @@
 #include "algo/map/find_reads.hpp"
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/pairing.hpp"
+#include "algo/map/read_state.hpp"
 #include "algo/map/slow_path/state.hpp"
 #include "algo/map/slow_path/windows.hpp"
 
@@ -22,6 +23,24 @@ public:
         set(mate, {0, 0, 0, false, false, false});
         mate_ = mate;
         if (!maps_as_long(rules_, read(mate).length)) find_end_to_end(rules_, launch_.full != 0, *this);
+    }
+
+    // Takes the loci of a mate by itself from the fast path; false if that has not found all of them.
+    GPUALIGN_HD_CALL bool take_found(int mate) {
+        if (launch_.full) return false;
+        const auto all = ReadStates<1>::of(launch_.batch);
+        const ReadState& state = all.states[of_.first + uint32_t(mate)];
+        const MapRead read = of_.mates[mate].read;
+        const uint32_t count = state.found.loci;
+        if (!state.alone || count > launch_.max_loci) return false;
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) {
+            const uint64_t locus = all.loci[state.first_locus + i];
+            of_.loci[mate][i] = end_to_end_locus(0, read.length, read.ambiguous, rules_.scores,
+                locus_contig(target_, locus), locus_reverse(locus), int32_t(locus_seed_hits(locus)),
+                int32_t(locus_distance(locus)), locus_end(locus));
+        }
+        set(mate, state.found);
+        return variants_for(rules_, loci(mate), paired(mate)) == VariantsFor::nothing;
     }
 
     // Reads for find_end_to_end.

@@ -78,8 +78,9 @@ public:
         if (mate >= of_.count) return;
         begin(mate);
         SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, mate);
-        if (!clip_adapter(finder, mate)) {
-            finder.find(mate);
+        const bool is_found = finder.take_found(mate);
+        if (is_found || !clip_adapter(finder, mate)) {
+            if (!is_found) finder.find(mate);
             if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) plan(mate);
         }
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
