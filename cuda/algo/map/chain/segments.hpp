@@ -253,7 +253,7 @@ GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint
     return kept;
 }
 
-// Plans a chosen chain: its points, the segments between them, and its ends.
+// Plans a chosen chain: its points and the segments between them.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chain(
     const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
@@ -271,10 +271,6 @@ GPUALIGN_HOST_DEVICE void plan_chain(
     ChainPoint* points = batch.points.items + chain.first_point;
     for (uint32_t p = group.lane(); p + 1 < chain.points; p += Group::kLanes)
         points[p].after = plan_segment(batch.rules, chain, query, text, points[p], points[p + 1], batch.tasks[0]);
-    if (group.lane() == 0) {
-        chain.left = plan_end(batch, text, query, chain, true, points[0]);
-        chain.right = plan_end(batch, text, query, chain, false, points[chain.points - 1]);
-    }
     group.sync();
 }
 

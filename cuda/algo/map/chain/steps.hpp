@@ -78,6 +78,14 @@ GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batc
     group.sync();
     for (uint32_t c = 0; c < state.chosen; c++)
         if (chains[c].points) plan_chain(group, batch, text, query, chains[c]);
+    for (uint32_t end = group.lane(); end < 2 * state.chosen; end += Group::kLanes) {
+        ChosenChain& chain = chains[end / 2];
+        if (!chain.points || chain.first_point == kNoItem) continue;
+        const bool left = end % 2 == 0;
+        const ChainPoint& point = batch.points.items[chain.first_point + (left ? 0 : chain.points - 1)];
+        (left ? chain.left : chain.right) = plan_end(batch, text, query, chain, left, point);
+    }
+    group.sync();
 }
 
 GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {
