@@ -101,7 +101,7 @@ template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& l
     const Part part;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
     const uint32_t count = *tasks.used, number = warp.lane() / Lanes;
-    const Turns turns(count, gridDim.x * blockDim.x / Warp::kLanes, kParts, 4 * kParts);
+    const Turns turns(count, gridDim.x * blockDim.x / Warp::kLanes, kParts, Warp::kLanes);
     const TargetText text{launch.target};
     BandWorkspace workspace;
     workspace.row = rows[threadIdx.x / Lanes];

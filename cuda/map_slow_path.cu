@@ -21,7 +21,7 @@ namespace {
 
 using Mapper = SlowPathMapper<LONG_GAPS != 0, Warp>;
 
-constexpr uint32_t kWriters = 16;  // warps that share the records of a template
+constexpr uint32_t kManyWriters = 16;  // warps that share the records of a template if there are secondary ones
 
 // Calls step(mapper, part) for so many parts of each template, one after the other.
 template <class Step> __device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step&& step) {
@@ -49,8 +49,16 @@ KERNEL(find_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 
+KERNEL(seed_slow) {
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.seed(int(mate)); });
+}
+
 KERNEL(chain_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
+}
+
+KERNEL(plan_slow) {
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.plan(int(mate)); });
 }
 
 KERNEL(rank_slow) {
@@ -63,7 +71,8 @@ KERNEL(choose_slow) {
 }
 
 KERNEL(write_slow) {
-    for_each_part(launch, kWriters, [](Mapper& mapper, uint32_t writer) { mapper.write(writer, kWriters); });
+    const uint32_t writers = launch.batch.rules.max_secondary ? kManyWriters : launch.mates;
+    for_each_part(launch, writers, [=](Mapper& mapper, uint32_t writer) { mapper.write(writer, writers); });
 }
 
 KERNEL(end_slow) {

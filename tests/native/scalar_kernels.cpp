@@ -128,7 +128,9 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
     each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
     for (launch.round = 0; launch.round < 2; launch.round++) {
         const ChainBatch& chains = launch.chains[launch.round];
+        each_mate([](Mapper& mapper, int mate) { mapper.seed(mate); });
         each_mate([](Mapper& mapper, int mate) { mapper.chain(mate); });
+        each_mate([](Mapper& mapper, int mate) { mapper.plan(mate); });
         ChainLaunch aligned{};
         aligned.target = launch.batch.target;
         aligned.batch = chains;

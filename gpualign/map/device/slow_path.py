@@ -57,8 +57,10 @@ _HITS_SHARE, _MAX_HITS, _HIT_BYTES = 1 / 16, 1 << 28, 24
 _MATE_WINDOWS = 32
 #: capacity for loci of a read besides those of its seeds
 _MORE_LOCI = 256
-#: kernels in launch order; the second and the third run twice, with the alignment of chains between them
-KERNELS = ("find_slow", "chain_slow", "rank_slow", "choose_slow", "write_slow", "end_slow")
+#: kernels before the alignment of chains
+_CHAINING = ("seed_slow", "chain_slow", "plan_slow")
+#: kernels in launch order; those from the second to rank_slow run twice
+KERNELS = ("find_slow", *_CHAINING, "rank_slow", "choose_slow", "write_slow", "end_slow")
 #: counters of a launch, after those of the arenas: work counters of its steps and of aligned chains, and others
 _STEP_COUNTERS = ARENA_COUNTERS
 _ALIGN_COUNTERS = _STEP_COUNTERS + 2 * len(KERNELS)
@@ -246,7 +248,7 @@ class SlowPath:
         yield step("find_slow")
         for number in range(2):
             launch["round"] = number
-            yield step("chain_slow")
+            yield from map(step, _CHAINING)
             align = first + 4 * (_ALIGN_COUNTERS - _STEP_COUNTERS + number * ALIGN_COUNTERS)
             target, done = launch["batch"]["target"], launch["done_chains"]
             yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)

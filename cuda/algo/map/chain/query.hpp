@@ -167,12 +167,12 @@ template <class Item> GPUALIGN_HD bool overflowed(const Arena<Item>& arena) {
            *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // other groups take items meanwhile
 }
 
-// Whether any arena overflowed, so that the following steps have nothing to do.
+// Whether any arena overflowed, so that the following steps have nothing to do. All are loaded at once.
 GPUALIGN_HD bool overflowed(const ChainBatch& b) {
-    return overflowed(b.hashes) || overflowed(b.seeds) || overflowed(b.anchors) || overflowed(b.candidates) ||
-           overflowed(b.chains) || overflowed(b.points) || overflowed(b.tasks[0]) || overflowed(b.tasks[1]) ||
-           overflowed(b.runs) || overflowed(b.cigars) || overflowed(b.alignments) || overflowed(b.ranked) ||
-           overflowed(b.outputs) || overflowed(b.output_cigars);
+    return overflowed(b.hashes) | overflowed(b.seeds) | overflowed(b.anchors) | overflowed(b.candidates) |
+           overflowed(b.chains) | overflowed(b.points) | overflowed(b.tasks[0]) | overflowed(b.tasks[1]) |
+           overflowed(b.runs) | overflowed(b.cigars) | overflowed(b.alignments) | overflowed(b.ranked) |
+           overflowed(b.outputs) | overflowed(b.output_cigars);
 }
 
 }  // namespace gpualign

@@ -122,32 +122,47 @@ template <class Group> GPUALIGN_HOST_DEVICE void load_read(const Group& group, c
     group.sync();
 }
 
-// Chains a loaded read in the batch's arenas; called by all lanes.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch& batch, const IndexView& index,
-    const Text& text, uint32_t r, int32_t max_hits, int32_t max_suboptimal) {
+// A read's anchors, from this item of the batch's arena on.
+struct FoundAnchors {
+    uint32_t first, count;
+};
+
+// Finds the sorted anchors of a loaded read; called by all lanes.
+template <class Group>
+GPUALIGN_HOST_DEVICE FoundAnchors find_anchors(
+    const Group& group, const ChainBatch& batch, const IndexView& index, uint32_t r, int32_t max_hits) {
+    constexpr FoundAnchors kNone{0, 0};
     const ChainQuery query = query_of(batch, r);
     const int32_t length = query.length();
-    if (length > kLongestChained) return;
+    if (length > kLongestChained) return kNone;
     const uint32_t space = uint32_t(max(length, int32_t(power_of_two(uint32_t(min(length, batch.rules.stretch))))));
     const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, space + space / 2 + 1) : 0u, 0);
-    if (hashes == kNoItem) return;
+    if (hashes == kNoItem) return kNone;
     uint64_t* keys = batch.hashes.items + hashes;
     uint32_t* minimizers = reinterpret_cast<uint32_t*>(keys + space);
     uint32_t first_seed;
     const uint32_t seeds =
         find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
-    if (!seeds) return;
+    if (!seeds) return kNone;
     ChainSeed* found = batch.seeds.items + first_seed;
     const uint32_t n = follow_seeds(group, query, found, seeds, batch.rules, uint32_t(max_hits), keys);
-    if (!n) return;
-    const uint32_t capacity = power_of_two(n);
-    const uint32_t words_at = group.from(group.lane() == 0 ? take(batch.anchors, kAnchorWords * capacity) : 0u, 0);
-    if (words_at == kNoItem) return;
-    const ChainNodes nodes = nodes_at(batch.anchors.items + words_at, capacity);
-    expand_anchors(group, found, seeds, batch.rules.k, length, index, nodes.anchors);
-    sort_many_keys(group, nodes.anchors, n);
-    chain_anchors(group, batch, text, query, r, nodes, n, max_suboptimal);
+    if (!n) return kNone;
+    const uint32_t words = kAnchorWords * power_of_two(n);
+    const uint32_t first = group.from(group.lane() == 0 ? take(batch.anchors, words) : 0u, 0);
+    if (first == kNoItem) return kNone;
+    uint64_t* const anchors = batch.anchors.items + first;
+    expand_anchors(group, found, seeds, batch.rules.k, length, index, anchors);
+    sort_many_keys(group, anchors, n);
+    return {first, n};
+}
+
+// Chains a read's anchors; called by all lanes.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void chain_found(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r,
+    const FoundAnchors& found, int32_t max_suboptimal) {
+    if (!found.count) return;
+    const ChainNodes nodes = nodes_at(batch.anchors.items + found.first, power_of_two(found.count));
+    chain_anchors(group, batch, text, query_of(batch, r), r, nodes, found.count, max_suboptimal);
 }
 
 // Loads, chains and plans a read.
@@ -156,7 +171,8 @@ GPUALIGN_HOST_DEVICE void chain_read(
     const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
     load_read(group, batch, r);
     if (batch.offsets[r + 1] - batch.offsets[r] < batch.min_length) return;
-    chain_loaded_read(group, batch, index, text, r, batch.rules.max_hits, batch.rules.max_suboptimal);
+    const FoundAnchors found = find_anchors(group, batch, index, r, batch.rules.max_hits);
+    chain_found(group, batch, text, r, found, batch.rules.max_suboptimal);
     plan_chains(group, batch, text, r);
 }
 

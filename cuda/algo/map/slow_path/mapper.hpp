@@ -3,8 +3,9 @@
 // next one begins, and between steps 2 and 3 all chains are aligned (algo/map/chain/steps.hpp):
 //
 // 1. The loci of each mate by itself, and the limits for chaining.
-// 2. Chains by minimizers. 3. Ranking of their alignments; then both steps again with all k-mers, for mates that still
-// need it.
+// 2. Chains by minimizers: anchors, chains, and the plan of their alignment, a kernel each, as warps wait for the
+// instructions of a larger one. 3. Ranking of their alignments; then both steps again with all k-mers, for mates that
+// still need it.
 // 4. Both mates together: mate rescue, and the choice of loci.
 // 5. Records.
 #pragma once
@@ -81,18 +82,25 @@ public:
         const bool is_found = finder.take_found(mate);
         if (is_found || !clip_adapter(finder, mate)) {
             if (!is_found) finder.find(mate);
-            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) plan(mate);
+            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) want_chains(mate);
         }
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         group_.sync();
     }
 
+    GPUALIGN_HOST_DEVICE void seed(int mate) {
+        if (!wants_chains(mate)) return;
+        const FoundAnchors found =
+            find_anchors(group_, chains(), batch_.target.index, own_.read_number(mate), of_.mates[mate].depth.max_hits);
+        if (own_.first_lane()) of_.mates[mate].anchors = found;
+    }
     GPUALIGN_HOST_DEVICE void chain(int mate) {
         if (!wants_chains(mate)) return;
-        const ChainDepth depth = of_.mates[mate].depth;
-        const uint32_t r = own_.read_number(mate);
-        chain_loaded_read(group_, chains(), batch_.target.index, own_.text, r, depth.max_hits, depth.max_suboptimal);
-        if (!own_.ended()) plan_chains(group_, chains(), own_.text, r);
+        const MateState& state = of_.mates[mate];
+        chain_found(group_, chains(), own_.text, own_.read_number(mate), state.anchors, state.depth.max_suboptimal);
+    }
+    GPUALIGN_HOST_DEVICE void plan(int mate) {
+        if (wants_chains(mate)) plan_chains(group_, chains(), own_.text, own_.read_number(mate));
     }
 
     // Ranks a mate's alignments; decides whether it is chained again.
@@ -166,7 +174,7 @@ private:
     }
 
     // Sets the limits for chaining a mate.
-    GPUALIGN_HD void plan(int mate) {
+    GPUALIGN_HD void want_chains(int mate) {
         if (!own_.first_lane()) return;
         MateState& state = of_.mates[mate];
         state.depth = chain_depth(batch_.rules, state.found.loci != 0);

@@ -31,6 +31,7 @@ struct MateState {
     LocalAlignment clipped;
     MapChoice choice;
     ChainDepth depth;            // limits for chaining; max_hits 0: not chained
+    FoundAnchors anchors;
     uint32_t first_overflow, supplementary, secondary;  // records
     uint32_t windows;            // number of windows to search
     uint8_t chains;              // round of chaining that its chains are from
