@@ -9,7 +9,6 @@ namespace gpualign {
 
 // A cell as the row below needs it.
 struct alignas(16) BandCell {
-    static constexpr uint32_t kWords = 3;
     int32_t value;
     GapScores<int32_t> insertion;
 };
@@ -210,6 +209,11 @@ private:
         uint8_t base, met;
     };
 
+    // A cell on its way to another lane.
+    struct Exchanged : BandCell {
+        static constexpr uint32_t kWords = LongGaps ? 3 : 2;
+    };
+
     static GPUALIGN_HD BandCell lowest() { return {kLowest, {kLowest, kLowest}}; }
 
     // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
@@ -230,23 +234,21 @@ private:
         return front;
     }
 
-    // Prefetches what the next step reads from memory. Between the band's end and the next row the value read is
-    // unused; the last lane may be writing it.
+    // Prefetches what the next step reads from memory. Outside the band and after the last row what is read is not
+    // used, so that all lanes read, without a branch; the last lane may be writing the row.
     GPUALIGN_HD void look_ahead(Front& front) const {
         const int32_t b = front.diagonal;
-        if (b >= 0 && b < task_.band && front.row < task_.rows) {
-            if (b == 0) front.base = memory_.codes[front.row];
-            front.met = memory_.codes[task_.rows + front.row + b];
-        }
+        if (b == 0) front.base = memory_.codes[max(0, min(front.row, task_.rows - 1))];
+        front.met = memory_.codes[task_.rows + max(0, min(front.row + b, task_.rows + task_.band - 2))];
         if (!Ring && group_.lane() == 0) front.left_in_memory = memory_.row[b + 1 < task_.band ? b + 1 : 0];
     }
 
     GPUALIGN_HD BandCell cell_above(const Front& front) const {
         if constexpr (Ring) {
-            const BandCell above = group_.record_before_around(front.own);
+            const BandCell above = group_.record_before_around(Exchanged{front.own});
             return front.row == 0 && front.diagonal + 1 < task_.band ? before_first(front.diagonal + 1) : above;
         } else {
-            return group_.record_before(front.own, front.left_in_memory);
+            return group_.record_before(Exchanged{front.own}, Exchanged{front.left_in_memory});
         }
     }
 
@@ -268,10 +270,8 @@ private:
         front.own = {cell.value, cell.insertion};
         front.left_value = cell.value;
         front.left = cell.deletion;
-        if (inside) {
-            if (!Ring && group_.lane() == Group::kLanes - 1) memory_.row[b] = front.own;
-            note_end(front, end);
-        }
+        if (!Ring && inside && group_.lane() == Group::kLanes - 1) memory_.row[b] = front.own;
+        note_end(front, inside, end);
         if (++front.diagonal == Layout::period(task_.band)) {
             front.diagonal = 0;
             front.row += int32_t(Group::kLanes);
@@ -281,14 +281,16 @@ private:
         return uint8_t(cell.from);
     }
 
-    GPUALIGN_HD void note_end(const Front& front, BandEnd& end) const {
+    // Without a branch, as few cells are an end.
+    GPUALIGN_HD void note_end(const Front& front, bool inside, BandEnd& end) const {
         const bool last = front.row == task_.rows - 1;
-        const int32_t value = front.own.value;
-        if (task_.end_pin >= 0) {
-            if (last && front.diagonal == task_.end_pin) end.value = value;
-        } else if (value - (last ? 0 : scores_.clip_penalty) > end.value) {
-            end = {value - (last ? 0 : scores_.clip_penalty), front.row, front.diagonal};
-        }
+        const int32_t value = front.own.value - (last ? 0 : scores_.clip_penalty);
+        const bool pinned = task_.end_pin >= 0;
+        const bool is_end =
+            inside & ((pinned & last & (front.diagonal == task_.end_pin)) | (!pinned & (value > end.value)));
+        end.value = is_end ? value : end.value;
+        end.row = is_end ? front.row : end.row;
+        end.diagonal = is_end ? front.diagonal : end.diagonal;
     }
 
     // Best end of all lanes; ties go to the first row, then to the first diagonal.
