@@ -21,7 +21,7 @@ from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_library
 from gpualign.map.pairs import Library
-from gpualign.map.params import MapParams
+from gpualign.map.params import MapParams, left_unmapped
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import open_methylation
@@ -120,10 +120,7 @@ def warn_of(out: MapOutputs, files: MapFiles, params: MapParams, warn: Callable[
             "not all of their alignments were searched for"
         )
     if statistics.too_long:
-        warn(
-            f"{counted(statistics.too_long, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
-            "(cut such sequences into pieces to map them)"
-        )
+        warn(left_unmapped(statistics.too_long))
     if statistics.invalid_tags:
         fields = counted(statistics.invalid_tags, "field")
         warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError, check_range
+from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.minimizers import IndexParams
 from gpualign.map.chaining import SHORT_READS, Chaining
 from gpualign.map.pairs import PairModel, parse_insert_size
@@ -223,3 +223,11 @@ class MapParams:
     def too_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which reads stay unmapped, as they are too long for chaining."""
         return (lengths > _native.LONGEST_CHAINED) & (not self.end_to_end)
+
+
+def left_unmapped(count: int) -> str:
+    """The warning about reads that are too long for chaining."""
+    return (
+        f"{counted(count, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
+        "(cut such sequences into pieces to map them)"
+    )

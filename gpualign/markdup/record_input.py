@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from gpualign.io.text import Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
-Item = TypeVar("Item")
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
@@ -137,7 +136,7 @@ class RecordInput:
         """The file, read by another thread than the one that looks at each record."""
         if not self._file.in_pieces:
             return self._streamed()
-        return self._ahead(self._file.pieces(), tuning.PIECES_AHEAD)
+        return self._stack.enter_context(Prefetch(self._file.pieces(), tuning.PIECES_AHEAD))
 
     def _streamed(self) -> Iterator[Inflated]:
         count = -1
@@ -160,11 +159,8 @@ class RecordInput:
             InputError: a truncated or damaged file.
         """
         chunks = self._sam_chunks(chunk_bytes, templates) if self._sam else self._bam_chunks(chunk_bytes, templates)
-        return self._ahead(chunks, tuning.CHUNKS_AHEAD)  # in a thread of its own, as it looks at each record
-
-    def _ahead(self, items: Iterator[Item], count: int) -> Iterator[Item]:
-        """Items that another thread computes until this is closed."""
-        return self._stack.enter_context(Prefetch(items, count))
+        # in a thread of its own, as it looks at each record; the thread ends before what decodes CRAM
+        return self._stack.enter_context(Prefetch(chunks, tuning.CHUNKS_AHEAD))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
