@@ -15,9 +15,8 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.select import open_backend, parse_device
+from gpualign.engine.select import Work, open_backend, parse_device
 from gpualign.engine.stage import Backend, Run, Stage
-from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
@@ -26,17 +25,15 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
+from gpualign.map.alignments import Alignments, Found
+from gpualign.map.api_inputs import Given, Read, batch_of, is_sequence, is_whole, work_of_reads
 from gpualign.map.cpu import find_library, map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams, left_unmapped
-from gpualign.map.read_objects import Read, batch_of
-from gpualign.map.records import Alignments
 from gpualign.map.stage import map_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice

@@ -15,12 +15,11 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import dropped_tags, parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RecordBatch
-from gpualign.map.alt import with_alt_records
-from gpualign.map.found import Found, Written
+from gpualign.map.alignments import Alignments, Found, Written
+from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
@@ -56,15 +55,23 @@ class RecordFormatter:
     def postprocessed(self, found: Found) -> Found:
         """Apply ALT contigs, the minimum score and the choice of primary records."""
         options, alignments = self.options, found.alignments
-        with_alt = self.index.alt is not None
-        if with_alt:
-            alignments = with_alt_records(self.index, found.columns(), alignments, self.params)
+        if self.index.alt is not None:
+            alignments = self._with_alt_records(found, self.index.alt.index)
         low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
         # also sets the flags of mates that were mapped one by one
-        if low or with_alt or options.five_prime or (found.mates is not None and self.pairs is None):
+        if low or self.index.alt is not None or options.five_prime or (found.mates is not None and self.pairs is None):
             changed = _native.change_records(alignments.native, found.mates, options.min_score, options.five_prime)
             alignments = Alignments(*changed)
         return replace(found, alignments=alignments)
+
+    def _with_alt_records(self, found: Found, alt: MinimizerIndex) -> Alignments:
+        """Join the records on the primary assembly, which decides a read's locus, pairing and mapping quality, with
+        those of the read on ALT contigs (cuda/algo/map/alt.hpp), as bwa mem does.
+        """
+        alone = map_batch(alt, found.columns(), self.params)
+        edit = self.params.scoring.match + self.params.scoring.mismatch
+        secondary = self.params.reporting.secondary
+        return Alignments(*_native.join_alt_records(found.alignments.native, alone.native, edit, secondary))
 
     def to_write(self, found: Found, lane_group: str | None = None) -> Found:
         """Add the options of the records, the reads' tags, and the FASTQ output.

@@ -15,8 +15,8 @@ from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.output_file import Sink, open_output
+from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Written
 from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_library

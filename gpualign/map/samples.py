@@ -25,6 +25,7 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
+from gpualign.map.alignments import Alignments
 from gpualign.map.cpu import find_library
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
@@ -35,7 +36,6 @@ from gpualign.map.lanes import Lanes
 from gpualign.map.meth import check_meth, for_meth, warn_of_meth
 from gpualign.map.outputs import MapOutputs, sample_report, warn_of
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet

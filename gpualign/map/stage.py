@@ -17,7 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
+from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -25,11 +25,9 @@ from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Found, Written
-from gpualign.map.meth import with_conversions
+from gpualign.map.meth import Conversions, Which, in_each_way, params_as, with_conversions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels, Work
+from gpualign.engine.select import Kernels, Work
 from gpualign.io.sizes import longest_read, symbols_in_files
 
 #: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
@@ -31,8 +31,6 @@ PINNED_AHEAD = 2
 
 #: threads that parse each file of pairs
 PARSERS = 4
-#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
-PAIRS_AHEAD = 4
 #: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
 MAX_INFLATERS, MIN_INFLATERS = 8, 6
 #: samples of up to so many batches are mapped in one thread

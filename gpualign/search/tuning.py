@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpualign.engine.work import Kernels
+from gpualign.engine.select import Kernels
 
 #: threads of a block, bases that a block looks up at once, and blocks of a launch
 WORD_THREADS, WORD_TILE, WORD_BLOCKS = 256, 1 << 14, 1 << 13

@@ -16,8 +16,7 @@ from gpualign.engine import run_context
 from gpualign.engine.gpu import compiler, driver
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.run_context import Opening
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import GPU_START_S, Work, worth_a_gpu
+from gpualign.engine.select import GPU_START_S, Work, open_backend, worth_a_gpu
 from gpualign.errors import DeviceError
 from gpualign.io import sizes
 from gpualign.io.in_memory import symbols_in

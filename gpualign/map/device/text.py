@@ -18,10 +18,10 @@ from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.map import tuning
+from gpualign.map.alignments import Found, Written
 from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
-from gpualign.map.found import Found, Written
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
