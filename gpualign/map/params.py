@@ -21,7 +21,7 @@ class Chaining:
     """Parameters of chaining (docs/internals/algorithms.md, "Chaining"); the defaults are for short reads.
 
     Attributes:
-        stretch: bases of a read segment to which ``Seeding.max_hits`` applies.
+        interval: bases of an interval of a read to which ``Seeding.max_hits`` applies.
         max_gap: maximum bases between neighbouring anchors, on the read or the reference, whichever has fewer.
         max_difference: maximum difference of the two: the longest gap inside an alignment.
         min_chain_score: minimum of covered bases minus gap costs.
@@ -38,7 +38,7 @@ class Chaining:
         max_cells: maximum DP cells between two anchors; a larger matrix splits the alignment.
     """
 
-    stretch: int = 500
+    interval: int = 500
     max_gap: int = 500
     max_difference: int = 100
     min_chain_score: int = 19

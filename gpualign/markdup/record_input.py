@@ -17,7 +17,7 @@ from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
 from gpualign.io.bam_reads import read_bam_header
-from gpualign.io.bgzf import ROOM, BgzfCodec, Inflated
+from gpualign.io.bgzf import HEADROOM, BgzfCodec, Inflated
 from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
@@ -141,9 +141,9 @@ class RecordInput:
     def _streamed(self) -> Iterator[Inflated]:
         count = -1
         while count:
-            memory = np.empty(ROOM + tuning.PIECE_BYTES, np.uint8)
-            count = self._stream.readinto(memory[ROOM:].data)
-            yield Inflated(memory[ROOM : ROOM + count], 0, memory)
+            memory = np.empty(HEADROOM + tuning.PIECE_BYTES, np.uint8)
+            count = self._stream.readinto(memory[HEADROOM:].data)
+            yield Inflated(memory[HEADROOM : HEADROOM + count], 0, memory)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """Let ``codec`` inflate the rest of the file, if it is BGZF."""
@@ -165,7 +165,7 @@ class RecordInput:
     def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
 
-        A piece that has room is a chunk without a copy: the record that it continues is moved before it. Other pieces,
+        A piece with headroom is a chunk without a copy: the record that it continues is moved before it. Other pieces,
         in memory that a device uses again, are gathered and copied.
         """
         borders, held, size, taken = _native.RecordBorders(templates), list[NDArray[np.uint8]](), 0, 0
@@ -181,12 +181,12 @@ class RecordInput:
                     size += len(piece.text)
                     continue
                 rest = piece.text[cut:]
-                if piece.memory is not None and size <= ROOM:
+                if piece.memory is not None and size <= HEADROOM:
                     yield BamChunk((piece.after(held)[: size + cut],), owned=True)
                 else:
                     yield BamChunk((*held, piece.text[:cut]))
                 taken += size + cut
-                held, size = [rest.copy() if len(rest) <= ROOM else rest], len(rest)
+                held, size = [rest.copy() if len(rest) <= HEADROOM else rest], len(rest)
         except InputError as error:
             raise self._damaged(borders.records, error.what) from None
         if borders.inside:
