@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpualign.map.device.fastq import StagedText
 
 #: the flag of reads that fail the sequencer's filters; other flags of the input describe its mapping
-_KEPT_FLAGS = np.uint16(0x200)
+_QC_FAIL = np.uint16(0x200)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Alignments:
         """The alignments with the sequencer's flags of the input, uint16 (n,)."""
         if flags is None:
             return self
-        return replace(self, flag=self.flag | np.repeat(flags & _KEPT_FLAGS, np.diff(self.record_offsets)))
+        return replace(self, flag=self.flag | np.repeat(flags & _QC_FAIL, np.diff(self.record_offsets)))
 
     @property
     def mapped(self) -> int:
@@ -184,12 +184,12 @@ class Found:
     @property
     def mapped_templates(self) -> NDArray[np.uint8]:
         """uint8 (n,): 1 for reads that are mapped or whose mate is, so that pairs stay together."""
-        placed = (self.alignments.contig[self.alignments.primary] >= 0).astype(np.uint8)
+        mapped = (self.alignments.contig[self.alignments.primary] >= 0).astype(np.uint8)
         if self.mates is not None:
             first = np.flatnonzero(self.mates == 1)
-            placed[first] |= placed[first + 1]
-            placed[first + 1] = placed[first]
-        return placed
+            mapped[first] |= mapped[first + 1]
+            mapped[first + 1] = mapped[first]
+        return mapped
 
     def part(self, start: int, end: int) -> Found:
         """Reads ``start`` to ``end``, and their records."""

@@ -31,7 +31,7 @@ from gpualign.map.cpu import find_library, map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
-from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams, left_unmapped
 from gpualign.map.stage import map_on_device
@@ -230,8 +230,9 @@ class Mapper:
         """
         import pysam
 
-        files, layout, header = MapFiles("", ""), AlignmentLayout("sam"), self.header
-        formatter = RecordFormatter(self._index, self._params, None, files, RecordOptions(), layout, tagged=True)
+        header = self.header
+        sample = Sample(MapFiles("", ""), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
+        formatter = RecordFormatter(self._index, sample, None, tagged=True)
         for part in self._parts(Given(reads, mates, unnamed=False)):
             written = formatter.formatted(formatter.to_write(part))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:

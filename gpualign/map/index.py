@@ -45,20 +45,20 @@ _SPARE_BASES = 4
 
 
 def index_for(
-    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
+    sample: Sample, lanes: Lanes, note: Callable[[str], None]
 ) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """Open or build the index that the options and the reads ask for.
 
     Returns:
         the index, and the reads if the first ones had to be read for it.
     """
-    reference, options = sample.files.reference, sample.options
+    reference, params, options = sample.files.reference, sample.params, sample.options
     given = (params.seeding.k, params.seeding.w)
     shared, meth = sample.files.preload, params.meth is not None
     if sample.files.keep_index:
-        return open_next_to(reference, *given, options.threads, say, shared, meth), None
+        return open_next_to(reference, *given, options.threads, note, shared, meth), None
     if not params.seeding.full:
-        choose = None if meth else _seeds_of(sample, params)
+        choose = None if meth else _seeds_of(sample)
         return open_index(reference, *given, options.threads, choose, shared, options, meth), None
     lengths, reads = _first_lengths(lanes.reads(options.batch_size))
     piece = _shortest_piece(params, lengths)
@@ -79,10 +79,11 @@ def apply_index_options(files: MapFiles, index: MinimizerIndex, warn: Callable[[
     return index if files.alt is None else split_index(index, files.alt or None)
 
 
-def _seeds_of(sample: Sample, params: MapParams) -> Callable[[int], IndexParams] | None:
+def _seeds_of(sample: Sample) -> Callable[[int], IndexParams] | None:
     """A function that chooses seeds by the first reads; None if seeds are given or files cannot be read twice."""
-    given = params.seeding.k is not None or params.seeding.w is not None
-    if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
+    seeding, files = sample.params.seeding, sample.files
+    given = seeding.k is not None or seeding.w is not None
+    if given or is_index(files.reference) or not all(map(os.path.isfile, files.files)):
         return None
     try:
         with ExitStack() as stack:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments, Found
-from gpualign.map.inputs import METH_TAGS, MapFiles, RecordOptions
+from gpualign.map.inputs import RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import MethylationRules
@@ -86,26 +85,6 @@ def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
 
 #: share of the reads whose bases suggest the other conversion that a warning takes
 _MANY_OTHERS = 0.2
-
-
-def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> None:
-    """
-    Raises:
-        UsageError: options that only bisulfite reads have, or that they do not have.
-    """
-    if params.meth is not None and files.alt is not None:
-        raise UsageError("bisulfite reads are not mapped with ALT contigs (leave out --alt, or --meth)")
-    if params.meth is None and (files.methylation is not None or records.methylation_rules != MethylationRules()):
-        raise UsageError("methylation is counted in bisulfite reads (add --meth)")
-    if params.meth is None and (tags := set(METH_TAGS) & set(records.tags.extra)):
-        raise UsageError(f"{min(tags)} is a tag for bisulfite reads (add --meth)")
-
-
-def for_meth(params: MapParams, records: RecordOptions) -> RecordOptions:
-    """Duplicates of bisulfite reads are of one strand of the original."""
-    if params.meth is None or records.duplicates is None:
-        return records
-    return replace(records, duplicates=replace(records.duplicates, by_strand=True))
 
 
 def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str], None]) -> None:

@@ -158,7 +158,7 @@ def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def both(self: RecordFormatter, found: Found) -> Written:
         written = of_host(self, found)
         if self.for_device(found):
-            bam = self.layout.record_form == "bam"
+            bam = self.sample.layout.record_form == "bam"
             item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
             assert text == written.records.tobytes()
