@@ -28,7 +28,8 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.shared import SharedFile
 from gpualign.index.source import is_source
-from gpualign.io.output_file import is_packed, is_special, open_output
+from gpualign.io.output_file import open_output
+from gpualign.io.paths import is_packed, is_special
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 

@@ -23,7 +23,8 @@ from gpualign.io.contigs import Contigs
 from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import os_reason
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, open_output
+from gpualign.io.output_file import Sink, open_output
+from gpualign.io.paths import folder_next_to, is_file, is_packed
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
 
 Value = TypeVar("Value")
