@@ -1,4 +1,4 @@
-// The records of a batch of reads as NumPy arrays (gpualign/map/records.py, Alignments): output of the mappers, input
+// The records of a batch of reads as NumPy arrays (gpualign/map/alignments.py, Alignments): output of the mappers, input
 // of the formatters.
 #pragma once
 #include <tuple>
