@@ -135,7 +135,7 @@ GPUALIGN_HOST_DEVICE FoundAnchors find_anchors(
     const ChainQuery query = query_of(batch, r);
     const int32_t length = query.length();
     if (length > kLongestChained) return kNone;
-    const uint32_t space = uint32_t(max(length, int32_t(power_of_two(uint32_t(min(length, batch.rules.stretch))))));
+    const uint32_t space = uint32_t(max(length, int32_t(power_of_two(uint32_t(min(length, batch.rules.interval))))));
     const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, space + space / 2 + 1) : 0u, 0);
     if (hashes == kNoItem) return kNone;
     uint64_t* keys = batch.hashes.items + hashes;
