@@ -79,9 +79,13 @@ def read_through(size: int) -> tuple[str, str]:
     return with_errors(size, first[:size], 0.03) + first[size:120], second[:110]
 
 
-@pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])
+@pytest.mark.parametrize(
+    ("mates", "options"),
+    [(True, ("-I", "280,40", "-N", "3")), (True, ("-I", "900,700")), (False, ("-N", "3"))],
+    ids=["pairs", "wide windows", "reads"],
+)
 def test_the_lanes_of_kernels_find_the_same(
-    cli: Cli, kernels: dict[str, Emulated], tmp_path: Path, mates: bool
+    cli: Cli, kernels: dict[str, Emulated], tmp_path: Path, mates: bool, options: tuple[str, ...]
 ) -> None:
     reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=FAMILY)
     files = [
@@ -91,12 +95,9 @@ def test_the_lanes_of_kernels_find_the_same(
         for end in range(1 + mates)
     ]
     found = {}
-    library = ("-I", "280,40") if mates else ()
     for device in ("cpu", "cuda"):
         report = tmp_path / f"{device}.json"
-        status, out, errors = cli(
-            "map", "-q", reference, *files, *library, "-N", "3", "--device", device, "--json", report
-        )
+        status, out, errors = cli("map", "-q", reference, *files, *options, "--device", device, "--json", report)
         assert status == 0, errors
         found[device] = without_program(out)
     assert found["cuda"].splitlines() == found["cpu"].splitlines()
