@@ -25,14 +25,15 @@ public:
         if (!maps_as_long(rules_, read(mate).length)) find_end_to_end(rules_, launch_.full != 0, *this);
     }
 
-    // Takes the loci of a mate by itself from the fast path; false if that has not found all of them.
+    // Takes the loci of a mate by itself from the fast path; false if that has not found all of them, or those of
+    // another length.
     GPUALIGN_HD_CALL bool take_found(int mate) {
         if (launch_.full) return false;
         const auto all = ReadStates<1>::of(launch_.batch);
         const ReadState& state = all.states[of_.first + uint32_t(mate)];
         const MapRead read = of_.mates[mate].read;
         const uint32_t count = state.found.loci;
-        if (!state.alone || count > launch_.max_loci) return false;
+        if (!state.alone || state.length != read.length || count > launch_.max_loci) return false;
         for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) {
             const uint64_t locus = all.loci[state.first_locus + i];
             of_.loci[mate][i] = end_to_end_locus(0, read.length, read.ambiguous, rules_.scores,
