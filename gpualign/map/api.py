@@ -116,8 +116,8 @@ class Mapper:
         self._closed = self._used_gpu = False
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("_params", "_options", "_index", "names", "lengths")
-        return {name: getattr(self, name) for name in kept}
+        names = ("_params", "_options", "_index", "names", "lengths")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -166,9 +166,9 @@ class Mapper:
         """
         if is_sequence(reads):
             return self._map_one(reads, mates)
-        kept = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
-        none = hit_table(Alignments.none(), 0, self._target, kept)
-        return Table.concat([none, *self._tables(reads, mates, progress, kept)])
+        drawer = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
+        none = hit_table(Alignments.none(), 0, self._target, drawer)
+        return Table.concat([none, *self._tables(reads, mates, progress, drawer)])
 
     def iter_map(
         self,
@@ -268,13 +268,15 @@ class Mapper:
         rows = hit_table(alignments, 0, self._target, drawer)
         return rows if alignments.contig[0] >= 0 else rows[:0]
 
-    def _tables(self, reads: Any, mates: Any, progress: OnProgress | None, kept: Drawer | None) -> Iterator[Table[Hit]]:
+    def _tables(
+        self, reads: Any, mates: Any, progress: OnProgress | None, drawer: Drawer | None
+    ) -> Iterator[Table[Hit]]:
         first, bar = 0, Progress(self._options, "read", call=progress)
         for part in self._parts(Given(reads, mates)):
-            if kept is not None:
-                kept.batches.append(part.columns())
-                kept.firsts.append(first)
-            yield hit_table(part.alignments, first, self._target, kept)
+            if drawer is not None:
+                drawer.batches.append(part.columns())
+                drawer.firsts.append(first)
+            yield hit_table(part.alignments, first, self._target, drawer)
             first += len(part)
             bar.update(len(part))
 
@@ -345,12 +347,12 @@ class Mapper:
 
     def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
         """The kernel, which stays on the device for the next call; runs in the device's thread."""
-        kept: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
+        kernels: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
         paired = pairs is not None
-        model, kernel = kept.get(paired, (None, None))
+        model, kernel = kernels.get(paired, (None, None))
         if kernel is None or model is not pairs:
             kernel = make_kernel(device, self._index, self._params, pairs)
-            kept[paired] = pairs, kernel
+            kernels[paired] = pairs, kernel
         return kernel
 
     def _open(self, reference: Sequences) -> MinimizerIndex:

@@ -112,9 +112,9 @@ class Given:
             )
             return paired_reads(first, second, bases)
         if is_whole(reads) or is_whole(mates):
-            ends = [as_batch(ends) for ends in (reads, mates)]
-            _check_mates(len(ends[0]), len(ends[1]))
-            return iter([_reads(_joined(*ends))])
+            sides = as_batch(reads), as_batch(mates)
+            _check_mates(*map(len, sides))
+            return iter([_reads(_joined(*sides))])
         return self._pair_batches(bases // 2)
 
     def _pair_batches(self, bases: int) -> Iterator[Reads]:
@@ -125,7 +125,7 @@ class Given:
             second = list(islice(mates, len(some)))
             _check_mates(first + len(some), first + len(second))
             self._hold(list(zip(some, second, strict=True)))
-            yield _reads(_joined(*(batch_of(ends, first, self.unnamed) for ends in (some, second))))
+            yield _reads(_joined(*(batch_of(side, first, self.unnamed) for side in (some, second))))
             first += len(some)
         _check_mates(first, first + len(list(islice(mates, 1))))
 
@@ -147,7 +147,7 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
-    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, SAMPLED_NAMES) for ends in (first, second)), strict=True)))
+    all_dots = files_have_dots(list(zip(*(names_of(side, 0, SAMPLED_NAMES) for side in (first, second)), strict=True)))
     return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))
 
 
