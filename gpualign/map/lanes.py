@@ -70,6 +70,8 @@ class Lanes:
                 "reads of FASTA and FASTQ files have no tags for --barcode-tag (-C copies them from comments)"
             )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
+        if self.paired:
+            sample.params.check_pairs()
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """See :meth:`InputFile.inflate_by`."""

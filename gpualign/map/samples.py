@@ -315,8 +315,6 @@ class SampleMapper:
             with ExitStack() as stack:
                 lanes = Lanes(sample, stack)
                 lanes.inflate_by(codec)
-                if lanes.paired:
-                    self.params.check_pairs()
                 reads, threads = lanes.reads(self.batch_bases), sample.options.threads
                 library, items = find_library(
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
