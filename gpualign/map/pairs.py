@@ -266,7 +266,7 @@ def _fit(found: _Sizes, orientations: tuple[str, ...], default: PairModel) -> Pa
     own = counts.pop(number)
     if own < max(_MIN_PAIRS, _MIN_SHARE * len(found.sizes), _CONTRAST * max(counts)):
         return None
-    return _covering(_with_second_kind(sizes, model), found, default)
+    return _widened(_with_second_kind(sizes, model), found, default)
 
 
 def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, int, int]:
@@ -277,8 +277,8 @@ def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, in
     counts = [_within(each, sizes, 2 * sizes) for each in by_orientation]
     own = counts.pop(number)
     more = own - np.max(counts, axis=0)
-    most = int(more.argmax())
-    return int(more[most]), number, int(sizes[most])
+    best = int(more.argmax())
+    return int(more[best]), number, int(sizes[best])
 
 
 def _within(sizes: NDArray[np.int64], shortest: Any, longest: Any) -> Any:
@@ -299,7 +299,7 @@ def _with_second_kind(sizes: NDArray[np.int64], model: PairModel) -> PairModel:
     return replace(model, mean=float(both.mean()), sd=max(1.0, float(both.std())), min=shortest, max=longest)
 
 
-def _covering(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
+def _widened(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
     """Widen the bounds for fragments that the sample may lack: short ones, and usual ones if most are short."""
     if model.orientation != "fr":
         return model

@@ -81,8 +81,8 @@ class TextMapKernel:
         """The batch with its records; None if the host must parse the text."""
         while True:
             submitted = self._in_flight.pop(id(slot))
-            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
-            if odd or odd_symbols or longest > tuning.MAP_LONGEST:
+            irregular, longest, other_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
+            if irregular or other_symbols or longest > tuning.MAP_LONGEST:
                 return None
             if longest <= submitted.longest[-1]:
                 break
