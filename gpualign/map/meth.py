@@ -1,4 +1,4 @@
-"""What `map --meth` changes in a run: options, duplicates, counts of cytosines."""
+"""`map --meth`: how reads were converted, libraries of both conversions, counts of cytosines, and warnings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: of each read; None: no bisulfite reads
 Conversions = NDArray[np.uint8] | None
-#: which reads are mapped: all by their likely conversion; and by the other one those that align end to end, whose
-#: clipped alignments are not searched for, and the others
+#: which reads are mapped: all; or, by the conversion that is less likely, those that align end to end by the other,
+#: whose clipped alignments are not searched for, and the others
 Which = Literal["all", "end to end", "others"]
 #: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
 _SECOND_MATE, _C_TO_T = 2, np.uint8(1)
