@@ -4,6 +4,7 @@
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/mixed_loci.hpp"
 #include "algo/map/read_state.hpp"
+#include "algo/map/read_through.hpp"
 
 namespace gpualign {
 
@@ -71,12 +72,24 @@ private:
 
     // Whether the fast path suffices for a mate.
     GPUALIGN_HD bool stays(int mate) const {
-        const ReadState& state = all_.states[first_ + uint32_t(mate)];
+        const uint32_t r = first_ + uint32_t(mate);
+        const ReadState& state = all_.states[r];
         if (state.left) return false;
-        const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
+        const bool clipped = all_.clipped(batch_, r) != 0;
+        if (clipped && !ends_at_insert(batch_, r)) return false;
+        const PackedLoci loci = all_.loci_of(batch_, r);
         const MapRules& rules = batch_.rules;
         if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
-        return !wants_chaining(rules, loci, state.found);
+        return clipped || !wants_chaining(rules, loci, state.found);
+    }
+
+    // Whether a mate is clipped beyond the insert of its pair; called, as few are.
+    static GPUALIGN_HD_CALL bool ends_at_insert(const MapBatch& batch, uint32_t r) {
+        const auto all = ReadStates<Words>::of(batch);
+        ChainQuery whole{all.read(batch, r), false};
+        whole.read.length += all.clipped(batch, r);
+        return is_clipped_at_insert(
+            OneLane(), batch.rules, all.loci_of(batch, r), all.states[r].found, whole, TargetText{batch.target});
     }
 
     GPUALIGN_HD bool wants_group() const {

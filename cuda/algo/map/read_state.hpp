@@ -51,6 +51,10 @@ template <int Words> struct ReadStates {
         return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit,
             state.ambiguous, state.clean, batch.tie_breaks[r], conversion_of(batch.conversions, r)};
     }
+    // Bases beyond the insert, which are clipped (algo/map/read_through.hpp).
+    GPUALIGN_HD int32_t clipped(const MapBatch& batch, uint32_t r) const {
+        return int32_t(batch.offsets[r + 1] - batch.offsets[r]) - states[r].length;
+    }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};
     }

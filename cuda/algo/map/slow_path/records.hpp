@@ -1,27 +1,11 @@
 // Writes the records of templates on the slow path.
 #pragma once
+#include "algo/map/read_through.hpp"
 #include "algo/map/slow_path/template.hpp"
 #include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
-
-// CIGAR of a read whose first or last bases, clipped before it was aligned, are clipped as well.
-struct ClippedCigar {
-    const uint32_t* cigar;
-    uint32_t operations, front, back;
-
-    GPUALIGN_HD static bool clips(uint32_t operation) { return (operation & 15) == kCigarS; }
-    GPUALIGN_HD bool more_in_front() const { return front && !clips(cigar[0]); }
-    GPUALIGN_HD uint32_t count() const {
-        return operations + more_in_front() + (back && !clips(cigar[operations - 1]));
-    }
-    GPUALIGN_HD uint32_t operator[](uint32_t o) const {
-        const uint32_t own = o - more_in_front();  // wraps around before the first one
-        const uint32_t operation = own < operations ? cigar[own] : kCigarS;
-        return operation + (((o == 0 ? front : 0) + (o + 1 == count() ? back : 0)) << 4);
-    }
-};
 
 template <bool LongGaps, class Group> class SlowPathRecords {
     using Template = SlowPathTemplate<LongGaps, Group>;
