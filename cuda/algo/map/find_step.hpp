@@ -33,8 +33,8 @@ public:
     }
 
 private:
-    // Loads a read, of a mate that is longer than its insert what it has of that. False if it is too long for this kernel,
-    // or its limit allows any locus.
+    // Loads a read, of a mate that is longer than its insert what it has of that. False if it is too long for this
+    // kernel, or its limit allows any locus.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r],

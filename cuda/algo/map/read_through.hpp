@@ -48,8 +48,8 @@ GPUALIGN_HOST_DEVICE int32_t read_through(
         });
 }
 
-// Whether a read goes on beyond its insert as the reference does beyond locus i of the insert. Then it is not an adapter
-// that follows, but the next copy of a repeat.
+// Whether a read goes on beyond its insert as the reference does beyond locus i of the insert. Then it is not an
+// adapter that follows, but the next copy of a repeat.
 template <class Loci, class Text>
 GPUALIGN_HOST_DEVICE bool goes_on(
     const AffineScores& scores, const Loci& loci, uint32_t i, const ChainQuery& query, const Text& text) {
