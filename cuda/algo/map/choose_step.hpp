@@ -75,21 +75,15 @@ private:
         const uint32_t r = first_ + uint32_t(mate);
         const ReadState& state = all_.states[r];
         if (state.left) return false;
-        const bool clipped = all_.clipped(batch_, r) != 0;
-        if (clipped && !ends_at_insert(batch_, r)) return false;
         const PackedLoci loci = all_.loci_of(batch_, r);
         const MapRules& rules = batch_.rules;
+        ChainQuery whole{all_.read(batch_, r), false};
+        whole.read.length += all_.clipped(batch_, r);
+        const bool clipped = whole.length() > state.length;
+        if (clipped && !is_clipped_at_insert(group_, rules, loci, state.found, whole, TargetText{batch_.target}))
+            return false;
         if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
         return clipped || !wants_chaining(rules, loci, state.found);
-    }
-
-    // Whether a mate is clipped beyond the insert of its pair; called, as few are.
-    static GPUALIGN_HD_CALL bool ends_at_insert(const MapBatch& batch, uint32_t r) {
-        const auto all = ReadStates<Words>::of(batch);
-        ChainQuery whole{all.read(batch, r), false};
-        whole.read.length += all.clipped(batch, r);
-        return is_clipped_at_insert(
-            OneLane(), batch.rules, all.loci_of(batch, r), all.states[r].found, whole, TargetText{batch.target});
     }
 
     GPUALIGN_HD bool wants_group() const {

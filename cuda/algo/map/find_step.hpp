@@ -14,26 +14,23 @@ public:
 
     GPUALIGN_HD void find(uint32_t r) {
         MapRead read;
-        const bool left = !load(r, read);
-        ReadState& state = all_.states[r];
-        if (group_.lane() == 0) {
-            state = {};
-            state.length = read.length;
-            state.limit = read.limit;
-            state.ambiguous = read.ambiguous;
-            state.clean = read.clean;
-            state.left = left;
+        ReadState state{};
+        state.left = !load(r, read);
+        if (!state.left) {
+            state.found = find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
+            state.left = state.found.too_many || !keep_loci(state);
+            keep_words(r);
         }
-        if (left) return group_.sync();
-        keep_words(r);
-        const FoundRead found =
-            find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
-        keep(found, state);
+        state.length = read.length;
+        state.limit = read.limit;
+        state.ambiguous = read.ambiguous;
+        state.clean = read.clean;
+        if (group_.lane() == 0) all_.states[r] = state;
         group_.sync();
     }
 
 private:
-    // Loads a read, of a mate that is longer than its insert what it has of that. False if it is too long for this
+    // Loads a read, without what a mate has beyond the insert of its pair. False if the read is too long for this
     // kernel, or its limit allows any locus.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
@@ -45,34 +42,25 @@ private:
         const int32_t insert = insert_of_pair(r);
         if (insert && insert < read.length) read.length = insert;
         allow_edits(read, batch_.rules.limits[read.length], read.clean ? 0 : count_ambiguous(read));
-        if ((length && read.limit >= read.length) || read.limit > MapShared<Words>::kMaxLimit) return false;
+        if ((read.length && read.limit >= read.length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return BandLayout<Group::kLanes, false>::all_bytes(read.length, 2 * read.limit + 1) <= workspace_.band_bytes;
     }
 
-    // The insert size by which the mates of the read's pair overlap; 0 if there is none (algo/map/read_through.hpp).
+    // Insert size by which the mates of the read's pair overlap, 0 if they do not (algo/map/read_through.hpp).
     GPUALIGN_HD int32_t insert_of_pair(uint32_t r) const {
-        const uint32_t* const begin = batch_.templates;
-        uint32_t low = 0, high = batch_.template_count;  // binary search for the template
-        while (high - low > 1) {
-            const uint32_t middle = low + (high - low) / 2;
-            if (begin[middle] <= r) low = middle;
-            else high = middle;
-        }
-        if (begin[low + 1] - begin[low] != 2) return 0;
-        return read_through(group_, batch_.rules, batch_.bases, batch_.offsets, begin[low]);
+        const uint32_t* const own = batch_.templates + last_at_most(batch_.templates, batch_.template_count, r);
+        return own[1] - own[0] == 2 ? read_through(group_, batch_.rules, batch_.bases, batch_.offsets, own[0]) : 0;
     }
 
-    // Stores the loci, unless there is no space for them.
-    GPUALIGN_HD void keep(const FoundRead& found, ReadState& state) {
-        const uint32_t count = found.too_many ? 0 : found.loci;
-        const uint32_t first = count ? group_.take_together(&batch_.counters->loci, count) : 0;
-        const bool fits = first <= all_.max_loci && count <= all_.max_loci - first;
-        for (uint32_t i = group_.lane(); fits && i < count; i += Group::kLanes)
-            all_.loci[first + i] = workspace_.loci[0][i];
-        if (group_.lane() != 0) return;
-        state.found = found;
-        state.first_locus = first;
-        state.left = found.too_many || !fits;
+    // False if there is no space for them.
+    GPUALIGN_HD bool keep_loci(ReadState& state) {
+        const uint32_t count = state.found.loci;
+        if (count == 0) return true;
+        state.first_locus = group_.take_together(&batch_.counters->loci, count);
+        if (state.first_locus > all_.max_loci || count > all_.max_loci - state.first_locus) return false;
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes)
+            all_.loci[state.first_locus + i] = workspace_.loci[0][i];
+        return true;
     }
 
     GPUALIGN_HD void keep_words(uint32_t r) {

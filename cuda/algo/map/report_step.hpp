@@ -70,7 +70,7 @@ private:
         MapFacts record{};
         record.mapq = choice.mapq;
         record.secondary = count_secondary(list, choice.locus);
-        if (record.secondary && !take_overflow(record.secondary, record.first_secondary)) return false;
+        if (record.secondary && !take_overflow(group_, batch_, record.secondary, record.first_secondary)) return false;
         record.flag = choice.proper ? kFlagProper : uint16_t(0);
         for (uint32_t i = 0, p = 0; i <= record.secondary; i++) {  // the primary one first
             MapFacts further{};
@@ -86,11 +86,6 @@ private:
         return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
-    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) const {
-        first = group_.take_together(batch_.next_overflow, count);
-        return uint64_t(first) + count <= batch_.overflow_count;
-    }
-
     GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
         const uint32_t* const aligned = align_locus(group_, all_.read(batch_, r_), locus, batch_.target,
@@ -101,7 +96,8 @@ private:
         record.operations = uint16_t(cigar.count());
         if (record.operations > MapRecord::kMaxOperations) {
             const uint32_t bytes = record.operations * uint32_t(sizeof(uint16_t));
-            if (!take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar)) return false;
+            if (!take_overflow(group_, batch_, (bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar))
+                return false;
             uint16_t* const out = reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar);
             for (uint32_t o = group_.lane(); o < record.operations; o += Group::kLanes) out[o] = uint16_t(cigar[o]);
         }
