@@ -4,7 +4,6 @@
 #include "algo/map/mate_rescue.hpp"
 #include "algo/map/mixed_loci.hpp"
 #include "algo/map/read_state.hpp"
-#include "algo/map/read_through.hpp"
 
 namespace gpualign {
 
@@ -77,13 +76,8 @@ private:
         if (state.left) return false;
         const PackedLoci loci = all_.loci_of(batch_, r);
         const MapRules& rules = batch_.rules;
-        ChainQuery whole{all_.read(batch_, r), false};
-        whole.read.length += all_.clipped(batch_, r);
-        const bool clipped = whole.length() > state.length;
-        if (clipped && !is_clipped_at_insert(group_, rules, loci, state.found, whole, TargetText{batch_.target}))
-            return false;
         if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
-        return clipped || !wants_chaining(rules, loci, state.found);
+        return all_.clipped(batch_, r) || !wants_chaining(rules, loci, state.found);
     }
 
     GPUALIGN_HD bool wants_group() const {

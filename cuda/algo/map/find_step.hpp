@@ -27,6 +27,7 @@ public:
         state.clean = read.clean;
         if (group_.lane() == 0) all_.states[r] = state;
         group_.sync();
+        if (!state.left && all_.clipped(batch_, r)) check_clip(r);
     }
 
 private:
@@ -50,6 +51,17 @@ private:
     GPUALIGN_HD int32_t insert_of_pair(uint32_t r) const {
         const uint32_t* const own = batch_.templates + last_at_most(batch_.templates, batch_.template_count, r);
         return own[1] - own[0] == 2 ? read_through(group_, batch_.rules, batch_.bases, batch_.offsets, own[0]) : 0;
+    }
+
+    // Leaves a clipped mate to the slow path if it may not end where its insert does.
+    GPUALIGN_HD_CALL void check_clip(uint32_t r) const {
+        ReadState& state = all_.states[r];
+        ChainQuery whole{all_.read(batch_, r), false};
+        whole.read.length += all_.clipped(batch_, r);
+        const bool ends = is_clipped_at_insert(
+            group_, batch_.rules, all_.loci_of(batch_, r), state.found, whole, TargetText{batch_.target});
+        if (!ends && group_.lane() == 0) state.left = true;
+        group_.sync();
     }
 
     // False if there is no space for them.
