@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import itertools
 import random
 import shutil
@@ -11,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
+from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
@@ -190,6 +193,21 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
         return driver
 
     return install
+
+
+@pytest.fixture
+def slow_templates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Templates that the fast path left, at each launch of the slow path in scalar code."""
+    left: list[int] = []
+    slow = native_tests.map_thoroughly_scalar
+
+    def watched(launch: bytes) -> None:
+        batch = np.frombuffer(launch, struct("SlowPathLaunch"))[0]["batch"]
+        left.append(ctypes.c_uint32.from_address(int(batch["slow_count"])).value)
+        slow(launch)
+
+    monkeypatch.setattr(native_tests, "map_thoroughly_scalar", watched)
+    return left
 
 
 @pytest.fixture(scope="session")

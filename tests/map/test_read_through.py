@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -135,6 +136,26 @@ def test_every_insert_from_none_to_the_read(cli: Cli, tmp_path: Path, genome: st
             assert (second[3], second[5]) == (str(start + 1), f"{LENGTH - size}S{size}M")
         elif size == LENGTH:
             assert (first[5], second[5]) == (f"{size}M", f"{size}M")
+
+
+def test_the_fast_path_of_a_device_suffices(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], slow_templates: list[int], tmp_path: Path, genome: str
+) -> None:
+    """For mates that read through, with a substitution; R2 is shorter than some inserts."""
+    use(FakeDriver())
+    rng = random.Random(4)
+    pairs = []
+    for _ in range(200):
+        start, size = rng.randrange(100, 59_000), rng.randrange(60, LENGTH)
+        insert = genome[start : start + size]
+        first, second = read_pair(reverse_complement(insert) if rng.random() < 0.5 else insert, (LENGTH, 80))
+        at = rng.randrange(size)
+        pairs.append((first[:at] + rng.choice("ACGT") + first[at + 1 :], second))
+    of_cpu = mapped(cli, tmp_path, genome, *pairs)
+    assert not slow_templates
+    assert mapped(cli, tmp_path, genome, *pairs, options=("--device", "cuda")) == of_cpu
+    assert max(slow_templates, default=0) < 0.05 * len(pairs)
+    assert sum("S" in row[5] for row in of_cpu) > len(pairs)
 
 
 def test_mates_of_one_insert_tell_no_more_than_one_read(cli: Cli, tmp_path: Path, genome: str) -> None:

@@ -1,4 +1,6 @@
-"""The kernels of ``cuda/map_slow_path.cu``, compiled for the host, with all lanes of a warp: the CPU's records."""
+"""The kernels of ``cuda/map.cu`` and ``cuda/map_slow_path.cu``, compiled for the host, with all lanes of a warp: the
+CPU's records.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.map import tuning
+from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
@@ -19,13 +22,15 @@ from tests.helpers.sequences import random_genome, reverse_complement, with_erro
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = random_genome(61, 6000)
+LONGEST = 120
 FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 60) for seed in range(12))
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
     folder, defines = tmp_path_factory.mktemp("kernels"), {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
-    return {module: emulated_library(folder, module, defines) for module in ("map_slow_path", "map_chains")}
+    of = {"map": tuning.map_shape(LONGEST).defines(), "map_slow_path": defines, "map_chains": defines}
+    return {module: emulated_library(folder, module, macros) for module, macros in of.items()}
 
 
 @pytest.fixture
@@ -33,6 +38,8 @@ def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeD
     of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1))
     kernels = {name: Emulated(libraries["map_slow_path"], name) for name in KERNELS}
     kernels |= {name: Emulated(libraries["map_chains"], name) for name in of_chains}
+    lanes = {"choose_loci", "report_loci"}  # a lane for each item
+    kernels |= {name: Emulated(libraries["map"], name, 1 << 16 if name in lanes else 2) for name in MAP_KERNELS}
     use(FakeDriver()).functions |= kernels
     return kernels
 

@@ -71,12 +71,13 @@ private:
 
     // Whether the fast path suffices for a mate.
     GPUALIGN_HD bool stays(int mate) const {
-        const ReadState& state = all_.states[first_ + uint32_t(mate)];
+        const uint32_t r = first_ + uint32_t(mate);
+        const ReadState& state = all_.states[r];
         if (state.left) return false;
-        const PackedLoci loci = all_.loci_of(batch_, first_ + uint32_t(mate));
+        const PackedLoci loci = all_.loci_of(batch_, r);
         const MapRules& rules = batch_.rules;
         if (variants_for(rules, loci, mates_ == 2) != VariantsFor::nothing) return false;
-        return !wants_chaining(rules, loci, state.found);
+        return all_.clipped(batch_, r) || !wants_chaining(rules, loci, state.found);
     }
 
     GPUALIGN_HD bool wants_group() const {

@@ -15,7 +15,7 @@ public:
     GPUALIGN_HD void find(uint32_t r) {
         MapRead read;
         ReadState state{};
-        state.left = !load(r, read) || reads_through(r);
+        state.left = !load(r, read);
         if (!state.left) {
             state.found = find_loci(group_, read, batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[0]);
             state.left = state.found.too_many || !keep_loci(state);
@@ -28,10 +28,12 @@ public:
         state.clean = read.clean;
         if (group_.lane() == 0) all_.states[r] = state;
         group_.sync();
+        if (!state.left && all_.clipped(batch_, r)) check_clip(r);
     }
 
 private:
-    // False if the read is too long for this kernel, or its limit allows any locus.
+    // Loads a read, without what a mate has beyond the insert of its pair. False if the read is too long for this
+    // kernel, or its limit allows any locus.
     GPUALIGN_HD bool load(uint32_t r, MapRead& read) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         read = {shared_.read_words, shared_.read_not_acgt, int32_t(length), 0, 0, false, batch_.tie_breaks[r],
@@ -39,22 +41,28 @@ private:
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
         read.clean =
             pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
-        allow_edits(read, batch_.rules.limits[length], read.clean ? 0 : count_ambiguous(read));
-        if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
+        const int32_t insert = insert_of_pair(r);
+        if (insert && insert < read.length) read.length = insert;
+        allow_edits(read, batch_.rules.limits[read.length], read.clean ? 0 : count_ambiguous(read));
+        if ((read.length && read.limit >= read.length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return BandLayout<Group::kLanes, false>::all_bytes(read.length, 2 * read.limit + 1) <= workspace_.band_bytes;
     }
 
-    // Whether a mate of the read's pair goes on into an adapter, which the slow path clips.
-    GPUALIGN_HD bool reads_through(uint32_t r) const {
-        const uint32_t* const begin = batch_.templates;
-        uint32_t low = 0, high = batch_.template_count;  // binary search for the template
-        while (high - low > 1) {
-            const uint32_t middle = low + (high - low) / 2;
-            if (begin[middle] <= r) low = middle;
-            else high = middle;
-        }
-        return begin[low + 1] - begin[low] == 2 &&
-               read_through(group_, batch_.rules, batch_.bases, batch_.offsets, begin[low]) != 0;
+    // Insert size by which the mates of the read's pair overlap, 0 if they do not (algo/map/read_through.hpp).
+    GPUALIGN_HD int32_t insert_of_pair(uint32_t r) const {
+        const uint32_t* const own = batch_.templates + last_at_most(batch_.templates, batch_.template_count, r);
+        return own[1] - own[0] == 2 ? read_through(group_, batch_.rules, batch_.bases, batch_.offsets, own[0]) : 0;
+    }
+
+    // Leaves a clipped mate to the slow path if it may not end where its insert does.
+    GPUALIGN_HD_CALL void check_clip(uint32_t r) const {
+        ReadState& state = all_.states[r];
+        ChainQuery whole{all_.read(batch_, r), false};
+        whole.read.length += all_.clipped(batch_, r);
+        const bool ends = is_clipped_at_insert(
+            group_, batch_.rules, all_.loci_of(batch_, r), state.found, whole, TargetText{batch_.target});
+        if (!ends && group_.lane() == 0) state.left = true;
+        group_.sync();
     }
 
     // False if there is no space for them.

@@ -53,14 +53,17 @@ template <int Words> struct ReadStates {
         return {words + uint64_t(r) * kWords, not_acgt + uint64_t(r) * kWords, state.length, state.limit,
             state.ambiguous, state.clean, batch.tie_breaks[r], conversion_of(batch.conversions, r)};
     }
+    // Bases beyond the insert, which are clipped (algo/map/read_through.hpp).
+    GPUALIGN_HD int32_t clipped(const MapBatch& batch, uint32_t r) const {
+        return int32_t(batch.offsets[r + 1] - batch.offsets[r]) - states[r].length;
+    }
     GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
         return {read(batch, r), &batch.target, qualities_of(batch, r)};
     }
-    // The loci of a read, stored here or in `list`.
-    GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r, const uint64_t* list = nullptr) const {
+    GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r) const {
         const ReadState& state = states[r];
-        return {batch.target, batch.rules.scores, list ? list : loci + state.first_locus, state.found.loci,
-            state.length, state.limit, state.ambiguous, state.found.hits_truncated, bases(batch, r)};
+        return {batch.target, batch.rules.scores, loci + state.first_locus, state.found.loci, state.length, state.limit,
+            state.ambiguous, state.found.hits_truncated, bases(batch, r)};
     }
 };
 

@@ -3,7 +3,8 @@
 #pragma once
 #include "algo/map/chain/query.hpp"
 #include "algo/map/chain/short_reads.hpp"
-#include "algo/map/mixed_loci.hpp"
+#include "algo/map/locus.hpp"
+#include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
 
@@ -47,18 +48,21 @@ GPUALIGN_HOST_DEVICE int32_t read_through(
         });
 }
 
-// Whether a read goes on beyond its insert as the reference does beyond the locus of the insert. Then it is not an
+// Whether a read goes on beyond its insert as the reference does beyond locus i of the insert. Then it is not an
 // adapter that follows, but the next copy of a repeat.
-template <class Text>
+template <class Loci, class Text>
 GPUALIGN_HOST_DEVICE bool goes_on(
-    const AffineScores& scores, const Locus& locus, int32_t insert, const ChainQuery& query, const Text& text) {
-    const int64_t left = text.contig_begin(locus.contig), right = text.contig_begin(locus.contig + 1);
-    for (int32_t shift = -locus.distance; shift <= locus.distance; shift++) {  // gaps move the locus's begin
-        const int64_t edge = (locus.reverse ? locus.begin : locus.end) + shift;
-        const int64_t within = locus.reverse ? edge - left : right - edge, behind = query.length() - insert;
-        const auto mismatches = [&](int32_t i) {
-            return locus.reverse ? mismatches_before(query, true, query.length() - insert - i, text, edge - i)
-                                 : mismatches_after(query, false, insert + i, text, edge + i);
+    const AffineScores& scores, const Loci& loci, uint32_t i, const ChainQuery& query, const Text& text) {
+    const uint32_t contig = loci.contig(i);
+    const bool reverse = loci.reverse(i);
+    const int32_t insert = loci.length, distance = loci.distance(i);
+    const int64_t left = text.contig_begin(contig), right = text.contig_begin(contig + 1);
+    for (int32_t shift = -distance; shift <= distance; shift++) {  // gaps move the locus's begin
+        const int64_t edge = (reverse ? loci.begin(i) : loci.end(i)) + shift;
+        const int64_t within = reverse ? edge - left : right - edge, behind = query.length() - insert;
+        const auto mismatches = [&](int32_t from) {
+            return reverse ? mismatches_before(query, true, query.length() - insert - from, text, edge - from)
+                           : mismatches_after(query, false, insert + from, text, edge + from);
         };
         const int32_t length = int32_t(within < behind ? within : behind);
         if (ungapped_extension(scores, length, mismatches) >= kGoesOn * scores.match) return true;
@@ -77,8 +81,25 @@ GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRule
         return false;
     bool any = false;
     for (uint32_t i = group.lane(); i < loci.count && !any; i += Group::kLanes)
-        any = goes_on(rules.scores, loci.list[i], loci.length, query, text);
+        any = goes_on(rules.scores, loci, i, query, text);
     return group.ballot(any) == 0;
 }
+
+// CIGAR of a read whose first or last bases, clipped before it was aligned, are clipped as well.
+struct ClippedCigar {
+    const uint32_t* cigar;
+    uint32_t operations, front, back;
+
+    GPUALIGN_HD static bool clips(uint32_t operation) { return (operation & 15) == kCigarS; }
+    GPUALIGN_HD bool more_in_front() const { return front && !clips(cigar[0]); }
+    GPUALIGN_HD uint32_t count() const {
+        return operations + more_in_front() + (back && !clips(cigar[operations - 1]));
+    }
+    GPUALIGN_HD uint32_t operator[](uint32_t o) const {
+        const uint32_t own = o - more_in_front();  // wraps around before the first one
+        const uint32_t operation = own < operations ? cigar[own] : kCigarS;
+        return operation + (((o == 0 ? front : 0) + (o + 1 == count() ? back : 0)) << 4);
+    }
+};
 
 }  // namespace gpualign

@@ -3,6 +3,7 @@
 #pragma once
 #include "algo/map/align.hpp"
 #include "algo/map/read_state.hpp"
+#include "algo/map/read_through.hpp"
 
 namespace gpualign {
 
@@ -33,7 +34,7 @@ public:
         if (add_records(memory)) return;
         MapFacts record{};  // there are not enough overflow records
         record.flag = MapRecord::kNoSpace;
-        write(batch_.records[r_], record, nullptr);
+        write(batch_.records[r_], record, {});
     }
 
 private:
@@ -50,12 +51,16 @@ private:
         const int64_t left = batch_.target.contig_offsets[record.contig];
         if (!is_plainly_ungapped(read, locus, batch_.target, left, batch_.rules.scores)) return false;
         set_ungapped(read.length, locus, left, batch_.rules.scores, record);
-        record.distance = uint16_t(locus_distance(locus));
+        const uint32_t all = uint32_t(read.length) << 4 | kCigarM, clipped = uint32_t(all_.clipped(batch_, r_));
+        const uint32_t front = locus_reverse(locus) ? clipped : 0;
+        const ClippedCigar cigar{&all, 1, front, clipped - front};
+        record.distance = clipped ? MapRecord::kNoDistance : uint16_t(locus_distance(locus));
         record.flag =
             uint16_t((all_.states[r_].choice.proper ? kFlagProper : 0) | (locus_reverse(locus) ? kFlagReverse : 0));
         record.mapq = all_.states[r_].choice.mapq;
-        record.operations = 1;
-        record.cigar[0] = uint16_t(read.length << 4 | kCigarM);
+        record.operations = uint16_t(cigar.count());
+        record.cigar[0] = uint16_t(cigar[0]);
+        if (record.operations == 2) record.cigar[1] = uint16_t(cigar[1]);
         return true;
     }
 
@@ -65,7 +70,7 @@ private:
         MapFacts record{};
         record.mapq = choice.mapq;
         record.secondary = count_secondary(list, choice.locus);
-        if (record.secondary && !take_overflow(record.secondary, record.first_secondary)) return false;
+        if (record.secondary && !take_overflow(group_, batch_, record.secondary, record.first_secondary)) return false;
         record.flag = choice.proper ? kFlagProper : uint16_t(0);
         for (uint32_t i = 0, p = 0; i <= record.secondary; i++) {  // the primary one first
             MapFacts further{};
@@ -81,18 +86,18 @@ private:
         return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
-    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) const {
-        first = group_.take_together(batch_.next_overflow, count);
-        return uint64_t(first) + count <= batch_.overflow_count;
-    }
-
     GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
-        const uint32_t* const cigar = align_locus(group_, all_.read(batch_, r_), locus, batch_.target,
+        const uint32_t* const aligned = align_locus(group_, all_.read(batch_, r_), locus, batch_.target,
             batch_.rules.scores, memory.workspace, memory.shared, record);
+        const uint32_t clipped = uint32_t(all_.clipped(batch_, r_)), first = locus_reverse(locus) ? clipped : 0;
+        const ClippedCigar cigar{aligned, record.operations, clipped - first, first};  // last operation first
+        if (clipped) record.distance = MapRecord::kNoDistance;
+        record.operations = uint16_t(cigar.count());
         if (record.operations > MapRecord::kMaxOperations) {
             const uint32_t bytes = record.operations * uint32_t(sizeof(uint16_t));
-            if (!take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar)) return false;
+            if (!take_overflow(group_, batch_, (bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar))
+                return false;
             uint16_t* const out = reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar);
             for (uint32_t o = group_.lane(); o < record.operations; o += Group::kLanes) out[o] = uint16_t(cigar[o]);
         }
@@ -101,7 +106,7 @@ private:
     }
 
     // Writes a record, with the CIGAR, whose last operation is first, unless it is long.
-    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record, const uint32_t* cigar) {
+    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record, const ClippedCigar& cigar) {
         if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
         const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)

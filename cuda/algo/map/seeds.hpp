@@ -268,14 +268,8 @@ GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapT
     const uint32_t skipped =
         chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
-        uint32_t low = 0, high = chosen;  // binary search for the last seed that starts at or before hit h
-        while (high - low > 1) {
-            const uint32_t middle = (low + high) / 2;
-            if (shared.seeds.start[middle] <= h) low = middle;
-            else high = middle;
-        }
-        const uint32_t seed = shared.seed_order[low];
-        const uint64_t entry = target.index.entry(shared.seeds.first[seed] + skipped + (h - shared.seeds.start[low]));
+        const uint32_t i = last_at_most(shared.seeds.start, chosen, h), seed = shared.seed_order[i];
+        const uint64_t entry = target.index.entry(shared.seeds.first[seed] + skipped + (h - shared.seeds.start[i]));
         const uint32_t at_read = shared.seed_at[seed];
         hits[h] = hit_of(entry, int32_t(at_read >> 1), at_read & 1, read.length, k);
     }

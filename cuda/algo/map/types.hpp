@@ -9,14 +9,19 @@
 
 namespace gpualign {
 
-GPUALIGN_HD uint32_t contig_of(const MapTarget& target, int64_t position) {
-    int64_t low = 0, high = target.contigs;  // binary search for the last contig that begins at or before the position
+// Index of the last of `count` ascending numbers that is at most `value`, as the first one is.
+template <class T> GPUALIGN_HD uint32_t last_at_most(const T* numbers, uint32_t count, T value) {
+    uint32_t low = 0, high = count;
     while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (target.contig_offsets[middle] <= position) low = middle;
+        const uint32_t middle = low + (high - low) / 2;
+        if (numbers[middle] <= value) low = middle;
         else high = middle;
     }
-    return uint32_t(low);
+    return low;
+}
+
+GPUALIGN_HD uint32_t contig_of(const MapTarget& target, int64_t position) {
+    return last_at_most(target.contig_offsets, uint32_t(target.contigs), position);
 }
 // Clips [begin, end) to the contig; it is empty if begin >= end then.
 GPUALIGN_HD void clip_to_contig(const int64_t* contig_offsets, uint32_t contig, int64_t& begin, int64_t& end) {
@@ -31,6 +36,13 @@ GPUALIGN_HD uint8_t code_at(const MapTarget& target, int64_t position) {
 GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
     const uint64_t both = uint64_t(target.acgt_mask[(position >> 5) + 1]) << 32 | target.acgt_mask[position >> 5];
     return uint32_t(both >> (position & 31));
+}
+
+// Takes `count` overflow records; false if there are not enough.
+template <class Group>
+GPUALIGN_HD bool take_overflow(const Group& group, const MapBatch& batch, uint32_t count, uint32_t& first) {
+    first = group.take_together(batch.next_overflow, count);
+    return uint64_t(first) + count <= batch.overflow_count;
 }
 
 // Shared memory of a group, for reads of up to Words words of 32 bases.

@@ -1,27 +1,11 @@
 // Writes the records of templates on the slow path.
 #pragma once
+#include "algo/map/read_through.hpp"
 #include "algo/map/slow_path/template.hpp"
 #include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
 
 namespace gpualign {
-
-// CIGAR of a read whose first or last bases, clipped before it was aligned, are clipped as well.
-struct ClippedCigar {
-    const uint32_t* cigar;
-    uint32_t operations, front, back;
-
-    GPUALIGN_HD static bool clips(uint32_t operation) { return (operation & 15) == kCigarS; }
-    GPUALIGN_HD bool more_in_front() const { return front && !clips(cigar[0]); }
-    GPUALIGN_HD uint32_t count() const {
-        return operations + more_in_front() + (back && !clips(cigar[operations - 1]));
-    }
-    GPUALIGN_HD uint32_t operator[](uint32_t o) const {
-        const uint32_t own = o - more_in_front();  // wraps around before the first one
-        const uint32_t operation = own < operations ? cigar[own] : kCigarS;
-        return operation + (((o == 0 ? front : 0) + (o + 1 == count() ? back : 0)) << 4);
-    }
-};
 
 template <bool LongGaps, class Group> class SlowPathRecords {
     using Template = SlowPathTemplate<LongGaps, Group>;
@@ -41,7 +25,7 @@ public:
         if (loci.count && loci.local(choice.locus))
             for (size_t part = 0; part < loci.locals->size(); part++)
                 supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
-        if (secondary + supplementary && !take_overflow(secondary + supplementary, further))
+        if (secondary + supplementary && !take_overflow(group_, batch_, secondary + supplementary, further))
             return own_.set_status(MapRecord::kNoSpace);
         if (!own_.first_lane()) return;
         MateState& state = own_.of.mates[mate];
@@ -70,11 +54,6 @@ public:
     }
 
 private:
-    GPUALIGN_HD bool take_overflow(uint32_t count, uint32_t& first) {
-        first = group_.take_together(batch_.next_overflow, count);
-        return uint64_t(first) + count <= batch_.overflow_count;
-    }
-
     // Record i of a read: the primary one, then supplementary, then secondary ones.
     GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
         const MateState& state = own_.of.mates[mate];
@@ -153,7 +132,7 @@ private:
         for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
         if (wide) {
             const uint32_t bytes = (operations + 1) * uint32_t(sizeof(uint32_t));
-            if (!take_overflow((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
+            if (!take_overflow(group_, batch_, (bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
                 return own_.set_status(MapRecord::kNoSpace);
             uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.overflow_records + facts.long_cigar);
             for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
