@@ -88,6 +88,8 @@ def run_map(
                     progress.update(counts.reads)
             index.check_unchanged()
             report.stage("mapping")
+            if backend.on_gpu and not sample.layout.held:
+                backend.close()  # while the last records are written
         report.stage("output")
     warn_of(out, files, params, run.warn)
     report |= sample_report(sample, out, library, index)
