@@ -285,21 +285,14 @@ def _sources(path: Path) -> dict[str, bytes]:
         name = os.path.relpath(current, root)
         if name in found:
             continue
-        found[name], includes = _source(current)
-        for include in includes:
+        try:
+            found[name] = current.read_bytes()
+        except OSError as error:
+            raise DeviceError(f"the kernel source {current} is missing (install gpualign again)") from error
+        for include in _INCLUDE.findall(found[name]):
             sibling, below = current.parent / include.decode(), root / include.decode()
             pending.append(sibling if sibling.is_file() else below)
     return found
-
-
-@functools.lru_cache(None)  # modules share most of their headers
-def _source(path: Path) -> tuple[bytes, list[bytes]]:
-    """A source's text, and what it includes."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise DeviceError(f"the kernel source {path} is missing (install gpualign again)") from error
-    return text, _INCLUDE.findall(text)
 
 
 def _write_whole(path: Path, data: bytes) -> None:
