@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 #: parameters of glibc's mallopt (malloc.h), and values: the largest block taken from a heap rather than mapped by
 #: itself (glibc's maximum), and the free bytes kept at the top of a heap
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MAX_FROM_HEAP, _KEPT = 32 << 20, 256 << 20
 #: operations of Linux's prctl (linux/prctl.h)
 _SET_THP_DISABLE, _GET_THP_DISABLE = 41, 42
@@ -21,9 +21,8 @@ def reuse_memory(one_heap: bool = False) -> None:
     to 3 % of a cluster worker's time, and 8 % of the threads that print matches (machine not recorded).
 
     Args:
-        one_heap: all threads share one heap, if called before they start, and blocks of any size are taken from it.
-            Per-thread heaps are 64 MiB each and are unmapped when empty. For threads that allocate seldom and much at a
-            time.
+        one_heap: all threads share one heap, if called before they start. Per-thread heaps are 64 MiB each and are
+            unmapped when empty. For threads that allocate seldom and much at a time.
     """
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
@@ -31,7 +30,6 @@ def reuse_memory(one_heap: bool = False) -> None:
         mallopt(_TRIM_THRESHOLD, _KEPT)
         if one_heap:
             mallopt(_ARENA_MAX, 1)
-            mallopt(_MMAP_MAX, 0)
 
 
 @contextlib.contextmanager
