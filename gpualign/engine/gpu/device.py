@@ -286,7 +286,7 @@ class Device:
         except MemoryError as error:
             raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be pinned") from error
         self.mapped += size
-        return memory, memory.ctypes.data  # with unified addresses, which all devices that are not too old have
+        return memory, memory.ctypes.data  # devices and the host share one space of addresses
 
     def free(self, pointer: Any, size: int) -> None:
         """Free memory of :meth:`allocate`."""
