@@ -116,7 +116,7 @@ class CudaBackend(Backend):
             threads += self.host_threads  # these compute, too
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(pool))
-            stack.enter_context(self._codec.by(pool))
+            stack.enter_context(self._codec.by(pool, sorts=stage.sorts))
             yield from run_ordered(items, self.work(stage, pool), threads)
             pool.finish()
             self.opened()  # reports a device that failed to open

@@ -36,12 +36,14 @@ class Stage(Generic[Item, Result]):
         on_device: (item, run) -> result, in a host thread. Each call of ``run`` lets a device compute one item of the
             kernel.
         slots: batches in flight on a device.
+        sorts: host threads also sort what the stage yields, so that they have less time to inflate.
     """
 
     on_cpu: Callable[[Item], Result]
     make_kernel: Callable[[Device], Kernel[Any, Any]]
     on_device: Callable[[Item, Run], Result] = as_it_is
     slots: int = field(default=2, kw_only=True)
+    sorts: bool = field(default=False, kw_only=True)
 
 
 class Backend(ABC):

@@ -39,8 +39,8 @@ STAGED_BYTES, PART_BYTES, COPIERS = 1 << 29, 1 << 23, 8
 #: about how many bytes of BGZF blocks a device inflates at a time
 INFLATED_GROUP_BYTES = 8 << 20
 #: groups that a device may have to inflate next to a stage's batches, the same if spare CPU threads inflate the others,
-#: and contents that it may have to deflate, which is slow
-INFLATED_NEXT_TO_BATCHES, INFLATED_NEXT_TO_THREADS, DEFLATED_NEXT_TO_BATCHES = 6, 1, 2
+#: or if these threads also sort, and contents that it may have to deflate, which is slow
+INFLATED_NEXT_TO_BATCHES, INFLATED_NEXT_TO_THREADS, INFLATED_NEXT_TO_SORTING, DEFLATED_NEXT_TO_BATCHES = 6, 1, 4, 2
 #: these limits for a device without a stage, and its slots; CPU threads that deflate as fast as a device
 INFLATED_ALONE, DEFLATED_ALONE, SLOTS_ALONE, DEFLATING_THREADS = 6, 12, 10, 20
 #: CPU threads per device from which on some are spare

@@ -64,25 +64,25 @@ def run_map(
         lanes.inflate_by(backend.codec)
         report.stage("device")
         unparsed = parsed_by_devices(sample, index)
+        factor, slots = 1, tuning.SLOTS
+        if backend.on_gpu:
+            factor, slots = _device_batches(sample, memory - resident_bytes(index, memory))
         if reads is None:
-            larger = _larger_batch(sample, params, memory - resident_bytes(index, memory)) if backend.on_gpu else 1
-            reads = lanes.reads(
-                options.batch_size * larger, backend.on_gpu and unparsed, pinned_allocator(backend.devices)
-            )
+            allocate = pinned_allocator(backend.devices)
+            reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
         library, items = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
-        large = memory >= tuning.LARGE_DEVICE and not params.long_reads
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
-            stage = out.mapping(library, unparsed and lanes.remote).stage(
-                tuning.LARGE_DEVICE_SLOTS if large else tuning.SLOTS
-            )
+            stage = out.mapping(library, unparsed and lanes.remote).stage(slots)
             with closing(backend.run(items, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:
                     out.write(written, counts)
                     progress.update(counts.reads)
             index.check_unchanged()
             report.stage("mapping")
+            if backend.on_gpu and not sample.layout.held:
+                backend.close()  # while the last records are written
         report.stage("output")
     out.warn_of_reads(run.warn)
     report |= out.report_fields(library)
@@ -99,11 +99,11 @@ def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:
     return sample.layout.record_form != "paf" and index.alt is None and not on_host
 
 
-def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:
-    """Factor of the batch size, by the memory in bytes that the index leaves on the devices."""
-    if not params.long_reads:
-        return tuning.device_batch(memory)
-    bases = symbols_in_files(*sample.files.read_files)
-    if bases is None:
-        return tuning.LONG_READ_BATCH
-    return min(tuning.LONG_READ_BATCH, max(1, round(bases / (tuning.LONG_READ_PARTS * sample.options.batch_size))))
+def _device_batches(sample: Sample, memory: int) -> tuple[int, int]:
+    """Factor of the batch size, and batches in flight, by the memory in bytes that the index leaves on the devices."""
+    if not sample.params.long_reads:
+        return tuning.batches_of(memory, sample.layout.record_form == "bam")
+    if (bases := symbols_in_files(*sample.files.read_files)) is None:
+        return tuning.LONG_READ_BATCH, tuning.SLOTS
+    parts = round(bases / (tuning.LONG_READ_PARTS * sample.options.batch_size))
+    return min(tuning.LONG_READ_BATCH, max(1, parts)), tuning.SLOTS

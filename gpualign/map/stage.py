@@ -84,7 +84,8 @@ class Mapping:
         self._memory = BufferPool()
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
-        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots)
+        sorts = self.formatter.sample.layout.held
+        return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=slots, sorts=sorts)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter = self.formatter

@@ -17,7 +17,8 @@ from gpualign.map.params import MapParams
 SLOTS = 4
 #: factor of the batch size on GPUs: each batch ends with a few slow reads, for which the device waits
 DEVICE_BATCH = 4
-#: devices with at least this memory have larger batches and more of them in flight (the six were measured on an H200)
+#: devices to which the index leaves at least this memory have larger batches of BAM records, which they deflate, and
+#: more of them in flight (H200); of text these are no faster, and their pinned memory costs a fifth of a second
 LARGE_DEVICE, LARGE_DEVICE_BATCH, LARGE_DEVICE_SLOTS = 48 << 30, 8, 6
 #: devices on which the index leaves less than this have smaller batches: the usual ones take three gigabytes, and on an
 #: H200 with 4 GiB smaller ones took 1.4 times as long
@@ -59,11 +60,13 @@ PARSED_BATCHES = 8
 TEXT_WARPS, FASTQ_WARPS = 4, 8
 
 
-def device_batch(memory: int) -> int:
-    """Factor of the batch size for short reads on a device to which the index leaves ``memory`` bytes."""
-    if memory >= LARGE_DEVICE:
-        return LARGE_DEVICE_BATCH
-    return DEVICE_BATCH if memory >= SMALL_DEVICE else SMALL_DEVICE_BATCH
+def batches_of(memory: int, binary: bool) -> tuple[int, int]:
+    """Factor of the batch size for short reads, and batches in flight, on a device to which the index leaves ``memory``
+    bytes; ``binary``: for BAM records.
+    """
+    if binary and memory >= LARGE_DEVICE:
+        return LARGE_DEVICE_BATCH, LARGE_DEVICE_SLOTS
+    return (DEVICE_BATCH if memory >= SMALL_DEVICE else SMALL_DEVICE_BATCH), SLOTS
 
 
 @dataclass(frozen=True)

@@ -55,20 +55,6 @@ class Allocation:
         self.context.live -= len(self.data)
 
 
-class host_alloc_flags:
-    PORTABLE = 1
-    DEVICEMAP = 2
-
-
-class MappedArray(np.ndarray):
-    @property
-    def base(self):
-        return self
-
-    def get_device_pointer(self):
-        return self.ctypes.data
-
-
 class Stream:
     """As ``_native.CudaStream``, but that all is done at once."""
 
@@ -187,7 +173,6 @@ class FakeDriver:
 
     Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
     device_attribute, function_attribute = device_attribute, function_attribute
-    host_alloc_flags = host_alloc_flags
     #: the state of a context after a kernel wrote where it must not: no call of it works any more
     broken = False
 
@@ -268,10 +253,7 @@ class FakeDriver:
             raise MemoryError("cuMemAlloc failed: out of memory")
         return Allocation(self, size)
 
-    def pagelocked_empty(self, size, dtype, mem_flags=0):
-        if mem_flags & host_alloc_flags.DEVICEMAP:
-            self.check_context()
-            return np.full(size, 0x5A, dtype).view(MappedArray)
+    def pagelocked_empty(self, size, dtype):
         return np.full(size, 0x5A, dtype)
 
     def memcpy_htod(self, pointer, array):

@@ -66,8 +66,8 @@ def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     return taken
 
 
-def run(cli: Cli, path: Path, device: str) -> tuple[int, bytes, str]:
-    status, out, errors = cli("map", GENOMES, path, "-q", "--device", device, "-t", 2, "--batch-size", "16K")
+def run(cli: Cli, path: Path, device: str, *more: str) -> tuple[int, bytes, str]:
+    status, out, errors = cli("map", GENOMES, path, "-q", "--device", device, "-t", 2, "--batch-size", "16K", *more)
     return status, without_program(out), errors.replace(str(path), "FILE")
 
 
@@ -102,6 +102,17 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     expected, found = (run(cli, path, on) for on in ("cpu", "cuda"))
     assert expected[0] == 3
     assert (found[0], found[2]) == (expected[0], expected[2])
+
+
+def test_the_device_inflates_more_where_threads_sort(
+    cli: Cli, packed: list[bytes], tmp_path: Path, device: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(b"".join(packed))
+    monkeypatch.setattr("gpualign.engine.tuning.SPARE_THREADS", 1)
+    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_NEXT_TO_THREADS", 0)
+    assert run(cli, path, "cuda", "--sort") == run(cli, path, "cpu", "--sort")
+    assert any(device)
 
 
 def test_text_of_gzip_is_read_to_what_the_device_takes(

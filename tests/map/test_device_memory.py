@@ -91,9 +91,14 @@ def test_a_batch_holds_what_the_notes_say(
         assert measured[key] == (pytest.approx(nbytes, abs=2), whose), key
 
 
-@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 8), (48, 8), (24, 4), (3, 4), (2.9, 2), (-1, 2)])
+@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 4), (3, 4), (2.9, 2), (-1, 2)])
 def test_batches_are_smaller_where_the_index_leaves_less_memory(gibibytes: float, factor: int) -> None:
-    assert tuning.device_batch(int(gibibytes * (1 << 30))) == factor
+    assert tuning.batches_of(int(gibibytes * (1 << 30)), binary=False) == (factor, 4)
+
+
+@pytest.mark.parametrize(("gibibytes", "factor", "slots"), [(80, 8, 6), (48, 8, 6), (47, 4, 4), (2, 2, 4)])
+def test_batches_of_bam_are_larger_where_there_is_memory(gibibytes: float, factor: int, slots: int) -> None:
+    assert tuning.batches_of(int(gibibytes * (1 << 30)), binary=True) == (factor, slots)
 
 
 def text_of(bases: int, seed: int) -> str:

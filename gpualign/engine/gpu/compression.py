@@ -88,10 +88,14 @@ class DeviceCodec(BgzfCodec):
         return 0 if self._pool is None else at_once * len(self._devices)
 
     @contextlib.contextmanager
-    def by(self, pool: DevicePool[Any, Any], alone: bool = False) -> Iterator[None]:
-        """Use ``pool``, of :class:`CompressingKernel`, in this context; ``alone``: no stage runs on it."""
+    def by(self, pool: DevicePool[Any, Any], alone: bool = False, sorts: bool = False) -> Iterator[None]:
+        """Use ``pool``, of :class:`CompressingKernel`, in this context; ``alone``: no stage runs on it; ``sorts``: see
+        :class:`Stage`.
+        """
         before = self._pool, self._is_alone, self._inflating, self._deflating
-        beside = tuning.INFLATED_NEXT_TO_THREADS if self._spare else tuning.INFLATED_NEXT_TO_BATCHES
+        beside = tuning.INFLATED_NEXT_TO_SORTING if sorts else tuning.INFLATED_NEXT_TO_THREADS
+        if not self._spare:
+            beside = tuning.INFLATED_NEXT_TO_BATCHES
         inflated = tuning.INFLATED_ALONE if alone else beside
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
         self._inflating = PrioritySemaphore(inflated * len(self._devices))

@@ -282,11 +282,11 @@ class Device:
             DeviceMemoryExceeded: the host has no memory.
         """
         try:
-            memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
-        except self.driver.MemoryError as error:
+            memory = self.cuda.pinned_memory().lock(size)
+        except MemoryError as error:
             raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be pinned") from error
         self.mapped += size
-        return memory, int(memory.base.get_device_pointer())
+        return memory, memory.ctypes.data  # devices and the host share one space of addresses
 
     def free(self, pointer: Any, size: int) -> None:
         """Free memory of :meth:`allocate`."""

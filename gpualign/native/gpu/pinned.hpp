@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "gpu/driver.hpp"
 
@@ -83,6 +85,7 @@ public:
 
 private:
     static constexpr size_t kLargePage = 2 << 20, kPage = 1 << 12;
+    static constexpr size_t kThreads = 8, kShare = 256 << 20;  // that touch pages, at most, and bytes for each
     // `mapped`: where the system's pages begin, of which what is locked is a part; null where the driver found them.
     struct Pages {
         void* address;
@@ -112,6 +115,18 @@ private:
         return {error ? nullptr : address, nullptr, size};
     }
 
+    // Has the system find and clear the pages, those of large memory in several threads.
+    static void touch(char* address, size_t size) {
+        const size_t threads = std::min(kThreads, 1 + size / kShare), share = (size / threads + kPage) / kPage * kPage;
+        const auto touch_share = [=](size_t begin) {
+            for (size_t at = begin, end = std::min(size, begin + share); at < end; at += kPage) address[at] = 0;
+        };
+        std::vector<std::thread> others;
+        for (size_t i = 1; i < threads; i++) others.emplace_back(touch_share, i * share);
+        touch_share(0);
+        for (std::thread& other : others) other.join();
+    }
+
     Pages large(size_t size) const {
         void* mapped = mmap(nullptr, size + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return {nullptr, nullptr, size};
@@ -119,8 +134,7 @@ private:
         madvise(mapped, size + kLargePage, MADV_HUGEPAGE);
         char* address =
             reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(mapped) + kLargePage - 1) / kLargePage * kLargePage);
-        for (size_t at = 0; at < size; at += kPage)
-            address[at] = 0;  // else they are found while all who call the driver wait
+        touch(address, size);  // else they are found while all who call the driver wait
         if (driver_->host_register(address, size, kPinnedForAllContexts) == 0) return {address, mapped, size};
         munmap(mapped, size + kLargePage);
         return {nullptr, nullptr, size};
