@@ -128,7 +128,8 @@ bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutio
 }
 
 // First and one-past-last entry of each hash.
-nb::tuple look_up_hashes(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
+nb::tuple look_up_hashes(
+    Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
     const IndexLookup index({offsets.data(), entries.data(), {k, bucket_bits}});
     std::vector<uint32_t> first(hashes.size()), last(hashes.size());
     for (size_t i = 0; i < hashes.size(); i++) index.find(hashes.data()[i], first[i], last[i]);
