@@ -57,8 +57,7 @@ def run_map(
         report.stage("index")
         backend = opening.backend()
         memory = min((device.memory for device in backend.devices), default=0)
-        if backend.on_gpu:  # batches need buffers of the same sizes
-            reuse_memory(one_heap=True)
+        reuse_memory(one_heap=backend.on_gpu)  # batches need buffers of the same sizes
         for device in backend.devices:  # errors are raised again at the first batch
             device.call(load_index, device, index)
         lanes.inflate_by(backend.codec)

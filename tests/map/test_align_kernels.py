@@ -182,6 +182,8 @@ def test_pinned_stretches_alone_and_together(scores) -> None:
         changed = with_edits(rng, text[at : at + 60], int(rng.integers(0, 12)))
         if i % 5 == 0:
             changed = changed[:20] + changed[20 + int(rng.integers(5, 18)) :]
+        if i % 9 == 0:  # scores less than 0, at which 8 bits may saturate
+            changed = "".join(rng.choice(list("ACGT"), 60))
         queries.append((changed + text[at + 60 : at + 90])[:60])
         diagonals.append(at - pin)
     pins = {"begin_pin": pin, "end_pin": pin}
@@ -190,3 +192,18 @@ def test_pinned_stretches_alone_and_together(scores) -> None:
     assert together == [affine(text, [query], [diagonal], band, scores, **pins)[0] for query, diagonal in pairs]
     for query, diagonal, (score, _, _) in list(zip(queries, diagonals, together, strict=True))[::9]:
         assert score == pinned_score(query, text[diagonal:], band, pin, scores)
+
+
+@pytest.mark.parametrize("length", [126, 127, 128, 129])
+def test_ends_of_the_lengths_around_the_greatest_score_of_8_bits(length: int) -> None:
+    """Exact ones and ones with a mismatch in the middle, pinned at either side, in vectors that are full."""
+    rng = np.random.default_rng(length)
+    text = "".join(rng.choice(list("ACGT"), 3000))
+    starts = [100 + 20 * i for i in range(130)]
+    queries = [text[at : at + length] for at in starts]
+    middle = length // 2
+    for i in range(0, len(queries), 2):
+        queries[i] = queries[i][:middle] + ("A" if queries[i][middle] != "A" else "C") + queries[i][middle + 1 :]
+    expected = [(length - 5 * (i % 2 == 0), at, f"{length}M") for i, at in enumerate(starts)]
+    for pins in ({"begin_pin": 30}, {"end_pin": 30}):
+        assert affine(text, queries, [at - 30 for at in starts], 64, **pins) == expected

@@ -128,7 +128,8 @@ bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutio
 }
 
 // First and one-past-last entry of each hash.
-nb::tuple look_up(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
+nb::tuple look_up_hashes(
+    Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits, Input<uint64_t> hashes) {
     const IndexLookup index({offsets.data(), entries.data(), {k, bucket_bits}});
     std::vector<uint32_t> first(hashes.size()), last(hashes.size());
     for (size_t i = 0; i < hashes.size(); i++) index.find(hashes.data()[i], first[i], last[i]);
@@ -359,7 +360,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
         nb::arg("scores"), "Whether nothing loses as little as so many substitutions on the middle diagonal.");
     m.def("look_up_tags", &look_up_tags, nb::arg("offsets"), nb::arg("tags"), nb::arg("k"), nb::arg("bucket_bits"),
         nb::arg("hashes"));
-    m.def("look_up", &look_up, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
+    m.def("look_up", &look_up_hashes, nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("bucket_bits"),
         nb::arg("hashes"), "(first, last) entries of hashes.");
     m.def("hits_together", &hits_together, nb::arg("entries"), nb::arg("length"), nb::arg("k"), nb::arg("limit"),
         "(hits a cluster that is left out has less of, strand << 61 | (diagonal + 2**27) << 27 | position of the "

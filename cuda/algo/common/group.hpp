@@ -6,7 +6,7 @@
 #pragma once
 #include "algo/common/hd.hpp"
 #if !defined(__CUDACC__)
-#include <algorithm>
+#include "algo/common/radix_sort.hpp"
 #endif
 
 namespace gpualign {
@@ -191,7 +191,7 @@ GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) 
 
 template <class Group> GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
 #if !defined(__CUDACC__)
-    if (Group::kLanes == 1) return std::sort(keys, keys + n);
+    if (Group::kLanes == 1) return radix_sort(keys, keys + n);
 #endif
     if (n <= Group::kLanes) sort_by_blocks<1>(group, keys, n);
     else sort_by_blocks<4>(group, keys, n);

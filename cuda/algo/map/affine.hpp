@@ -58,8 +58,8 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
 // Ties prefer the diagonal, then the insertion, then the deletion, the costs of short gaps, and extending over
 // opening, so that the traceback from the end places gaps as far left as possible. An alignment that scores no more
 // than clipping all of it is clipped, as in bwa: a gap next to the end of a read is no evidence. `clipped` is the
-// score of an alignment that begins after the cell, its lower bound; without `Clips` no alignment begins there.
-template <bool LongGaps, class Score, bool Clips = true>
+// score of an alignment that begins after the cell, its lower bound.
+template <bool LongGaps, class Score>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above,
     Score left_best, const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
     AffineCell<Score> cell{};
@@ -81,10 +81,10 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
         from = select(long_gap > gap, from_long, from);
         gap = max(gap, long_gap);
     }
-    cell.value = Clips ? max(max(diagonal, gap), clipped) : max(diagonal, gap);
-    if (Clips) from = select(cell.value > gap, Score(kFromStart), from);
+    cell.value = max(max(diagonal, gap), clipped);
+    from = select(cell.value > gap, Score(kFromStart), from);
     from = select(cell.value > diagonal, from, Score(kFromDiagonal));
-    if (Clips) from = select(cell.value > clipped, from, Score(kFromStart));
+    from = select(cell.value > clipped, from, Score(kFromStart));
     cell.from = from | extends;
     return cell;
 }
@@ -106,30 +106,6 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCost
         if (LongGaps) insertion[b].long_gap = cell.insertion.long_gap;
         left_best = cell.value;
         left = cell.deletion;
-    }
-}
-
-// One row without clipping, in differences between neighbouring cells, which fit 8 bits for any length (Suzuki &
-// Kasahara 2018): a cell is relative to its neighbour along the diagonal. `best` and `insertion` hold each cell minus
-// the one to its left. store(b, from) receives every cell's traceback byte.
-template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_difference_row(Substitution&& substitution, int band, const GapCosts<Score>& costs,
-    Score lowest, Score* best, GapScores<Score>* insertion, Store&& store) {
-    Score left_best = lowest;
-    GapScores<Score> left{lowest, lowest};
-    for (int b = 0; b < band; b++) {
-        const Score above_best = best[b + 1];
-        const AffineCell<Score> cell = affine_cell<LongGaps, Score, false>(
-            substitution(b), above_best, insertion[b + 1], left_best, left, costs, lowest);
-        store(b, cell.from);
-        best[b] = cell.value - left_best;
-        insertion[b].gap = cell.insertion.gap - left_best;
-        left.gap = cell.deletion.gap - above_best;
-        if (LongGaps) {
-            insertion[b].long_gap = cell.insertion.long_gap - left_best;
-            left.long_gap = cell.deletion.long_gap - above_best;
-        }
-        left_best = cell.value - above_best;
     }
 }
 

@@ -65,7 +65,7 @@ GPUALIGN_HOST_DEVICE bool goes_on(
                            : mismatches_after(query, false, insert + from, text, edge + from);
         };
         const int32_t length = int32_t(within < behind ? within : behind);
-        if (ungapped_extension(scores, length, mismatches) >= kGoesOn * scores.match) return true;
+        if (extends_ungapped(scores, length, kGoesOn * scores.match, mismatches)) return true;
     }
     return false;
 }

@@ -1,15 +1,29 @@
-// Many banded affine alignments at once, each (query, text window) pair in a lane of a vector: as 8-bit differences if
-// both ends are pinned, else as 16-bit scores. Tasks that would leave lanes empty, or are too large, are aligned one
-// by one.
+// Many banded affine alignments at once, each (query, text window) pair in a lane of a vector, of 8 bits for short
+// queries and else of 16. Tasks that would leave lanes empty, or are too large, are aligned one by one.
+//
+// Scores of 8 bits saturate. Those that are too low for a lane become -128, and may rise again, by no more than all
+// bases match: to less than 0, as these are at most 127. So what scores 0 or more at its end is exact, and so is every
+// cell of its path, which no such score can outdo; the few others are aligned again in 16 bits.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "map/affine_wave.hpp"
+#include "simd/saturated.hpp"
 
 namespace gpualign {
+
+struct SaturatedScore : Vec<int8_t> {
+    using Vec<int8_t>::Vec;
+    SaturatedScore() = default;
+    SaturatedScore(Vec<int8_t> score) : Vec<int8_t>(score) {}
+
+    friend SaturatedScore operator+(SaturatedScore a, SaturatedScore b) { return add_saturated(a, b); }
+    friend SaturatedScore operator-(SaturatedScore a, SaturatedScore b) { return subtract_saturated(a, b); }
+};
 
 class AffineBatch {
 public:
@@ -54,9 +68,9 @@ private:
                 else waves32_.template align<LongGaps>(task, results[members[i]]);
             }
         } else if (width(tasks[members[0]]) == Width::bits8) {
-            align_pinned<LongGaps>(tasks, results, members, count);
+            align_lanes<LongGaps>(tasks, results, members, count, memory8_);
         } else {
-            align_lanes<LongGaps>(tasks, results, members, count);
+            align_lanes<LongGaps>(tasks, results, members, count, memory16_);
         }
     }
 
@@ -76,12 +90,10 @@ private:
         return fits_8_bits(task) ? Width::bits8 : fits_16_bits(task) ? Width::bits16 : Width::bits32;
     }
 
-    // Differences of neighbouring cells are bounded by the costs; those to unreachable cells are kLowest8 or
-    // outside_slope().
     bool fits_8_bits(const AffineTask& task) const {
-        return task.begin_pin >= 0 && task.end_pin >= 0 && task.within_contig() &&
-               scores_.match + scores_.gap_open + scores_.gap_extend <= 15 && scores_.mismatch <= 20 &&
-               scores_.long_gap_open + scores_.long_gap_extend <= 30;
+        return int64_t(task.length) * scores_.match <= 127 && task.band <= 127 && scores_.mismatch <= 127 &&
+               scores_.gap_open + scores_.gap_extend <= 127 && scores_.clip_penalty <= 127 &&
+               scores_.long_gap_open + scores_.long_gap_extend <= 127;
     }
     // A pinned alignment may score far below 0, but must stay above the values that unreachable cells can rise to.
     bool fits_16_bits(const AffineTask& task) const {
@@ -93,15 +105,15 @@ private:
         if (task.begin_pin >= 0) return maximum + gaps + 2 * scores_.gap_open < -kLowest16;
         return maximum < -kLowest16 && gaps < -kLowest16;
     }
-    static constexpr int8_t kLowest8 = lowest_score<int8_t>();
     static constexpr int16_t kLowest16 = lowest_score<int16_t>();
 
-    // Slope of the row above the first one to the left of the pin, steep enough that an alignment beginning there
-    // scores less than one with an insertion at the pin.
-    int32_t outside_slope() const { return 2 * (scores_.match + scores_.gap_open + scores_.gap_extend); }
+    template <class Lane> using ScoreOf = std::conditional_t<sizeof(Lane) == 1, SaturatedScore, Vec<Lane>>;
+    template <class Lane> struct Memory {
+        std::vector<Lane> codes, cells;
+    };
     // Tasks of one band with the same ends pinned, a lane each; query rows and text columns are vectors.
     template <class Lane> struct Group {
-        using Score = Vec<Lane>;
+        using Score = ScoreOf<Lane>;
 
         const std::vector<AffineTask>& tasks;
         const uint32_t* members;
@@ -118,40 +130,28 @@ private:
         bool end_pinned() const { return (*this)[0].end_pin >= 0; }
     };
 
-    using Score16 = Vec<int16_t>;
-    using Score8 = Vec<int8_t>;
-
     // Best end per lane.
-    struct Ends {
-        Score16 value, row, diagonal;
+    template <class Lane> struct Ends {
+        ScoreOf<Lane> value, row, diagonal;
     };
 
-    template <bool LongGaps>
-    void align_lanes(
-        const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
-        Group<int16_t> group{tasks, members, count, tasks[members[0]].band};
-        load_codes(group, codes16_);
-        set_first_row(group);
-        traceback_.resize(size_t(group.rows) * size_t(group.band) * kLanes);
-        const Ends ends = sweep_rows<LongGaps>(group);
-        for (int lane = 0; lane < count; lane++)
-            trace(group, lane, {ends.value[lane], ends.row[lane], ends.diagonal[lane]}, results[members[lane]]);
-    }
-
-    template <bool LongGaps>
-    void align_pinned(
-        const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members, int count) {
-        Group<int8_t> group{tasks, members, count, tasks[members[0]].band};
-        load_codes(group, codes8_);
-        set_first_differences(group);
-        traceback_.resize(size_t(group.rows) * size_t(group.band) * Score8::lanes);
-        sweep_differences<LongGaps>(group);
+    template <bool LongGaps, class Lane>
+    void align_lanes(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, const uint32_t* members,
+        int count, Memory<Lane>& memory) {
+        Group<Lane> group{tasks, members, count, tasks[members[0]].band};
+        load_codes(group, memory.codes);
+        set_first_row(group, memory.cells);
+        traceback_.resize(size_t(group.rows) * size_t(group.band) * Vec<Lane>::lanes);
+        const Ends<Lane> ends = sweep_rows<LongGaps>(group);
+        uint32_t again[Vec<Lane>::lanes];  // in 16 bits
+        int left = 0;
         for (int lane = 0; lane < count; lane++) {
-            AffineResult& result = results[members[lane]];
-            trace(group, lane, {0, group[lane].length - 1, group[lane].end_pin}, result);
-            result.score = pinned_score(group[lane], result.cigar, group.query + lane, group.text + lane,
-                (group.also ? group.also : group.query) + lane);
+            const LastCell end{ends.value[lane], ends.row[lane], ends.diagonal[lane]};
+            if (sizeof(Lane) == 1 && end.value < 0) again[left++] = members[lane];
+            else trace(group, lane, end, results[members[lane]]);
         }
+        for (int i = 0; i < left; i += kLanes)
+            align_lanes<LongGaps>(tasks, results, again + i, std::min(left - i, kLanes), memory16_);
     }
 
     template <class Lane>
@@ -188,104 +188,46 @@ private:
             group.outside[j] = group.text[j] == kOutside ? lowest_score<Lane>() : Lane(0);
     }
 
-    template <class Lane> void reserve_cells(Group<Lane>& group, std::vector<Lane>& cells) {
-        cells.assign(size_t(3 * (group.band + 1)) * Vec<Lane>::lanes + 64, lowest_score<Lane>());
-        group.best = reinterpret_cast<Vec<Lane>*>((reinterpret_cast<uintptr_t>(cells.data()) + 63) & ~uintptr_t(63));
-        group.insertion = reinterpret_cast<GapScores<Vec<Lane>>*>(group.best + group.band + 1);
-    }
-
     // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
-    void set_first_row(Group<int16_t>& group) {
-        reserve_cells(group, cells16_);
-        if (!group.begin_pinned()) std::fill(group.best, group.best + group.band, Score16(int16_t(0)));
-        else
-            for (int lane = 0; lane < group.count; lane++) {
-                const int pin = group[lane].begin_pin;
-                for (int b = pin; b < group.band; b++)
-                    group.best[b].set(lane, int16_t(b == pin ? 0 : -gap_cost(scores_, b - pin)));
-            }
-    }
-
-    void set_first_differences(Group<int8_t>& group) {
-        reserve_cells(group, cells8_);
+    template <class Lane> void set_first_row(Group<Lane>& group, std::vector<Lane>& cells) {
+        using Score = ScoreOf<Lane>;
+        constexpr Lane lowest = lowest_score<Lane>();
+        cells.assign(size_t(3 * (group.band + 1)) * Score::lanes + 64, lowest);
+        group.best = reinterpret_cast<Score*>((reinterpret_cast<uintptr_t>(cells.data()) + 63) & ~uintptr_t(63));
+        group.insertion = reinterpret_cast<GapScores<Score>*>(group.best + group.band + 1);
+        if (!group.begin_pinned()) return std::fill(group.best, group.best + group.band, Score(Lane(0)));
         for (int lane = 0; lane < group.count; lane++) {
             const int pin = group[lane].begin_pin;
-            int32_t last = 0;
-            for (int b = 0; b < group.band; b++) {
-                const int32_t value = b > pin ? -gap_cost(scores_, b - pin) : 0;
-                group.best[b].set(lane, int8_t(b > pin ? value - last : outside_slope()));
-                last = value;
-            }
+            for (int b = pin; b < group.band; b++)
+                group.best[b].set(lane, Lane(std::max<int32_t>(b == pin ? 0 : -gap_cost(scores_, b - pin), lowest)));
         }
     }
 
-    template <bool LongGaps> void sweep_differences(const Group<int8_t>& group) {
-        const Score8 match(int8_t(scores_.match)), mismatch(int8_t(-scores_.mismatch)), lowest(kLowest8);
-        const auto costs = gap_costs<Score8, int8_t>(scores_);
-        for (int i = 0; i < group.rows; i++) {
-            const Score8 symbol = Score8::load(group.query + size_t(i) * Score8::lanes);
-            const int8_t* text = group.text + size_t(i) * Score8::lanes;
-            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Score8::lanes;
-            const auto at = [&](int b) { return Score8::load(text + size_t(b) * Score8::lanes); };
-            const auto sweep = [&](auto&& substitution) {
-                affine_difference_row<LongGaps>(substitution, group.band, costs, lowest, group.best, group.insertion,
-                    [&](int b, Score8 from) { std::memcpy(bytes + size_t(b) * Score8::lanes, &from, sizeof from); });
-            };
-            if (group.also) {
-                const Score8 other = Score8::load(group.also + size_t(i) * Score8::lanes);
-                sweep([&](int b) { return select((at(b) == symbol) | (at(b) == other), match, mismatch); });
-            } else {
-                sweep([&](int b) { return select(at(b) == symbol, match, mismatch); });
-            }
-        }
-    }
-
-    // Score of an alignment with both ends pinned; `query` and `text` are those of its lane.
-    int32_t pinned_score(
-        const AffineTask& task, const Cigar& cigar, const int8_t* query, const int8_t* text, const int8_t* also) const {
-        const ptrdiff_t other = also - query;
-        constexpr int32_t lanes = Score8::lanes;
-        int32_t score = 0;
-        text += task.begin_pin * lanes;
-        for (const uint32_t operation : cigar) {
-            const int32_t n = int32_t(operation >> 4);
-            if ((operation & 15) == kCigarM) {
-                int32_t mismatches = 0;
-                for (int32_t i = 0; i < n; i++, query += lanes, text += lanes)
-                    mismatches += *query != *text && query[other] != *text;
-                score += ungapped_score(scores_, n, mismatches);
-            } else {
-                score -= gap_cost(scores_, n);
-                (((operation & 15) == kCigarI) != task.swapped() ? query : text) += n * lanes;
-            }
-        }
-        return score;
-    }
-
-    template <bool LongGaps> Ends sweep_rows(const Group<int16_t>& group) {
-        const Score16 match(int16_t(scores_.match)), mismatch(int16_t(-scores_.mismatch)),
-            clip(int16_t(scores_.clip_penalty));
-        const auto costs = gap_costs<Score16, int16_t>(scores_);
-        const Score16 minimum(kLowest16), none(int16_t(0));
-        const Score16 clipped = group.begin_pinned() ? minimum : none - clip;
-        Score16 last_row = none, end_pin = none;
+    template <bool LongGaps, class Lane> Ends<Lane> sweep_rows(const Group<Lane>& group) {
+        using Score = ScoreOf<Lane>;
+        constexpr int lanes = Score::lanes;
+        const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
+        const auto costs = gap_costs<Score, Lane>(scores_);
+        const Score minimum(lowest_score<Lane>()), none(Lane(0));
+        const Score clipped = group.begin_pinned() ? minimum : none - clip;
+        Score last_row = none, end_pin = none;
         for (int lane = 0; lane < group.count; lane++) {
-            last_row.set(lane, int16_t(group[lane].length - 1));
-            end_pin.set(lane, int16_t(group[lane].end_pin));
+            last_row.set(lane, Lane(group[lane].length - 1));
+            end_pin.set(lane, Lane(group[lane].end_pin));
         }
-        Ends ends{minimum, none, none};
+        Ends<Lane> ends{minimum, none, none};
         for (int i = 0; i < group.rows; i++) {
-            const Score16 symbol = Score16::load(group.query + size_t(i) * kLanes), row{int16_t(i)};
-            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * kLanes;
-            const auto plain = [&](int b) {
-                return select(Score16::load(group.text + size_t(i + b) * kLanes) == symbol, match, mismatch);
+            const Score symbol = Score::load(group.query + size_t(i) * lanes), row{Lane(i)};
+            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * lanes;
+            const auto plain = [&](int b) -> Score {
+                return select(Score::load(group.text + size_t(i + b) * lanes) == symbol, match, mismatch);
             };
-            const auto outside = [&](int b) { return Score16::load(group.outside + size_t(i + b) * kLanes); };
+            const auto outside = [&](int b) -> Score { return Score::load(group.outside + size_t(i + b) * lanes); };
             const auto within = [&](int b) { return plain(b) + outside(b); };
-            const Score16 other = group.also ? Score16::load(group.also + size_t(i) * kLanes) : symbol;
-            const auto converted = [&](int b) {
-                const Score16 text = Score16::load(group.text + size_t(i + b) * kLanes);
-                const Score16 pair = select((text == symbol) | (text == other), match, mismatch);
+            const Score other = Score::load((group.also ? group.also : group.query) + size_t(i) * lanes);
+            const auto converted = [&](int b) -> Score {
+                const Score text = Score::load(group.text + size_t(i + b) * lanes);
+                const Score pair = select((text == symbol) | (text == other), match, mismatch);
                 return group.outside ? pair + outside(b) : pair;
             };
             const auto sweep = [&](auto&& store) {
@@ -299,23 +241,23 @@ private:
                     affine_row<LongGaps>(
                         plain, group.band, costs, clipped, minimum, group.best, group.insertion, store);
             };
-            Score16 row_best = minimum, row_diagonal = none;
+            Score row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;
             if (group.end_pinned()) {
-                sweep([&](int b, Score16 value, Score16 from) {
-                    row_best = select(Score16(int16_t(b)) == end_pin, value, row_best);
-                    store_bytes(bytes + size_t(b) * kLanes, from);
+                sweep([&](int b, Score value, Score from) {
+                    row_best = select(Score(Lane(b)) == end_pin, value, row_best);
+                    store_bytes(bytes + size_t(b) * lanes, from);
                 });
                 ends = {select(is_last, row_best, ends.value), select(is_last, row, ends.row), end_pin};
                 continue;
             }
-            sweep([&](int b, Score16 value, Score16 from) {
-                row_diagonal = select(value > row_best, Score16(int16_t(b)), row_diagonal);
+            sweep([&](int b, Score value, Score from) {
+                row_diagonal = select(value > row_best, Score(Lane(b)), row_diagonal);
                 row_best = max(value, row_best);
-                store_bytes(bytes + size_t(b) * kLanes, from);
+                store_bytes(bytes + size_t(b) * lanes, from);
             });
             // the last row needs no clip penalty at the end; rows after it belong to longer queries
-            const Score16 value = select(is_last, row_best, row_best - clip);
+            const Score value = select(is_last, row_best, row_best - clip);
             const auto better = (value > ends.value) & ((row < last_row) | is_last);
             ends = {select(better, value, ends.value), select(better, row, ends.row),
                 select(better, row_diagonal, ends.diagonal)};
@@ -330,8 +272,8 @@ private:
     std::vector<uint32_t> order_;
     std::vector<std::pair<uint64_t, uint32_t>> keys_;  // of the tasks, and their numbers
     std::vector<uint8_t> traceback_;
-    std::vector<int8_t> codes8_, cells8_;
-    std::vector<int16_t> codes16_, cells16_;
+    Memory<int8_t> memory8_;
+    Memory<int16_t> memory16_;
 };
 
 }  // namespace gpualign

@@ -108,9 +108,9 @@ void trace_affine(
     result.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
 }
 
-// Below every reachable score, with room to subtract a few penalties.
+// Below every reachable score, with room to subtract a few penalties; scores of 8 bits saturate.
 template <class Lane> constexpr Lane lowest_score() {
-    return Lane(sizeof(Lane) == 1 ? -64 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
+    return Lane(sizeof(Lane) == 1 ? -128 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
 }
 
 template <class Score, class Lane> GapCosts<Score> gap_costs(const AffineScores& s) {

@@ -11,7 +11,6 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
-#include "map/sort_keys.hpp"
 #include "map/read_variants.hpp"
 
 namespace gpualign {
@@ -125,7 +124,11 @@ private:
         for (uint32_t* used : {&anchors_.used, &chains_.used, &points_.used, &tasks_[0].used, &tasks_[1].used,
                  &runs_.used, &cigars_.used, &alignments_.used, &ranked_.used})
             *used = 0;
-        for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
+        for (uint32_t r = 0; r < batch_.reads; r++) {
+            chain(r);
+            if (r) plan(r - 1);  // a read later, when what chain() prefetches is there
+        }
+        plan(batch_.reads - 1);
         align(0);
         for (uint32_t c = 0; c < chains_.used; c++) {
             const size_t maximum = 3 * size_t(chains_.items[c].points);  // a run, and two sides per segment
@@ -166,15 +169,29 @@ private:
         if (!n) return;
         const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
-        sort_keys(nodes.anchors, nodes.anchors + n, sorted_);
+        radix_sort(nodes.anchors, nodes.anchors + n);
         candidates_.used = 0;  // of one read at a time
         reserve(candidates_, batch_.candidates, n);
         reserve(chains_, batch_.chains, n);
-        reserve(points_, batch_.points, n);
-        reserve(tasks_[0], batch_.tasks[0], 3 * size_t(n));
-        reserve(cigars_, batch_.cigars, 4 * size_t(n));  // of ends
         chain_anchors(lane, batch_, text_, query_of(batch_, r), r, nodes, n, read.max_suboptimal);
-        plan_chains(lane, batch_, text_, r);
+        for_each_chosen(r, [&](const ChosenChain& chain) {  // prefetches what plan() compares, the ends above all
+            const uint64_t first = chain.anchors[0];
+            const int64_t begin = anchor_reference(first) - anchor_query(first);
+            reference_.prefetch(begin - text_.contig_begin(chain.contig), int32_t(chain.contig), read.length);
+        });
+    }
+
+    void plan(uint32_t r) {
+        size_t anchors = 0;
+        for_each_chosen(r, [&](const ChosenChain& chain) { anchors += chain.anchor_count; });
+        reserve(points_, batch_.points, anchors);
+        reserve(tasks_[0], batch_.tasks[0], 2 * anchors);
+        reserve(cigars_, batch_.cigars, 4 * anchors);  // of ends
+        plan_chains(OneLane(), batch_, text_, r);
+    }
+
+    template <class Visit> [[gnu::always_inline]] void for_each_chosen(uint32_t r, Visit&& visit) const {
+        for (uint32_t c = 0; c < state_[r].chosen; c++) visit(chains_.items[state_[r].first_chosen + c]);
     }
 
     // Chains point to anchors, so they follow when these are moved.
@@ -276,7 +293,7 @@ private:
     ChainBatch batch_{};
     std::vector<ChainRequest> reads_;  // forward: the strand that is mapped
     std::vector<int64_t> offsets_;
-    std::vector<uint64_t> words_, keys_, sorted_;
+    std::vector<uint64_t> words_, keys_;
     std::vector<uint32_t> not_acgt_;
     std::vector<ChainRead> state_;
     std::vector<Minimizer> minimizers_;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "algo/map/loci.hpp"
-#include "map/sort_keys.hpp"
 
 namespace gpualign {
 
@@ -89,13 +88,13 @@ private:
     SeedHits sort(std::vector<uint64_t>& list, size_t count) {
         uint64_t *first = list.data(), *last = first + count;
         if (std::is_sorted(first, last, std::greater<uint64_t>())) std::reverse(first, last);
-        else if (!std::is_sorted(first, last)) sort_keys(first, last, scratch_);
+        else if (!std::is_sorted(first, last)) radix_sort(first, last);
         return {first, uint32_t(count)};
     }
 
     std::vector<uint64_t> hits_;  // the first count_
     size_t count_ = 0;
-    std::vector<uint64_t> together_, scratch_;
+    std::vector<uint64_t> together_;
     uint32_t last_bucket_ = 1;       // number of counters in use, a power of two, minus one
     std::vector<uint16_t> buckets_, near_;  // of each hit; indices of hits with others nearby
     std::vector<uint16_t> hits_of_;  // a bucket's counter; 0 between calls

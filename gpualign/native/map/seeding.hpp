@@ -11,7 +11,6 @@
 #include "index/reference.hpp"
 #include "map/read_variants.hpp"
 #include "map/seed_hits.hpp"
-#include "map/sort_keys.hpp"
 
 namespace gpualign {
 
@@ -125,7 +124,7 @@ public:
             const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit)
                                                            : std::numeric_limits<int64_t>::max();
             kept_.clear();
-            sort_keys(hits_.data(), hits_.data() + hits_.size(), sorted_);
+            radix_sort(hits_.data(), hits_.data() + hits_.size());
             for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
@@ -310,7 +309,7 @@ private:
     SeedHitList list_;
     FollowedSeeds own_, next_;
     std::vector<uint64_t> rank_;                  // seeds, rarest first
-    std::vector<uint64_t> hits_, kept_, sorted_;  // of every_candidate
+    std::vector<uint64_t> hits_, kept_;  // of every_candidate
     std::vector<Candidate> cluster_;
 };
 

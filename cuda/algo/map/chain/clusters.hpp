@@ -117,6 +117,13 @@ private:
     GPUALIGN_HOST_DEVICE void backtrack_few(uint32_t from, uint32_t to) {
         const OneLane lane;
         Backtracker<OneLane> tracker(lane, nodes_, n_);
+        if (Group::kLanes == 1 && to == from + 1) {  // most clusters of a repeat
+            nodes_.marks[from] |= Mark::kTaken;
+            const int32_t score = nodes_.score[from] / kChainUnit;
+            if (!is_chain(score, 1)) return;
+            nodes_.chained[from] = nodes_.anchors[from];
+            return add(found_++, from, from, score, from, to);
+        }
         for (uint32_t used = from; true;) {
             uint32_t end = to;
             for (uint32_t i = from; i < to; i++)

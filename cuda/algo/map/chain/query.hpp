@@ -137,6 +137,25 @@ GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t l
     return best;
 }
 
+// Whether some of the `length` bases next to an alignment add `wanted` to its score without a gap. So many bases as
+// would without a mismatch are tried; what mismatches cost there takes further bases, as often as need be.
+template <class Window>
+GPUALIGN_HOST_DEVICE bool extends_ungapped(const AffineScores& s, int32_t length, int32_t wanted, Window&& window) {
+    int32_t counted = 0, mismatches = 0;
+    for (int32_t bases = 0; bases <= length;) {
+        for (; counted < bases; counted += kBasesPerWord) {
+            uint64_t differ = window(counted);
+            if (bases - counted < kBasesPerWord) differ &= (uint64_t(1) << 2 * (bases - counted)) - 1;
+            mismatches += int32_t(count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32)));
+        }
+        const int32_t needed = (wanted + mismatches * (s.match + s.mismatch) + s.match - 1) / s.match;
+        if (needed <= bases) return true;
+        counted = bases;
+        bases = needed;
+    }
+    return false;
+}
+
 // Number of bases before the first mismatch, at most `length`; window(i) as in ungapped_extension.
 template <class Window> GPUALIGN_HOST_DEVICE int32_t matching_bases(int32_t length, Window&& window) {
     for (int32_t from = 0; from < length; from += kBasesPerWord)

@@ -114,10 +114,10 @@ GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text&
     if (!other_piece) return false;
     const int64_t within = left ? at - text.contig_begin(chain.contig) : text.contig_begin(chain.contig + 1) - at;
     const int32_t rest = left ? edge : length - edge;
-    return ungapped_extension(batch.rules.scores, int32_t(within < rest ? within : rest), [&](int32_t i) {
+    return !extends_ungapped(batch.rules.scores, int32_t(within < rest ? within : rest), 1, [&](int32_t i) {
         return left ? mismatches_before(query, chain.reverse, edge - i, text, at - i)
                     : mismatches_after(query, chain.reverse, edge + i, text, at + i);
-    }) == 0;
+    });
 }
 
 // Plans the alignment from a point to the read's begin or end. It takes no DP if the diagonal is best: any gap, or a
