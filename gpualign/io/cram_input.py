@@ -20,7 +20,7 @@ _NO_TAGS_OF_REFERENCE = ("--input-fmt-option", "decode_md=0")
 
 
 class CramInput:
-    """A CRAM file as a stream of BAM, for :class:`BamReads`.
+    """A CRAM file as a stream of BAM, for :class:`RecordInput`.
 
     Args:
         reference_path: FASTA of the reference; None: htslib finds it.
