@@ -139,10 +139,9 @@ class LcsKernel:
         self,
         device: Device,
         queries: Sequence[LcsQuery],
-        formulation: str,
         shape: LcsShape | None = None,
     ) -> None:
-        self.device, self.queries, self.formulation = device, queries, formulation
+        self.device, self.queries = device, queries
         self._shape = shape
         self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
@@ -184,7 +183,7 @@ class LcsKernel:
             if len(batch) and self._on_gpu(query):
                 rows[q] = slot.pinned(f"lengths {q}", len(batch), np.int32)
             elif len(query):
-                rows[q] = score_on_cpu([query], self.formulation, batch).lengths[0]
+                rows[q] = score_on_cpu([query], batch).lengths[0]
         return ScoredBatch(batch, rows)
 
     @staticmethod
@@ -268,7 +267,7 @@ class LcsKernel:
         return self.device.resident(f"lcs {self._id} {key}", lambda: self.device.driver.to_device(make()))
 
     def _function(self, name: str, shape: LcsShape, shared: int = 0) -> Any:
-        function = self.device.function("lcs", name, shape.defines(self.formulation))
+        function = self.device.function("lcs", name, shape.defines)
         if shared > _PLAIN_SHARED:
             attribute = self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             function.set_attribute(attribute, shared)
@@ -293,9 +292,7 @@ def _key(shape: LcsShape, long: bool) -> str:
 
 _TESTED_QUERY = 1500
 #: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
-SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines("crochemore")),
-)
+SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines),)
 
 
 def self_test(device: Device) -> None:
@@ -309,6 +306,6 @@ def self_test(device: Device) -> None:
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    found = run_alone(device, lambda device: LcsKernel(device, [query], "crochemore"), batch)
-    if not np.array_equal(found.lengths, score_on_cpu([query], "crochemore", batch).lengths):
+    found = run_alone(device, lambda device: LcsKernel(device, [query]), batch)
+    if not np.array_equal(found.lengths, score_on_cpu([query], batch).lengths):
         raise DeviceError("LCS lengths differ from the CPU's")

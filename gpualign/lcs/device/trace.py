@@ -110,7 +110,7 @@ def self_test(device: Device) -> None:
     subjects = [rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 2000, 97)]
     bases, offsets = join_bytes(subjects)
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
-    winners = Winners(query, subjects, score_on_cpu([query], "crochemore", batch).lengths[0].tolist())
+    winners = Winners(query, subjects, score_on_cpu([query], batch).lengths[0].tolist())
 
     if run_alone(device, LcsTraceKernel, winners) != common_subsequences(query, subjects, winners.lengths):
         raise DeviceError("common subsequences differ from the CPU's")
