@@ -189,11 +189,7 @@ class VerifyKernel:
         return [item.slice(0, half), item.slice(half, len(item))] if half else [item]
 
     def join(self, results: list[VerifyResult]) -> VerifyResult:
-        return VerifyResult(
-            np.concatenate([result.distance for result in results]),
-            np.concatenate([result.start for result in results]),
-            np.concatenate([result.end for result in results]),
-        )
+        return VerifyResult.join(results)
 
 
 def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[np.int32]) -> None:
