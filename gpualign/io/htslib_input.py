@@ -44,15 +44,6 @@ class HtslibInput:
             return _CRAM_END in self._file.tail(_LONGEST_END)
         return self._file.marked_end()
 
-    def check_end(self) -> None:
-        """Check the end-of-file marker.
-
-        Raises:
-            OSError: it is missing.
-        """
-        if not self.marked_end():
-            raise OSError("no end-of-file marker; it may be truncated")
-
     def close(self) -> None:
         if not isinstance(self.source, str):
             self.source.close()

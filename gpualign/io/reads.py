@@ -22,7 +22,7 @@ from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
-from gpualign.io.record_input import CRAM_MAGIC, RecordChunk, RecordInput
+from gpualign.io.record_input import CRAM_MAGIC, SAM_TAGS, RecordChunk, RecordInput
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
@@ -38,7 +38,6 @@ _HELD = 1 << 16
 #: SAM's flag
 _PAIRED = 0x1
 #: what a decompressed stream begins with
-_SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
 def read_file(
@@ -244,7 +243,7 @@ class ReadSource:
         self.file = InputFile(path, threads, opened)
         self._opened = contextlib.ExitStack()
         self._opened.callback(self.file.close)
-        if self.file.magic.startswith((BAM_MAGIC, CRAM_MAGIC, *_SAM_TAGS)):
+        if self.file.magic.startswith((BAM_MAGIC, CRAM_MAGIC, *SAM_TAGS)):
             records = RecordInput(self.file, reference_path, threads, all_tags=False)
             self._alignments = self._opened.enter_context(records)
             self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)

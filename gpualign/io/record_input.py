@@ -32,6 +32,7 @@ Item = TypeVar("Item")
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
 CRAM_MAGIC = b"CRAM"
+SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 _SAM_COLUMNS = 11
 _FLAG = struct.Struct("<18xH")
 #: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun

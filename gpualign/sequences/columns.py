@@ -27,7 +27,7 @@ class Columns:
         """All fields, in the order in which native functions take them."""
         return tuple(getattr(self, name) for name in self._names())
 
-    def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+    def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Self:
         """The items with these numbers, or where it is True."""
         columns = list(self.columns)
         flat = [columns.pop(), columns.pop()][::-1] if self._has_offsets() else []
