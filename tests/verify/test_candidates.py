@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
+from tests.helpers import native as native_tests
 
 QUERIES, TARGETS = [b"q", b"q2", b"read", b""], [b"t", b"chr1", b"t\x20u"]
 
@@ -21,8 +22,9 @@ def names(of: list[bytes]):
 
 def parsed(text: bytes) -> list[list[int]] | str:
     """Rows of columns, or what is wrong."""
+    named = [[name.decode() for name in some] for some in (QUERIES, TARGETS)]
     try:
-        columns = _native.parse_candidates(np.frombuffer(text, np.uint8), "t", names(QUERIES), names(TARGETS))
+        columns = native_tests.parse_candidates(np.frombuffer(text, np.uint8), "t", *named)
     except ValueError as error:
         return str(error)
     return [list(map(int, row)) for row in zip(*columns, strict=True)]

@@ -73,19 +73,6 @@ private:
     int64_t repeated_ = -1;
 };
 
-auto candidates_of(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
-    CandidateColumns out;
-    const char* begin = begin_of(data);
-    const std::string_view text(begin, data.size());
-    {
-        nb::gil_scoped_release release;
-        parse_candidates(text, kind[0], queries, targets, out);
-    }
-    return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
-        to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
-        to_numpy(std::move(out.strand)));
-}
-
 int64_t group_border(TextInput data, int column) {
     const char* begin = begin_of(data);
     const size_t size = data.size();
@@ -227,9 +214,6 @@ void bind_candidates(nb::module_& m) {
         .def(nb::init<Input<uint8_t>, Input<int64_t>>(), nb::arg("names"), nb::arg("offsets"))
         .def("find", [](const NameIndex& self, const std::string& name) { return self.find(name); })
         .def_prop_ro("repeated", &NameIndex::repeated);
-    m.def("parse_candidates", &candidates_of, nb::arg("data"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
-        "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target, begin, end, before, after, strand). "
-        "Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("last_group_border", &group_border, nb::arg("data"), nb::arg("column"),
         "Bytes before the last run of whole lines with the same text in a column (0 when there is but one run).");
     nb::class_<NamedArrays>(m, "NamedTexts", "What candidates name: queries, their limits, and where targets are.")
@@ -240,11 +224,13 @@ void bind_candidates(nb::module_& m) {
             nb::arg("bases"), nb::arg("offsets"), nb::arg("limits"), nb::arg("contig_offsets"));
     m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"),
         nb::arg("targets"), nb::arg("texts"), nb::arg("strands"),
-        "Lines as of parse_candidates to (query, target int32 (n,); first int64 (n + 1,), each candidate's first pair, "
+        "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target int32 (n,); first int64 (n + 1,), each "
+        "candidate's first pair, "
         "empty "
         "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the "
         "queries "
-        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say.");
+        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say. Raises "
+        "ValueError('LINE_OFFSET\\tWHAT').");
     m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"),
         nb::arg("texts"), nb::arg("strands"), "The same of candidates in columns, on the forward strand.");
     m.def("windows_of_records", &windows_of_records, nb::arg("records"), nb::arg("contig_names"),
