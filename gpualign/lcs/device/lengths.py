@@ -28,8 +28,6 @@ _SLOTS = 8  # threads that a 128-bit shared-memory load serves at once
 _ENCODE_THREADS = 256
 #: the kernel reads whole words, so a little past the last subject
 _PADDING = 64
-#: shared memory that a block has without asking
-_PLAIN_SHARED = 48 << 10
 #: subjects up to this length never get a warp each on account of their length
 _LONG = 1 << 14
 #: codes travel as bytes and one of them is "absent"
@@ -267,11 +265,7 @@ class LcsKernel:
         return self.device.resident(f"lcs {self._id} {key}", lambda: self.device.driver.to_device(make()))
 
     def _function(self, name: str, shape: LcsShape, shared: int = 0) -> Any:
-        function = self.device.function("lcs", name, shape.defines)
-        if shared > _PLAIN_SHARED:
-            attribute = self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            function.set_attribute(attribute, shared)
-        return function
+        return self.device.function("lcs", name, shape.defines, shared)
 
     # -- an item that does not fit the device
 

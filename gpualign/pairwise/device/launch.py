@@ -116,10 +116,7 @@ class PairwiseLauncher:
             defines = few_defines(opening, self.problem.mode == "local")
         else:
             defines = pairwise_defines(self.gaps == "affine")
-        function = self.device.function(module, name, defines)
-        attribute = self.device.driver.function_attribute
-        if shared > 48 << 10:
-            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        function = self.device.function(module, name, defines, shared)
         registers = -(-function.num_regs // 8) * 8 * THREADS
         per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
         return function, max(1, per_processor) * self.processors
