@@ -328,12 +328,14 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
         if (!first) wait_for(progress, ticket - 1, done);
         ends.leave(first ? nullptr : found + task.pair, found + task.pair);
     } else {
+        const int at = m - 1 - c0;
+        int32_t value = 0;
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int k = 0; k < K; k++)
-                if (c0 + half * K + k + 1 == m)
-                    found[task.pair] = {rows.value(rows.h[k], half) - scheme.bias - scheme.shift * (n + m), n, m};
+                if (half * K + k == at) value = rows.value(rows.h[k], half);
+        if (at >= 0 && at < 2 * K) found[task.pair] = {value - scheme.bias - scheme.shift * (n + m), n, m};
     }
     publish(progress, ticket, done);
 }
